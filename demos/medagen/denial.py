@@ -23,9 +23,19 @@ _LONGEST_LISTED = 3
 """Maximum number of words of an item in a list that fills the rest of a sentence."""
 _LONGEST_QUESTION = 15
 """Maximum number of words of a question about an illness in general."""
+_NEAR = 12
+"""Maximum number of words between a denial and somebody else who has the complaint."""
 _PAST_YEARS = range(1950, 2026)
 
 _NOT = "không|ko|kg|hok|hông|hổng|chẳng|chả"
+_BACK = "came+back|comes+back|come+back|is+back|its+back|back+again|returned|returns"
+_BACK_VI = "đau+lại|bị+lại|lại+đau|tái+phát|quay+lại|trở+lại"
+_KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
+_OWN = "em|tôi|mình|con|cháu|tui"
+_AFTER_WHO = frozenset(
+    [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
+)
+"""Words that may follow "my dad does", where no other verb does."""
 _LEXICON = Lexicon(
     {
         "denied": [
@@ -60,6 +70,14 @@ _LEXICON = Lexicon(
             "đỡ _ thì|lại|rồi+lại",
             "cannot|cant|couldnt not",
             "why|if|whether _ not",
+            # It went away, and came back.
+            f"went|gone|goes away _ {_BACK}",
+            f"went|gone|goes away , _ {_BACK}",
+            f"is|are|has|have|was|were|had gone|resolved|stopped _ {_BACK}",
+            f"is|are|has|have|was|were|had gone|resolved|stopped _ , _ {_BACK}",
+            f"hết rồi|hẳn _ {_BACK_VI}",
+            f"hết rồi|hẳn , _ {_BACK_VI}",
+            f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
         ],
         "denied after it": [
             f"thì {_NOT}|k|chưa",
@@ -70,6 +88,22 @@ _LEXICON = Lexicon(
             "has|have resolved|stopped",
             "đã|cũng|thì hết|khỏi",
             "hết rồi|hẳn",
+        ],
+        "somebody else": [
+            "my|our dad|father|mum|mom|mother|husband|wife|son|daughter|baby|child does|has+it",
+            "my|our brother|sister|friend|partner|grandma|grandpa|uncle|aunt does|has+it",
+            "he|she does|has+it",
+            f"{_KIN} {_OWN} thì|mới có|bị",
+        ],
+        "animal": [
+            "my|our dog|dogs|cat|puppy|kitten|hamster|rabbit|pony had|has|is|was|keeps|started",
+            "chó|mèo|cún nhà|của em|mình|tôi|con bị|co|nôn",
+        ],
+        "hurt by it": [
+            "i|im|ive|me|my|he|hes|him|his|she|shes|her|we|us|our|they|them|baby|child|kid|son",
+            "daughter|mum|mom|dad|husband|wife|bit|bite|bitten|biting|scratched|attacked|mauled",
+            "grandma|grandpa|girl|boy|man|woman|someone|people|friend|neighbour|neighbor|knocked",
+            "cắn|cào|tay|chân|mặt|tôi|em|mình",
         ],
         "turn": [
             "but|however|although|though|yet|except|now|then|because|since|so|just|only|and",
@@ -82,6 +116,7 @@ _LEXICON = Lexicon(
             "can|should|do people|children|adults|doctors|women|men",
             "symptoms|signs|causes|types|kinds of",
             "how to|do prevent|recognize|recognise|spot|avoid|treat|know",
+            "is|are|can|could _ a|the side effect|effects",
             "là gì|bệnh+gì",
             "triệu+chứng|dấu+hiệu|nguyên+nhân _ của|gây",
             "có những loại",
@@ -119,7 +154,12 @@ _LEXICON = Lexicon(
             "tiền sử",
             "từng bị|mắc",
             "cách đây _ năm",
-            "mất|chết vì|do",
+            "qua đời vì|do",
+            *(
+                phrase
+                for who in (_KIN, f"{_KIN} {_OWN}", f"{_KIN} nội|ngoại {_OWN}", f"{_KIN} {_OWN} đã")
+                for phrase in (f"{who} mất vì", f"={who} mất do")  # "mat do" is also a red eye
+            ),
             "died of|from",
         ],
     },
@@ -130,7 +170,8 @@ _LEXICON = Lexicon(
 def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     """Return the findings that are not denied, not from long ago, and somebody's own.
 
-    A film is nobody's own, and neither is a question about an illness in general.
+    A film is nobody's own, and neither is a question about an illness in general. What a pet has
+    is no patient's.
 
     Args:
         words: Words of the message.
@@ -144,6 +185,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     if is_question and marks["knowledge"] and not marks["person"]:
         return []  # a question about an illness, and nobody who has it
     sentences = _parts(words, None)
+    pets = _pets(parts, marks)
     stories = {sentences[at] for at in marks["story"]}
     return [
         one
@@ -152,6 +194,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         and not marks["denied"].intersection(one.between)
         and one.end not in marks["denied after it"]
         and parts[one.start] not in not_now
+        and parts[one.start] not in pets
         and sentences[one.start] not in stories
     ]
 
@@ -160,12 +203,29 @@ def _marks(words: Words) -> dict[str, set[int]]:
     """Return the start positions of each kind of cue."""
     marks: dict[str, set[int]] = defaultdict(set)
     cancelled: set[int] = set()
+    reasons: set[int] = set()  # "vì" in "mất vì" begins no new part
     for one in _LEXICON.find(words):
         marks[one.concept].add(one.start)
         if one.concept == "no denial":
             cancelled.update(range(one.start, one.end))
+        elif one.concept == "not now":
+            reasons.add(one.end - 1)
+        elif one.concept == "animal":
+            marks["its words"].update(range(one.start, one.end))
+        elif one.concept == "somebody else" and _AFTER_WHO.issuperset(
+            words.words[one.end : one.end + 1]
+        ):
+            cancelled.update(range(one.start - _NEAR, one.start))
     marks["denied"] -= cancelled
+    marks["denied after it"] -= cancelled
+    marks["turn"] -= reasons
     return marks
+
+
+def _pets(parts: Sequence[int], marks: dict[str, set[int]]) -> set[int]:
+    """Return the parts about a pet in which nobody else appears."""
+    people = {parts[at] for at in marks["hurt by it"] - marks["its words"]}
+    return {parts[at] for at in marks["animal"]} - people
 
 
 def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:

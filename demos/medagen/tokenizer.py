@@ -12,6 +12,13 @@ from demos.medagen.schemas import Language
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+|[.!?;:…\n(),/–—]")
 _APOSTROPHES = re.compile("['’‘ʼ`´]")
+_WRITTEN_AS = {
+    re.compile(r"\b(?:can\s?not|cnat|catn|carnt)\b"): "cant",
+    re.compile(r"\bcould not\b"): "couldnt",
+    re.compile(r"\b(my|him|her|your|it) self\b"): r"\1self",
+    re.compile(r"\b(them|our) selves\b"): r"\1selves",
+}
+"""Other ways to write a word -> the word as phrases write it."""
 _BREAKS = frozenset(".!?;:…\n()–—")
 
 
@@ -39,6 +46,8 @@ class Words:
 def split(text: str) -> Words:
     """Split a message into words."""
     text = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower())
+    for written, word in _WRITTEN_AS.items():
+        text = written.sub(word, text)
     words = _TOKEN.findall(text.replace("_", " "))
     folded = [fold(word) for word in words]
     marked = sum(a != b for a, b in zip(words, folded, strict=True))

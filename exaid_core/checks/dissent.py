@@ -6,9 +6,8 @@ The words of disagreement are English (`words/en/dissent.txt`).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import combinations
 from pathlib import Path
 
 from exaid_core.checks.cue_files import LETTER, normal
@@ -51,8 +50,38 @@ _DENIED_BEFORE = re.compile(
 )
 _DENIED_AFTER = re.compile(
     r" ?[:=(–—-] ?(?:none|no\b|nil|n/?a\b|absent)"
+    r"|(?: [\w-]{1,30}){0,2} in (?:the )?(?:published |medical )?(?:literature|studies)\b"
+    r"|(?: [\w-]{1,30}){0,6},? (?:but|and|then|until)"
+    r"(?: (?:now|then|all|both|later|finally|eventually|they|have|since)){1,3}"
+    r" (?:agreed?|concur|concurred|converged?|reach(?:ed)? (?:a )?(?:consensus|agreement))\b"
     r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3}"
     r" (?:absent|resolved|settled|reconciled)\b",
+    re.IGNORECASE,
+)
+
+
+_LETTERS = r"(?:[A-J](?:,? (?:and |or )?)){0,8}"
+_SET_ASIDE = (
+    r"(?:ruled out|excluded|rejected|dismissed|discarded|eliminated|refuted|set aside|unsupported"
+    r"|(?:less |un)likely(?! than\b))"
+)
+_LETTER_DENIED_BEFORE = re.compile(
+    r"(?:\b(?:not|never|neither|nor|(?:no one|nobody|none|no \w{1,20}))|n't"
+    r"|\b(?:rul(?:ed|ing) out|exclud(?:ed|ing)|reject(?:ed|ing)|dismiss(?:ed|ing)))"
+    r"(?: (?:the|for|an?|answers?|options?|to|be|as|cho(?:ose|oses|se|sen)|pick(?:s|ed)?"
+    r"|think(?:s|ing)?|select(?:s|ed)?|consider(?:s|ed)?|(?:support|favou?r|prefer)\w{0,4}"
+    rf"|vot(?:e|es|ed)|held|holds?)){{0,4}} \W?{_LETTERS}\W?\Z",
+    re.IGNORECASE,
+)
+_CONSIDERED_BEFORE = re.compile(
+    rf"\bconsidered (?:options? |answers? )?{_LETTERS}\Z", re.IGNORECASE
+)
+_BUT_AFTER = re.compile(r",? but\b", re.IGNORECASE)
+# "B was ruled out" and "B, D, and E were excluded", but not "B was rejected by doctor1".
+_LETTER_DENIED_AFTER = re.compile(
+    r"[*)'\"]{0,3}(?:(?:, [A-J]){0,8},? (?:and|or) [A-J])? "
+    r"(?:(?:was|were|is|are|has|have|been|being|also|then|now|both|all) ){0,4}"
+    rf"{_SET_ASIDE}\b(?! by (?!all\b|both\b|every|consensus\b|the\b))",
     re.IGNORECASE,
 )
 
@@ -70,9 +99,9 @@ def stated_answer(text: str) -> str | None:
 def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) -> bool:
     """Return whether agents hold different answers and the summary does not report it.
 
-    A summary reports it if it names two of the answers, says without negation that agents or their
-    opinions differ, or gives the different views of two agents. A summary that is not in English is
-    taken to report it.
+    A summary reports it if it names two of the answers without denying them, says without negation
+    that agents or their opinions differ, or gives the different views of two agents. A summary that
+    is not in English is taken to report it.
 
     Args:
         summary_texts: Fields of the summary.
@@ -85,7 +114,7 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
     if _FOREIGN_LETTER.search(text) and not _ENGLISH.search(text):
         return False
     return not (
-        len(different & named_options(text)) >= 2
+        len(different & _held_options(text)) >= 2
         or _says_that_they_differ(text, answers)
         or _names_different_views(text, answers)
     )
@@ -93,18 +122,36 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
 
 def named_options(text: str) -> set[str]:
     """Return the letters A to J that name answer options in a text normalized by `normal`."""
+    return {letter[0] for letter in _options(text)}
+
+
+def _options(text: str) -> Iterator[re.Match[str]]:
     name = _before_a_letter()
-    return {
-        letter[0]
-        for letter in _OPTION.finditer(text)
-        if not name.search(text, max(letter.start() - 20, 0), letter.start())
-        and not (letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end()))
-    }
+    for letter in _OPTION.finditer(text):
+        if not name.search(text, max(letter.start() - 20, 0), letter.start()) and not (
+            letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end())
+        ):
+            yield letter
+
+
+def _held_options(text: str) -> set[str]:
+    """Return the letters that are named other than to deny them ("not B", "B was ruled out")."""
+    return {letter[0] for letter in _options(text) if not _is_denied(text, letter)}
+
+
+def _is_denied(text: str, letter: re.Match[str]) -> bool:
+    begin, end = max(letter.start() - 60, 0), letter.end()
+    return bool(
+        _LETTER_DENIED_BEFORE.search(text, begin, letter.start())
+        or _LETTER_DENIED_AFTER.match(text, end)
+        or (_BUT_AFTER.match(text, end) and _CONSIDERED_BEFORE.search(text, begin, letter.start()))
+    )
 
 
 def _says_that_they_differ(text: str, agent_ids: Collection[str]) -> bool:
     return any(
         not _DENIED_BEFORE.search(text, max(found.start() - 60, 0), found.start())
+        and not _outsider_before().search(text, max(found.start() - 60, 0), found.start())
         and not _DENIED_AFTER.match(text, found.end())
         for found in _disagreement(frozenset(agent_ids)).finditer(text)
     )
@@ -113,14 +160,11 @@ def _says_that_they_differ(text: str, agent_ids: Collection[str]) -> bool:
 def _names_different_views(text: str, agent_ids: Collection[str]) -> bool:
     """Return whether two agents prefer different things, or one is contrasted with another."""
     by_agent, of_agent, contrast = _views(frozenset(agent_ids))
-    views = {
-        (view["who"].lower(), view["what"].lower())
-        for pattern in (by_agent, of_agent)
-        for view in pattern.finditer(text)
-    }
-    return bool(contrast.search(text)) or any(
-        one[0] != other[0] and one[1] != other[1] for one, other in combinations(views, 2)
-    )
+    views = [view for pattern in (by_agent, of_agent) for view in pattern.finditer(text)]
+    agents = {view["who"].lower() for view in views}
+    held = {view["what"].lower() for view in views}
+    # Views of more than one agent and of more than one thing hold a pair that differs in both.
+    return bool(contrast.search(text)) or (len(agents) > 1 and len(held) > 1)
 
 
 @cache
@@ -141,6 +185,14 @@ def _agent(agent_ids: frozenset[str]) -> str:
 @cache
 def _before_a_letter() -> re.Pattern[str]:
     return re.compile(rf"{_words()['name']}\s\Z", re.IGNORECASE)
+
+
+@cache
+def _outsider_before() -> re.Pattern[str]:
+    return re.compile(
+        rf"{_words()['outsider']}(?: (?:is|are|was|were|has|have|had|been|still|also)){{0,3}} \Z",
+        re.IGNORECASE,
+    )
 
 
 @cache
@@ -170,7 +222,7 @@ def _views(agent_ids: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str],
             re.IGNORECASE,
         ),
         re.compile(
-            rf"(?P<what>[\w-]+) (?:is |was |are )?{prefers} by (?:the )?(?P<who>{agent})",
+            rf"(?<![\w-])(?P<what>[\w-]+) (?:is |was |are )?{prefers} by (?:the )?(?P<who>{agent})",
             re.IGNORECASE,
         ),
         re.compile(

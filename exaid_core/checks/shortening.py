@@ -53,16 +53,35 @@ _VERB = (
     r"\b(?:is|are|was|were|be|been|has|have|had|may|might|can|could|will|would|should|must|does"
     r"|did)\b"
 )
+# Each of these takes an earlier statement back, wherever it stands.
+_CORRECTION = (
+    r"\b(?:corrections?|corrected|preclud\w+|unsafe|(?<!to )reduced?|halved?|updated?|extubated"
+    r"|ha?emoly[sz]ed|repeat(?:ed)?|redraw\w*|redrawn|artifacts?|artefacts?|misread\w*"
+    r"|non-?adheren\w+|self-discontinued|turned out|amended|changed to|(?<!is )(?<!are )meant"
+    r"|(?:fell|down) to|minority|overturned|scratch|removed"
+    r"|otherwise(?! (?:healthy|normal|well|stable|unremarkable)\b))\b"
+    r"|\b(?:first|before(?:hand)?)\W*\Z"
+)
 # In the rest of a list, each of these may say something about the items that are kept.
-_QUALIFIES = re.compile(rf"{_DENIAL}|{_CONDITION}|{_VERB}|:", re.IGNORECASE)
-_DENIES = re.compile(_DENIAL, re.IGNORECASE)
-# A statement that begins like this continues the one before it; "No fever" does not.
+_QUALIFIES = re.compile(rf"{_DENIAL}|{_CONDITION}|{_VERB}|{_CORRECTION}|:", re.IGNORECASE)
+_DENIES = re.compile(rf"{_DENIAL}|\bpending\b", re.IGNORECASE)
+_CORRECTS = re.compile(_CORRECTION, re.IGNORECASE)
+# A statement that begins like this continues an earlier one; "No fever" does not.
 _CONTINUES = re.compile(
-    rf"\W*(?!(?:no|normal) (?!longer|more\b))(?:{_DENIAL}|{_CONDITION})", re.IGNORECASE
+    r"\W*(?:(?:now|wait|sorry|actually)\W+)?"
+    rf"(?!(?:no|normal) (?!longer|more\b))(?:{_DENIAL}|{_CONDITION})",
+    re.IGNORECASE,
 )
 _REFERS_BACK = re.compile(
     r"\W*(?:it|its|this|that|these|those|they|their|both|all|each|such|the (?:latter|former|same))"
-    r"\b",
+    r"\b|.*\b(?:this|it|these|those|them)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+# A denial of at most this many words ("Family refused") answers an earlier statement, unless it has
+# a finding of its own ("No fever", "Denies pain").
+_SHORT = 4
+_OWN_FINDING = re.compile(
+    r"\W*(?:(?:no|normal)|(?:(?:he|she|(?:the )?patient) )?denie[sd]) (?!longer|more\b)\w",
     re.IGNORECASE,
 )
 _STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
@@ -123,16 +142,25 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         return True
     if _QUALIFIES.search(rest_of_list):
         return True
-    if _CONTINUES.match(rest) or rest.startswith(("(", "[", "–", "—", "-")):
+    if rest.startswith(("(", "[", "–", "—", "-")):
         return True
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     return any(
-        _STOPS.match(statement)
+        _CONTINUES.match(statement)
+        or _STOPS.match(statement)
+        or _CORRECTS.search(statement)
         or (
             _DENIES.search(statement)
-            and (_REFERS_BACK.match(statement) or not named.isdisjoint(_named(statement)))
+            and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
         )
         for statement in _STATEMENT_END.split(rest)
+    )
+
+
+def _refers_back(denial: str) -> bool:
+    return bool(
+        _REFERS_BACK.match(denial)
+        or (len(denial.split()) <= _SHORT and not _OWN_FINDING.match(denial))
     )
 
 

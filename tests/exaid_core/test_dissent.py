@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,67 @@ def test_words_of_two_fields_are_not_read_together() -> None:
 )
 def test_stated_answer(text: str, letter: str | None) -> None:
     assert stated_answer(text) == letter
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Consensus on C, not B.",
+        "No one supports B; all C.",
+        "B was ruled out; consensus C.",
+        "Agents considered B but all chose C.",
+        "Answer C chosen; option B, D, and E were excluded by all.",
+        "C; neither A nor B.",
+        "The CT and MRI disagree on the size of the lesion.",
+        "The patient disagrees with the plan.",
+        "The family is split on surgery.",
+        "Opinions differ in the literature about steroid use.",
+        "Doctors initially differed but now concur.",
+    ],
+)
+def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(
+    summary: str,
+) -> None:
+    assert dissent_missing([summary], {"doctor0": "B", "doctor1": "C"})
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Agents have yet to agree.",
+        "Agreement could not be reached.",
+        "Majority for B; one against.",
+        "Far from unanimous.",
+        "doctor0 and doctor1 do not see eye to eye.",
+        "Hung vote.",
+        "doctor0 says B, not C; doctor1 says C, not B.",
+        "B was rejected by doctor1, who chose C.",
+        "B vs C, D excluded",
+        "B is less likely than C for doctor1",
+        "Patient's doctors disagree.",
+        "It is not clear whether B or C.",
+    ],
+)
+def test_other_words_that_show_the_disagreement(summary: str) -> None:
+    assert not dissent_missing([summary], {"doctor0": "B", "doctor1": "C"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A" * 100_000,
+        "ﬃ" * 50_000,
+        "a-" * 50_000,
+        "not " + "a_" * 50_000,
+        "difference between " + "a-" * 50_000,
+        "".join(f"doctor0 prefers x{number}. " for number in range(5000)),
+    ],
+    ids=["letters", "ligatures", "hyphens", "underscores", "compound", "views"],
+)
+def test_a_hostile_text_takes_no_more_than_linear_time(text: str) -> None:
+    start = time.process_time()
+    dissent_missing([text], {"doctor0": "B", "doctor1": "C"})
+    assert time.process_time() - start < 10
 
 
 @given(st.text(st.sampled_from("AC vs.,;\nnodisagree—(") | st.characters(codec="utf-8")))

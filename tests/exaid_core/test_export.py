@@ -35,7 +35,9 @@ SECOND = AgentSummary(
 )
 NAMES = AgentNames({"expert-1": "Dr Chen"})
 
-_TEXT: Any = st.text(st.characters() | st.sampled_from("*_`<>&[]()!#|~$\\-+=@'\"\n\x00\ufffe"))
+_TEXT: Any = st.text(
+    st.characters() | st.sampled_from("*_`<>&[]()!#|~$\\-+=@'\"\n\x00\ufffe"), max_size=100
+)
 SUMMARIES: Any = st.lists(
     st.builds(
         AgentSummary,

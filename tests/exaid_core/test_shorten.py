@@ -115,6 +115,75 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("statement", "retraction"),
+    [
+        ("Start heparin infusion now.", "Except if the CT shows hemorrhage."),
+        ("Give tPA now.", "Contraindicated: recent surgery."),
+        ("The answer is C.", "Wait, scratch that: B."),
+        ("The answer is C.", "Wrong patient."),
+        ("The answer is C.", "Withdrawn this morning."),
+        ("The answer is C.", "Now overturned."),
+        ("Plan: start tPA.", "Family refused."),
+        ("Plan: start tPA.", "The patient declined."),
+        ("Meningitis likely.", "LP has since excluded it."),
+        ("Doctor A recommends emergency surgery.", "Doctor B and C oppose this."),
+        ("He is anticoagulated with warfarin 5 mg.", "He has not taken it for a month."),
+        ("HIV test positive.", "Confirmatory test pending."),
+        ("Penicillin allergy reported.", "Skin testing was negative, label removed."),
+        ("Discharge home.", "Await cardiology clearance first."),
+        ("Give 10 units insulin.", "Recheck glucose before."),
+        ("Give tPA.", "Recent surgery precludes lysis."),
+        ("Give tPA.", "This is unsafe."),
+        ("Give gentamicin 300 mg.", "In renal failure reduce."),
+        ("Give gentamicin 300 mg.", "Halve in renal failure."),
+        ("Hemoglobin 6.", "Updated value: 12."),
+        ("He is intubated.", "Extubated at noon."),
+        ("Potassium 7.", "Sample hemolyzed."),
+        ("Potassium 7.", "Repeat: 4.2."),
+        ("Potassium 7.", "Redraw 4.2."),
+        ("CT shows a bleed.", "Motion artifact."),
+        ("ECG shows STEMI.", "The computer misread the tracing."),
+        ("Takes lithium.", "Nonadherent since May."),
+        ("Takes lithium.", "Self-discontinued in May."),
+        ("Suspect PE.", "Turned out to be pneumonia."),
+        ("Report: fracture.", "Report amended."),
+        ("Give aspirin.", "Order changed to clopidogrel."),
+        ("Answer B.", "I meant C."),
+        ("Fever 39.", "Fell to 37."),
+        ("BP 180/100.", "Now down to 120/80."),
+        ("The team favors surgery.", "This is a minority view."),
+        ("The team favors surgery.", "A minority."),
+        ("Give fluids.", "Otherwise diuretics."),
+        ("The answer is C.", "Correction: B."),
+    ],
+)
+def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
+    statement: str, retraction: str
+) -> None:
+    neutral = "Vital signs are stable this morning."
+    for rest in (
+        f"{retraction} {neutral}",
+        f"{neutral} {retraction}",
+        f"{neutral} {neutral} {retraction} {neutral}",
+    ):
+        assert shorten(f"{statement} {rest}", len(statement) + 2) == ""
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "Vital signs are stable this morning.",
+        "No fever. Normal gait.",
+        "He denies chest pain. No cough.",
+        "Fluids to reduce fever.",
+        "The patient is otherwise healthy.",
+    ],
+)
+def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None:
+    assert shorten(f"Lactate raised. {rest}", 16) == "Lactate raised…"
+
+
+@pytest.mark.parametrize(
     ("text", "limit", "expected"),
     [
         ("Give aspirin now", 16, "Give aspirin now"),

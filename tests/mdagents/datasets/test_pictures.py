@@ -153,7 +153,8 @@ def test_questions_with_pictures_are_left_out_on_request(run: Run) -> None:
     assert [record["question_id"] for record in records()] == ["a", "d"]
     note = "2 of the 4 questions have a picture or refer to one, and are left out"
     assert note in " ".join(out.split())
-    assert run("--resume", next(Path("output").glob("*/run.json")).parent.name)[0] == 0
+    name = next(Path("output").glob("*/run.json")).parent.name
+    assert run("--dataset", a_file(), "--resume", name)[0] == 0
 
 
 @pytest.mark.process

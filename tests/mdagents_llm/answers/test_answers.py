@@ -145,35 +145,6 @@ def test_prose_that_states_no_answer_is_not_read(text: str) -> None:
     assert parse_answer(text, OPTIONS).letter is None
 
 
-# --- what the program writes itself --------------------------------------------------------------
-
-written = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
-
-
-@pytest.mark.sweep
-@given(
-    texts=st.lists(
-        st.one_of(written, st.sampled_from(["A,B,C,D", "A and B", "(A) or (C)", "Answer: B", "D"])),
-        min_size=2,
-        max_size=10,
-    ),
-    data=st.data(),
-)
-def test_what_a_team_answers_is_read_back_whatever_the_options_say(
-    texts: list[str], data: st.DataObject
-) -> None:
-    options = dict(zip("ABCDEFGHIJ", texts, strict=False))
-    letter = data.draw(st.sampled_from(list(options)))
-    answer = f"{letter}) {options[letter]}"
-    for response in (
-        answer,
-        f"Answer: {answer}",
-        json.dumps({"analysis": "It is (A) or B.", "final_answer": answer}),
-        json.dumps({"majority_vote": f"Answer: {answer}"}),
-    ):
-        assert parse_answer(response, options).letter == letter
-
-
 # --- a question of the model's own ---------------------------------------------------------------
 
 STATED = ["The answer is (C).", "Answer: C", "C) Heparin", '{"answer": "C"}']
