@@ -108,7 +108,8 @@ _ANOTHER_LABEL = re.compile(
 )
 _DENIED_BEFORE = re.compile(
     r"\b(?:not|never|cannot|neither|nor|except|(?<!no )doubt|disagree|deny|unlikely|wrong"
-    r"|incorrect|hard|difficult|impossible|no (?:evidence|reason|way)|nicht|kein\w*|pas|não"
+    r"|incorrect|mistake to|nothing|used to think|hard|difficult|impossible"
+    r"|no (?:evidence|reason|way)|nicht|kein\w*|pas|não"
     r"|không)\b|不",
     re.IGNORECASE,
 )
@@ -141,6 +142,12 @@ _REPORTED = re.compile(
 _SPEAKER = re.compile(
     rf"\W*(?:\w+[^\w:\n]{{1,2}}){{0,3}}{_PERSON}s?(?:\b|(?<=\.))"
     r"(?:(?!\b(?:is|are|has|have|was|were|and|agrees?)\b)[^:.\n]){0,60}:",
+    re.IGNORECASE,
+)
+# "The answer is B, said the cardiologist."
+_ATTRIBUTED_BEHIND = re.compile(
+    rf",?\s(?:sa(?:ys|id)|wrote|writes|according to) (?:the )?{_PERSON}\b|\bor so I thought\b"
+    rf"|\bis what (?:the )?(?:\w+ )?{_PERSON} (?:said|wrote|answered)\b",
     re.IGNORECASE,
 )
 _TOGETHER = re.compile(r"\b(?:majority|consensus|unanim\w+|all|both|everyone)\b", re.IGNORECASE)
@@ -319,6 +326,6 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     ):
         return True
     behind = line[cue.value : min(end, cue.value + _CONTEXT_CHARS)]
-    if behind.rstrip(" \"')").endswith("?"):
+    if behind.rstrip(" \"')").endswith("?") or _ATTRIBUTED_BEHIND.search(behind):
         return True
     return not cue.colon and _CONDITION_BEHIND.search(behind) is not None
