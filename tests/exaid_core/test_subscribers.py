@@ -27,7 +27,7 @@ class Told:
         self.summaries.append(summary)
 
     async def later(self, summary: AgentSummary) -> None:
-        """The same, after a while."""
+        """Keep the summary after five seconds."""
         await asyncio.sleep(5)
         self.summaries.append(summary)
 
