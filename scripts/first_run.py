@@ -84,7 +84,7 @@ Next, with a model whose score means something (its key in .env: .env.example):
   .venv/bin/mdagents data download medqa
   .venv/bin/python main.py --model {NEXT_MODEL} --num-samples {QUESTIONS}
   .venv/bin/python evaluate_text_output.py --html
-{wrapped(f"{QUESTIONS} questions cost {price}, depending on how much the experts debate.")}"""
+{wrapped(f"{QUESTIONS} questions cost about {price}, depending on how much the experts debate.")}"""
 
 
 if __name__ == "__main__":

@@ -73,10 +73,10 @@ def test_a_first_run_that_is_stopped_says_how_to_go_on(stop: signal.Signals) -> 
 def test_the_next_commands_say_what_they_cost() -> None:
     text = first_run.what_next()
     told = re.search(
-        r"^100 questions cost (\S+ – \S+ USD): (.*?) \(--exaid", text, re.DOTALL | re.MULTILINE
+        r"^100 questions cost about (\S+ – \S+ USD): (.*?) \(--exaid", text, re.DOTALL | re.MULTILINE
     )
     assert told is not None
     readme = " ".join((REPOSITORY / "README.md").read_text(encoding="utf-8").split())
-    assert f"Those 100 questions cost {told[1]}, depending" in readme
+    assert f"Those 100 questions cost about {told[1]}, depending" in readme
     assert f": {' '.join(told[2].split())}." in readme, "the same parts in both places"
     assert max(map(len, text.split("\n"))) <= 80
