@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import anthropic
 import httpx2
-from anthropic import AsyncAnthropic, AsyncStream
+from anthropic import AsyncAnthropic
 from anthropic.resources.messages import AsyncMessages
 from anthropic.types.message_create_params import MessageCreateParamsBase
 
@@ -36,7 +36,7 @@ from mdagents_llm.providers.checks import checked_usage, estimated_usage, served
 from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.refused import STREAM, Refused
-from mdagents_llm.providers.sdk_chat import SdkChat
+from mdagents_llm.providers.sdk_chat import DONE, SdkChat
 from mdagents_llm.text import well_formed
 
 _MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
@@ -67,21 +67,11 @@ def is_typed(settings: Mapping[str, str]) -> bool:
     return typed_calls.wanted(settings, "anthropic", *methods)
 
 
-class _Events(AsyncStream[object]):
-    """Stream that yields the data of its events, including events without a name."""
-
-    async def data(self) -> AsyncIterator[object]:
-        async for event in self._iter_events():
-            if event.data and event.event != "ping" and event.data != "[DONE]":
-                yield json.loads(event.data)
-
-
 class AnthropicChat(SdkChat):
     """One Anthropic model, with the arguments of `SdkChat`."""
 
     path = "/v1/messages"
     _sdk: ClassVar[ModuleType] = anthropic
-    _events = _Events
     _kind = "message"
     _fields = frozenset({*MessageCreateParamsBase.__annotations__, "stream"})
     _of_schema = frozenset(["tools", "output_config"])
@@ -159,6 +149,8 @@ class AnthropicChat(SdkChat):
         usage: dict[str, Any] = {}
         stop, has_ended, model = None, False, self._model
         async for event in events:
+            if event == DONE:  # of gateways
+                continue
             if not isinstance(event, dict):
                 raise TypeError("an event of the stream is not an object")
             if event.get("type") == "error" or "type" not in event:

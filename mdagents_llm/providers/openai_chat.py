@@ -1,6 +1,6 @@
 """Chat completions through the `openai` SDK: OpenAI, Azure, embedded model, compatible servers.
 
-The SDK sends through aiohttp, whose pool does not scan every connection for every request, as
+The transport is aiohttp, whose pool does not scan every connection for every request, as
 httpcore2's does.
 """
 
@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 import openai
-from openai import AsyncOpenAI, AsyncStream
-from openai._streaming_cleanup import drain_response_async
+from openai import AsyncOpenAI
 from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
@@ -30,7 +29,7 @@ from mdagents_llm.providers.checks import checked_usage, estimated_usage, served
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.refused import STREAM, Refused
-from mdagents_llm.providers.sdk_chat import SdkChat
+from mdagents_llm.providers.sdk_chat import DONE, SdkChat
 from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
 from mdagents_llm.text import well_formed
 
@@ -58,7 +57,6 @@ _BROKEN_OFF = frozenset(
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
 and newer vLLM."""
-_DONE = "[DONE]"
 _EFFORT = ("reasoning_effort", "reasoning")
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
@@ -89,21 +87,9 @@ def is_typed(settings: Mapping[str, str]) -> bool:
     return typed_calls.wanted(settings, "openai", *methods)
 
 
-class _Events(AsyncStream[object]):
-    """Stream that yields the data of its events, and the end marker."""
-
-    async def data(self) -> AsyncIterator[object]:
-        async for event in self._iter_events():
-            if event.data:
-                yield _parsed(event.data)
-            if event.data.startswith(_DONE):
-                await drain_response_async(self.response)  # so that the connection can be reused
-                break
-
-
 def _parsed(data: str) -> object:
     """Return the data of an event: parsed JSON, or the end marker."""
-    return _DONE if data.startswith(_DONE) else json.loads(data)
+    return DONE if data.startswith(DONE) else json.loads(data)
 
 
 class OpenAIChat(SdkChat):
@@ -119,7 +105,6 @@ class OpenAIChat(SdkChat):
 
     path = "/chat/completions"
     _sdk: ClassVar[ModuleType] = openai
-    _events = _Events
     _kind = "chat completion"
     _fields = frozenset({*CompletionCreateParamsBase.__annotations__, "stream"})
     _of_schema = frozenset(["response_format", "grammar"])
@@ -253,7 +238,7 @@ class Chunks:
 
     def add(self, event: object) -> None:
         """Add a parsed event, or note the end marker."""
-        if event == _DONE:
+        if event == DONE:
             self.is_done = True
         else:
             self.take(event)

@@ -1,16 +1,17 @@
 """One model behind the SDK of OpenAI or Anthropic: sending, streaming and errors.
 
 Both SDKs come from the same generator, so their clients, streams and exceptions are named alike.
-They handle sending, pooling and error types. Their typed layer is bypassed unless instrumentation
-wraps it, since building and validating its models costs more than the rest of a call.
+They handle addresses, pooling and error types. Their models of requests and replies are bypassed
+(`direct`) unless instrumentation wraps them, since they cost more than the rest of a call.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenU
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
+from mdagents_llm.providers.direct import DirectPosts
 from mdagents_llm.providers.error_body import ErrorBody, ErrorInReplyError, parsed, read_error
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
@@ -30,6 +32,10 @@ from mdagents_llm.providers.http_errors import (
     without_key,
 )
 from mdagents_llm.providers.refused import STREAM, Refused
+
+DONE = "[DONE]"
+"""Data of the event that ends a stream."""
+_LONGEST_DRAIN = 0.1  # seconds
 
 
 class SdkChat(ABC):
@@ -45,8 +51,6 @@ class SdkChat(ABC):
     path: ClassVar[str]
     """Path of requests, relative to the base URL."""
     _sdk: ClassVar[ModuleType]
-    _events: ClassVar[type[Any]]
-    """Stream class of the SDK, with a method `data` that yields parsed events."""
     _kind: ClassVar[str]
     """Noun for a reply, for errors."""
     _fields: ClassVar[Collection[str]]
@@ -60,6 +64,7 @@ class SdkChat(ABC):
         self._info = info
         self._typed = typed
         self._refused = Refused()
+        self._posts = DirectPosts(self._sdk, client, self.path, model)
         self._host = client.base_url.host
         port = client.base_url.port
         self._place = self._host if port is None else f"{self._host}:{port}"
@@ -208,21 +213,41 @@ class SdkChat(ABC):
                 typed = typed_calls.chunks(self._create, self._fields, body)
                 async with aclosing(typed) as chunks:
                     return await self._read_events(chunks, request, on_text)
-            stream = await self._client.post(
-                self.path, body=body, cast_to=object, stream=True, stream_cls=self._events
-            )
-            async with stream:
-                if "event-stream" not in stream.response.headers.get("content-type", ""):
-                    content = await stream.response.aread()
-                    if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
-                        reply = self.reply(json.loads(content), request)
-                        if reply.text:
-                            on_text(reply.text)
-                        return reply
-                return await self._read_events(stream.data(), request, on_text)
+            response = await self._posts.open(body)
+            try:
+                if "event-stream" in response.headers.get("content-type", ""):
+                    return await self._read_events(self._events(response), request, on_text)
+                content = await self._posts.read(response)
+            finally:
+                await response.aclose()
+            if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
+                reply = self.reply(json.loads(content), request)
+                if reply.text:
+                    on_text(reply.text)
+                return reply
+            events = self._events(httpx2.Response(200, content=content))
+            return await self._read_events(events, request, on_text)
+
+    async def _events(self, response: httpx2.Response) -> AsyncIterator[object]:
+        """Yield the parsed data of the events of a stream, and its end marker, `DONE`."""
+        pieces = self._posts.pieces(response)
+        decoder = self._client._make_sse_decoder()  # noqa: SLF001
+        async for event in decoder.aiter_bytes(pieces):
+            if event.data.startswith(DONE):
+                yield DONE
+                await self._drain(pieces)
+                return
+            if event.data and event.event != "ping":
+                yield json.loads(event.data)
+
+    async def _drain(self, pieces: AsyncIterator[bytes]) -> None:
+        """Read the rest of a stream after its end marker, so that its connection can be reused."""
+        with suppress(TimeoutError, ProviderError, self._sdk.APIConnectionError):
+            async with asyncio.timeout(_LONGEST_DRAIN):
+                async for _ in pieces:
+                    pass
 
     async def _content(self, body: Mapping[str, object]) -> bytes:
         if self._typed:
             return await typed_calls.whole(self._create, self._fields, body)
-        response = await self._client.post(self.path, body=body, cast_to=httpx2.Response)
-        return bytes(response.content)
+        return await self._posts.read(await self._posts.open(body))
