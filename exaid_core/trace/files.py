@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ from mdagents_llm.text import printable, well_formed
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6
+_GZIP_HEADER = bytes.fromhex("1f8b 08 00 00000000 00 ff")  # no flags, time 0, unknown system
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # an escaped surrogate, lone or in a pair
 _CHARS_OF_A_PROBLEM = 300
 
@@ -88,17 +90,15 @@ def write_gz(path: Path, lines: Iterable[bytes]) -> None:
 
 
 def packed(lines: Iterable[bytes]) -> bytes:
-    """Return the compressed content that `write_gz` writes."""
-    file = io.BytesIO()
-    with gzip.GzipFile(
-        filename="",
-        mode="wb",
-        compresslevel=_GZIP_LEVEL,
-        fileobj=file,
-        mtime=DETERMINISM.gzip_mtime,
-    ) as compressed:
-        compressed.writelines(lines)
-    return file.getvalue()
+    """Return the compressed content that `write_gz` writes.
+
+    It has the bytes of a `gzip.GzipFile` without name and time, which takes much longer for many
+    short lines; those of `gzip.compress` depend on the version of Python.
+    """
+    content = b"".join(lines)
+    deflate = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
+    trailer = struct.pack("<II", zlib.crc32(content), len(content) & 0xFFFF_FFFF)
+    return _GZIP_HEADER + deflate.compress(content) + deflate.flush() + trailer
 
 
 def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:

@@ -36,6 +36,7 @@ that is unknown when the text arrives, the text and all after it are left to
 `ReplyStream.finish`."""
 
 _OPENING = re.compile(r"(?:[^{<]++|(?><think>.*?</think>)|<(?!think>))*+\{", re.DOTALL)
+_HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")  # a surrogate, which no UTF-8 text can hold
 _UNESCAPED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}  # inside a string, where JSON forbids them
 
 
@@ -174,10 +175,9 @@ def _is_whole(text: str) -> bool:
 
 def streamed_text(parsed: BaseModel) -> str:
     """Return all text that `ReplyStream` emits of a validated reply."""
-    lines: list[str] = []
-    dumped = parsed.model_dump(mode="json", by_alias=True)
-    ReplyStream(type(parsed), lines.append).feed(json.dumps(dumped))
-    return "".join(lines)
+    whole = parsed.model_dump(mode="json", by_alias=True)
+    text = _text_of(whole, _strings_of(type(parsed)), {}, is_whole=True)
+    return _HALF_OF_A_PAIR.split(text, maxsplit=1)[0]
 
 
 @lru_cache(maxsize=512)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 
 _QUANTITY = (
     r"(?:(?:not|only|just|more than|at least) )?"
@@ -91,6 +92,7 @@ def _named(text: str) -> tuple[frozenset[str], bool]:
     return frozenset(letter.upper() for letter in letters), has_cue
 
 
+@lru_cache(maxsize=1024)  # an option is read several times in a row
 def _plain(text: str) -> str:
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     return re.sub(r"^[(\[]?[a-j][).\]:]\s+(?=\w{2})", "", folded).strip(" .,;:!-–")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from enum import Enum, auto
+from functools import lru_cache
 from typing import Any
 
 _FIELD = re.compile(
@@ -31,6 +33,7 @@ _MARKS = re.compile(
     r"|\bhttps?://[^\s<>\"']+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)\b",
     re.IGNORECASE,
 )
+_BEGINNING_OF_A_MARK = re.compile(r"[<\[\\]|:(?=image/)|://")
 _FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|dcm)", re.IGNORECASE)
 
 
@@ -43,19 +46,40 @@ def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str])
         options: Letter -> text.
     """
     for name, value in record.items():
-        plain = re.sub(r"[\W_]", "", name.lower())
-        if _NOT_SHOWN.search(plain):
+        kind = _kind_of_field(name)
+        if kind is _Field.NOT_SHOWN:
             continue
-        if (_FIELD.fullmatch(plain) and _is_there(value)) or _is_file(value):
+        if (kind is _Field.PICTURE and _is_there(value)) or _is_file(value):
             return f"field '{name}'"
         if _has_picture_part(value):
             return f"a part of field '{name}'"
-    if mark := _MARKS.search(text):
+    if mark := _mark_in(text):
         return f"'{mark[0][:60]}' in the text"
     for letter, option in options.items():
-        if _MARKS.search(option) or _FILE.fullmatch(option.strip()):
+        if _mark_in(option) or _FILE.fullmatch(option.strip()):
             return f"option {letter}"
     return ""
+
+
+class _Field(Enum):
+    """Meaning of a field by its name."""
+
+    PICTURE = auto()
+    NOT_SHOWN = auto()
+    OTHER = auto()
+
+
+@lru_cache(maxsize=256)  # the records of a file have the same fields
+def _kind_of_field(name: str) -> _Field:
+    plain = re.sub(r"[\W_]", "", name.lower())
+    if _NOT_SHOWN.search(plain):
+        return _Field.NOT_SHOWN
+    return _Field.PICTURE if _FIELD.fullmatch(plain) else _Field.OTHER
+
+
+def _mark_in(text: str) -> re.Match[str] | None:
+    # The prefilter spares most texts the search, which tries every alternative at each character.
+    return _MARKS.search(text) if _BEGINNING_OF_A_MARK.search(text) else None
 
 
 def text_of_parts(parts: object) -> object:

@@ -112,7 +112,7 @@ class RunStore:
             if earlier is not None:
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
-            self._samples = LineLog(self.folder / "samples.jsonl", sync=True, private=private)
+            self._samples = LineLog(self.folder / "samples.jsonl", sync=False, private=private)
             opened.callback(self._samples.close)
             self._calls = LineLog(self.folder / "calls.jsonl", sync=False, private=private)
             opened.callback(self._calls.close)
@@ -140,7 +140,7 @@ class RunStore:
         self._opened.close()
 
     def append(self, record: SampleRecord) -> None:
-        """Write a record; it is on disk when this returns.
+        """Write a record. A kill cannot lose it; a power failure can until `synced` returns.
 
         Raises:
             StorageError: The record cannot be written; no part of it is left in the file.
@@ -152,6 +152,15 @@ class RunStore:
         self.attempts[record.question_id, record.epoch] += 1
         self._count(record)
         self.manifest.invocations[-1].new_records += 1
+
+    async def synced(self) -> None:
+        """Wait until the records appended so far survive a power failure.
+
+        Raises:
+            StorageError: The disk does not take them.
+        """
+        with self._storage_errors():
+            await self._samples.synced()
 
     def append_summaries(self, made: CaseSummaries) -> CaseSummaries:
         """Write EXAID's results for an answer, and return them with the ledger's token counts.
@@ -174,8 +183,13 @@ class RunStore:
         self._write(log, content.model_dump_json().encode())
 
     def _write(self, log: LineLog, line: bytes) -> None:
-        try:
+        with self._storage_errors():
             log.append(line)
+
+    @contextmanager
+    def _storage_errors(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             self.error = StorageError(
                 f"cannot write to {self.folder}: {error.strerror}; what is finished is kept"
@@ -235,6 +249,7 @@ class RunStore:
         self.manifest.invocations[-1].ended_at = ended_at
         self.manifest.invocations[-1].reason = reason
         try:
+            self._samples.sync()
             with whole_file(self.array_path, sync=True, private=self._private) as file:
                 file.writelines(self._array())
             self.write_manifest()  # last: a run without its array is not finished

@@ -76,6 +76,10 @@ class RunRecorder:
             too_many_errors=self._most_errors is not None and errors > self._most_errors,
         )
 
+    async def synced(self) -> None:
+        """Wait until the records appended so far survive a power failure."""
+        await self._store.synced()
+
     def summarised(self, made: CaseSummaries) -> None:
         """Append EXAID's results and show them if they are complete."""
         made = self._store.append_summaries(made)

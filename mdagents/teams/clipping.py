@@ -48,14 +48,22 @@ def clip(text: str, limit: int) -> str:
     head = text[: limit + _LOOKAHEAD]
     spans = word_spans(head)
     words = [head[start:end] for start, end in spans]
-    bound = {gap for index in range(len(words) - 1) for gap in _bound_by(words, index)}
     for index in reversed(range(len(spans) - 1)):
         end = spans[index][1]
-        if end < limit and index not in bound and (kept := head[:end].rstrip(_DANGLING)):
+        if end >= limit or _is_bound(words, index):
+            continue
+        if kept := head[:end].rstrip(_DANGLING):
             return kept + "…"
     # A run of characters that is no word: a URL, a sequence.
     is_no_word = bool(spans) and spans[0][1] - spans[0][0] > _LONGEST_WORD
     return (head[: limit - 1].strip() if is_no_word else "") + "…"
+
+
+def _is_bound(words: list[str], gap: int) -> bool:
+    """Return whether a word binds the gap after the word at `gap`."""
+    first, last = gap - _LONGEST_PHRASE - 1, gap + _LONGEST_PHRASE
+    near = range(max(first, 0), min(last, len(words) - 2) + 1)
+    return any(gap in _bound_by(words, index) for index in near)
 
 
 def _bound_by(words: list[str], index: int) -> set[int]:

@@ -27,13 +27,9 @@ def whole_file(
         OSError: The file cannot be written. After any error the old file is kept and no partial
             file is left behind.
     """
-    if private:
-        make_private_folder(path.parent)
-    else:
-        path.parent.mkdir(parents=parents, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with open(temporary, "wb", opener=open_private if private else None) as file:
+        with _opened(temporary, parents=parents, private=private) as file:
             yield file
             if sync:
                 file.flush()
@@ -42,3 +38,16 @@ def whole_file(
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _opened(path: Path, *, parents: bool, private: bool) -> BinaryIO:
+    """Open a new file for writing; its folder is created if missing."""
+    opener = open_private if private else None
+    try:
+        return open(path, "wb", opener=opener)
+    except FileNotFoundError:
+        if private:
+            make_private_folder(path.parent)
+        else:
+            path.parent.mkdir(parents=parents, exist_ok=True)
+        return open(path, "wb", opener=opener)

@@ -423,8 +423,8 @@ class Cache:
                 self._replies.put_error(key, error)
             raise
         else:
-            shown = reply.reasoning if self._hits.keeps_reasoning else ""
-            self._replies.put(key, replace(reply, reasoning=shown))
+            is_kept = self._hits.keeps_reasoning or not reply.reasoning
+            self._replies.put(key, reply if is_kept else replace(reply, reasoning=""))
             return reply
         finally:
             self._replies.release(key)

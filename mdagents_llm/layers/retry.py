@@ -119,13 +119,14 @@ class Retry:
             raise
 
     async def _until_it_replies(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
-        started, number, before = self._monotonic(), 1, in_transit(request).waited
+        first = in_transit(request)
+        started, number, before = self._monotonic(), 1, first.waited
         queued = paused = 0.0
         failures = 0  # only those that count toward `max_retries`
         while True:
             waited = before + paused + queued
             try:
-                sent = in_transit(request, attempt=number, waited=waited)
+                sent = in_transit(first, attempt=number, waited=waited)
                 reply = await self._attempt(sent, on_text)
                 return reply if number == 1 else replace(reply, attempts=number)
             except ProviderError as error:

@@ -113,7 +113,7 @@ class Room:
         refused = 0
         while True:
             is_usual = headroom == self._info.reasoning_headroom
-            asked = replace(request, headroom=None if is_usual else headroom)
+            asked = request if is_usual else replace(request, headroom=headroom)
             try:
                 reply = await self._inner.generate(asked, on_text)
             except (ProviderError, EndpointDown) as error:

@@ -25,7 +25,8 @@ _CONTENT = tuple(field.name for field in fields(ChatRequest))
 
 
 def in_transit(request: ChatRequest, **changes: Any) -> Transit:
-    """Return a request in transit, with `changes` of its fields."""
+    """Return a request in transit with `changes`; the same object if nothing changes."""
     if isinstance(request, Transit):
-        return replace(request, **changes)
+        is_same = all(getattr(request, name) == value for name, value in changes.items())
+        return request if is_same else replace(request, **changes)
     return Transit(**{name: getattr(request, name) for name in _CONTENT} | changes)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import replace
 from types import ModuleType
 from typing import Any, ClassVar
 
@@ -159,8 +158,8 @@ class OpenAIChat(SdkChat):
         message = choice.get("message") or {"content": choice.get("text")}
         check_object(message)
         served = served_model(raw.get("model"), self._model)
-        reply = made(message, choice["finish_reason"], raw.get("usage"), served, request)
-        return replace(reply, raw=raw)
+        finish, usage = choice["finish_reason"], raw.get("usage")
+        return made(message, finish, usage, served, request, raw=raw)
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body, which may be an unrequested stream."""
@@ -296,7 +295,13 @@ def _raise_error_of(choice: Mapping[str, Any]) -> None:
 
 
 def made(
-    message: Mapping[str, Any], finish: object, usage: Any, model: str, request: ChatRequest
+    message: Mapping[str, Any],
+    finish: object,
+    usage: Any,
+    model: str,
+    request: ChatRequest,
+    *,
+    raw: Mapping[str, object] | None = None,
 ) -> ChatReply:
     """Return a reply built from its parts.
 
@@ -322,6 +327,7 @@ def made(
         usage=estimated_usage(request, written) if is_estimated else tokens,
         stop_reason=_stop_reason(finish, refusal),
         model=model,
+        raw=raw,
         usage_estimated=is_estimated,
         reasoning=well_formed(reasoning),
         note="" if text else note,

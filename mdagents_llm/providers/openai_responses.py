@@ -87,8 +87,9 @@ class OpenAIResponses(OpenAIChat):
         raise_error_in(raw, "output")
         message, finish = _message(raw["output"] or ()), _finish(raw, "completed")
         served = served_model(raw.get("model"), self._model)
-        reply = made(message, finish, _usage(raw.get("usage")), served, request)
-        return replace(self._at_its_limit(reply, request), raw=raw)
+        usage = _usage(raw.get("usage"))
+        reply = made(message, finish, usage, served, request, raw=raw)
+        return self._at_its_limit(reply, request)
 
     @property
     def _create(self) -> typed_calls.Create:

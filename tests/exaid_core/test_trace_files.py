@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import tracemalloc
@@ -21,6 +22,7 @@ from exaid_core.trace.files import (
     DETERMINISM,
     RecordError,
     dump_line,
+    packed,
     read_records,
     validated,
     write_gz,
@@ -142,6 +144,15 @@ def test_equal_lines_give_equal_bytes_whatever_the_name_and_the_hour(tmp_path: P
     flags, mtime = first.read_bytes()[3], first.read_bytes()[4:8]
     assert flags == 0  # neither a name nor a comment
     assert int.from_bytes(mtime, "little") == DETERMINISM.gzip_mtime == 0
+
+
+@pytest.mark.parametrize("count", [0, 1, 100, 20_000])
+def test_the_bytes_are_those_of_a_gzip_file(count: int) -> None:
+    lines = [dump_line({"text": f"word {number % 97} " * (number % 13)}) for number in range(count)]
+    file = io.BytesIO()
+    with gzip.GzipFile("", "wb", 6, file, mtime=0) as expected:
+        expected.writelines(lines)
+    assert packed(lines) == file.getvalue()
 
 
 def test_a_file_that_is_not_finished_is_never_seen(tmp_path: Path) -> None:

@@ -94,6 +94,13 @@ class PartTaker(Protocol):
             StorageError: The message cannot be written.
         """
 
+    async def synced(self) -> None:
+        """Wait until everything that was taken survives a power failure.
+
+        Raises:
+            StorageError: The disk does not take it.
+        """
+
     def lost(self, worker: int, *, by_itself: bool) -> None:
         """Reclaim the leases and traces of a worker that died.
 
@@ -304,6 +311,12 @@ class Cluster:
                     run.fail(error)
             if place % _MESSAGES_AT_ONCE == 0:
                 await asyncio.sleep(0)
+        for number in {number for number, _ in report.messages} & self._runs.keys():
+            run = self._runs[number]
+            try:
+                await run.synced()
+            except BenchError as error:
+                run.fail(error)
 
     def _take_replies(self, worker: int, report: Report) -> None:
         if self._claims is None:

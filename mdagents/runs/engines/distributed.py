@@ -210,6 +210,10 @@ class DistributedRun:
                 self._ended(worker, message)
         self._settle()
 
+    async def synced(self) -> None:
+        """Wait until the decisions of the workers survive a power failure."""
+        await self._recorder.synced()
+
     def lost(self, worker: int, *, by_itself: bool) -> None:
         """Reclaim the questions of a worker that died; give up those on which several died."""
         self._parts.discard(worker)

@@ -117,10 +117,17 @@ class Recorder(Protocol):
         """
 
     def decided(self, record: SampleRecord) -> Recorded:
-        """Record a decision. On return it is on disk; its trace was written before it.
+        """Record a decision, whose trace was written before it.
 
         Raises:
             StorageError: The decision cannot be written.
+        """
+
+    async def synced(self) -> None:
+        """Wait until the decisions recorded so far survive a power failure.
+
+        Raises:
+            StorageError: The disk does not take them.
         """
 
     def summarised(self, made: CaseSummaries) -> None:

@@ -116,7 +116,7 @@ class LocalEngine:
         )
         ledger = runtime.ledger
         exaid = ExaidQueue(observers, recorder.summarised, unsummarised, self._postpone)
-        return Runner(task, self._models, ledger, runtime.clock, observers, exaid, recorder.decided)
+        return Runner(task, self._models, ledger, runtime.clock, observers, exaid, recorder)
 
 
 @asynccontextmanager

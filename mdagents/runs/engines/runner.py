@@ -9,10 +9,19 @@ from typing import Any
 
 from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.questions import present
-from mdagents.records.sample import EXAID_ROLES, SampleRecord, Watched, make_record
+from mdagents.records.sample import EXAID_ROLES, Watched, make_record
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget, Limited
-from mdagents.runs.engines.engine import GRACE, Item, Outcome, Places, Recorded, Task, Work
+from mdagents.runs.engines.engine import (
+    GRACE,
+    Item,
+    Outcome,
+    Places,
+    Recorded,
+    Recorder,
+    Task,
+    Work,
+)
 from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
 from mdagents.runs.solver import Solved
@@ -45,7 +54,7 @@ class Runner:
         clock: Clock for the wall time of a question.
         observers: Factory of the observers of a case.
         exaid: Queue that takes over EXAID's work on decided cases.
-        decided: Called with each record when its question is decided.
+        recorder: Recorder of each decision.
     """
 
     def __init__(
@@ -56,7 +65,7 @@ class Runner:
         clock: Clock,
         observers: RunObservers,
         exaid: ExaidQueue,
-        decided: Callable[[SampleRecord], Recorded],
+        recorder: Recorder,
     ) -> None:
         self._task = task
         self._config = task.config
@@ -65,7 +74,7 @@ class Runner:
         self._clock = clock
         self._observers = observers
         self._exaid = exaid
-        self._decided = decided
+        self._recorder = recorder
         self._outcome = Outcome.FINISHED
         self._stopping = asyncio.Event()
         self._aborting = asyncio.Event()
@@ -210,6 +219,7 @@ class Runner:
                 self._exaid.add(answered.item.key, recorded.attempt, answered.observers)
         if recorded.too_many_errors:
             self._outcome = Outcome.TOO_MANY_ERRORS
+        await self._recorder.synced()
 
     async def _close(self, case_id: str, observers: CaseObservers) -> None:
         """Stop EXAID and close the ledger of a case that has no record."""
@@ -220,7 +230,7 @@ class Runner:
 
     def _record(self, answered: Answered) -> Recorded:
         solved = answered.solved
-        return self._decided(
+        return self._recorder.decided(
             make_record(
                 answered.case,
                 epoch=answered.item.epoch,
