@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -30,6 +29,7 @@ from mdagents.agents.events import (
 from mdagents.display.display import Snapshot
 from mdagents.records.jsonl import MALFORMED
 from mdagents.records.summaries import ItemKey
+from mdagents_llm.files.json_text import compact_json, parse_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +119,14 @@ class FeedLine:
     def encoded(self) -> bytes:
         """Return the line as JSON bytes, with its line break."""
         kind = _KIND_OF[type(self.what)]
-        line: dict[str, object] = {"n": self.n, "at": self.at, "item": self.item, "kind": kind}
-        line["what"] = _adapter(kind).dump_python(self.what, mode="json")
-        return json.dumps(line).encode() + b"\n"  # ASCII also encodes lone surrogates
+        line = {"n": self.n, "at": self.at, "item": self.item, "kind": kind, "what": self.what}
+        return compact_json(line) + b"\n"
 
 
 def decoded(line: bytes) -> FeedLine | None:
     """Return a decoded line; None for an unknown kind or a damaged line."""
     try:
-        read = json.loads(line)
+        read = parse_json(line)
         what = _adapter(read["kind"]).validate_python(read["what"])
         n, at, item = _place().validate_python((read["n"], read["at"], read["item"]))
         return FeedLine(n, at, item, what)

@@ -191,8 +191,10 @@ class Spent(BaseModel):
 
     def add(self, row: CallRow) -> None:
         """Count one more row of the ledger."""
-        self.batched_calls += row.replied and row.batched
-        self.estimated_calls += row.replied and row.usage_estimated
+        if row.replied and row.batched:
+            self.batched_calls += 1
+        if row.replied and row.usage_estimated:
+            self.estimated_calls += 1
         if row.cached:
             self.cached_calls += 1
         elif row.outcome == ABORTED:

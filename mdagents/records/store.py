@@ -31,6 +31,7 @@ from mdagents.records.sample import EXAID_ROLES, CaseSummaries, SampleRecord, ex
 from mdagents.records.summaries import ItemKey, SummariesFile
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.files.private import make_private_folder, tighten
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.ledger import CallRow, Totals
@@ -218,7 +219,7 @@ class RunStore:
         """
         if restart := self._restarts[row.case_id]:
             row = replace(row, restart=restart)
-        self._write(self._calls, json.dumps(row.as_dict()).encode())
+        self._write(self._calls, compact_json(row.as_dict()))
         self.manifest.spent.add(row)
         self._add_exaid(row)
 

@@ -12,9 +12,12 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol
+
+from pydantic import BaseModel
+from pydantic_core import to_json
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.clock import Clock
@@ -25,6 +28,7 @@ from mdagents_llm.errors import (
     ProviderError,
     StorageError,
 )
+from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.files.private import make_private_file
 from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.ledger import CallRow, Ledger, Logged, Price
@@ -267,7 +271,7 @@ class ReplyStore:
         self._put(key, content, for_replays_only=True)
 
     def _put(self, key: str, content: dict[str, object], *, for_replays_only: bool) -> None:
-        text = json.dumps(content, ensure_ascii=False)
+        text = to_json(content).decode()
         self._unwritten.append((key, for_replays_only, text))
         try:
             try:
@@ -360,7 +364,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
     Raises:
         ValueError: The row holds neither (or another of `_NO_REPLY`).
     """
-    kept = json.loads(content)
+    kept = parse_json(content)
     if "error" in kept:
         kind = ErrorKind(kept.get("kind", ErrorKind.CONTEXT_LENGTH))  # older files have no kind
         return ProviderError(kept["error"], kind=kind)
@@ -519,16 +523,17 @@ def cache_key(model: str, request: ChatRequest) -> str:
     These are model, parameters, messages, schema and repeat. Labels are excluded: the same request
     by another run has the same reply.
     """
-    content = [
-        model,
-        request.temperature,
-        request.max_tokens,
-        request.seed,
-        request.repeat,
-        None if request.schema is None else reply_schema(request.schema),
-        [[message.role, message.content] for message in request.messages],
+    settings = [model, request.temperature, request.max_tokens, request.seed, request.repeat]
+    parts = [
+        *(json.dumps(setting, ensure_ascii=False).encode() for setting in settings),
+        _schema_text(request.schema),
+        to_json([[message.role, message.content] for message in request.messages]),
     ]
     if request.headroom is not None:
-        content.append(request.headroom)
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+        parts.append(b"%d" % request.headroom)
+    return hashlib.sha256(b"[" + b",".join(parts) + b"]").hexdigest()
+
+
+@lru_cache(maxsize=512)
+def _schema_text(schema: type[BaseModel] | None) -> bytes:
+    return to_json(None if schema is None else reply_schema(schema))

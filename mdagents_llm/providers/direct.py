@@ -5,13 +5,13 @@ These models take two thirds of the CPU time that a call costs in the SDK (docs/
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
 import httpx2
+from pydantic_core import to_json
 
 
 class DirectPosts:
@@ -76,12 +76,11 @@ class DirectPosts:
         if self._prepared is None:
             self._prepared = await self._make_request()
         like = self._prepared
-        content = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return httpx2.Request(
             like.method,
             like.url,
             headers=like.headers,
-            content=content.encode(),
+            content=to_json(body),
             extensions=like.extensions,
         )
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
@@ -88,7 +89,7 @@ def is_typed(settings: Mapping[str, str]) -> bool:
 
 def _parsed(data: str) -> object:
     """Return the data of an event: parsed JSON, or the end marker."""
-    return DONE if data.startswith(DONE) else json.loads(data)
+    return DONE if data.startswith(DONE) else parse_json(data)
 
 
 class OpenAIChat(SdkChat):
@@ -164,7 +165,7 @@ class OpenAIChat(SdkChat):
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body, which may be an unrequested stream."""
         if not content.lstrip().startswith((b"data:", b"event:")):
-            return self.reply(json.loads(content), request)
+            return self.reply(parse_json(content), request)
         chunks = self._chunks()
         for line in content.decode().splitlines():
             if line.startswith("data:"):

@@ -8,7 +8,6 @@ They handle addresses, pooling and error types. Their models of requests and rep
 from __future__ import annotations
 
 import asyncio
-import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
@@ -19,6 +18,7 @@ import httpx2
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.direct import DirectPosts
@@ -203,7 +203,7 @@ class SdkChat(ABC):
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body."""
-        return self.reply(json.loads(content), request)
+        return self.reply(parse_json(content), request)
 
     async def _stream(
         self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
@@ -221,7 +221,7 @@ class SdkChat(ABC):
             finally:
                 await response.aclose()
             if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
-                reply = self.reply(json.loads(content), request)
+                reply = self.reply(parse_json(content), request)
                 if reply.text:
                     on_text(reply.text)
                 return reply
@@ -238,7 +238,7 @@ class SdkChat(ABC):
                 await self._drain(pieces)
                 return
             if event.data and event.event != "ping":
-                yield json.loads(event.data)
+                yield parse_json(event.data)
 
     async def _drain(self, pieces: AsyncIterator[bytes]) -> None:
         """Read the rest of a stream after its end marker, so that its connection can be reused."""
