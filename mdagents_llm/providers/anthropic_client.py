@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import anthropic
 from anthropic import AsyncAnthropic
 
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.anthropic_batches import AnthropicBatches
 from mdagents_llm.providers.anthropic_messages import AnthropicChat, is_typed
+from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import sending
 from mdagents_llm.wire import BatchApi, Endpoint
 
@@ -24,13 +24,14 @@ class AnthropicClient:
         self._client = AsyncAnthropic(
             api_key=endpoint.api_key,
             base_url=endpoint.base_url,
-            **sending(endpoint, anthropic.DefaultAioHttpClient),
+            **sending(endpoint),
         )
         self._typed = is_typed(endpoint.settings)
+        self._pool = Pool(endpoint) if endpoint.many_at_once else None
 
     def model(self, name: str, info: ModelInfo) -> ChatModel:
         """Return a model of the endpoint."""
-        return AnthropicChat(self._client, name, info, typed=self._typed)
+        return AnthropicChat(self._client, name, info, typed=self._typed, pool=self._pool)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
         """Return the batch API of a model."""
@@ -39,3 +40,5 @@ class AnthropicClient:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._client.close()
+        if self._pool is not None:
+            await self._pool.aclose()

@@ -1,6 +1,6 @@
-"""Requests over the transport of an SDK client, without the request models of SDK and HTTP client.
+"""Requests whose URL and headers an SDK makes, sent without the request models of the SDK.
 
-These models take two thirds of the CPU time that a call costs in the SDK (docs/performance.md).
+These models take most of the CPU time that a call costs in the SDK (docs/performance.md).
 """
 
 from __future__ import annotations
@@ -8,33 +8,63 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import httpx2
 from pydantic_core import to_json
 
+from mdagents_llm.providers.pool import Pool
+from mdagents_llm.providers.sending import ENCODINGS
+
+
+class Response(Protocol):
+    """A response whose body is still to be read; `httpx2.Response` is one."""
+
+    @property
+    def status_code(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Headers; their names have any case."""
+        ...
+
+    @property
+    def stream(self) -> Any:
+        """Decompressed body, which can be iterated over asynchronously."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the response."""
+
 
 class DirectPosts:
-    """Posts the requests of one model over the transport of its SDK client.
+    """Posts the requests of one model.
 
-    The SDK decides URL and headers, once; the transport and its proxies are those of its client.
+    The SDK decides URL and headers, once. The requests go over a pool if there is one, and over the
+    transport of the SDK client where there is none or the user has set a proxy.
 
     Args:
         sdk: Package of the client, for its exceptions.
         client: SDK client of the endpoint.
         path: Path of the requests, relative to the base URL.
         model: The endpoint's name for the model, which is part of Azure's URLs.
+        pool: Connections to the endpoint; None for those of the client.
     """
 
-    def __init__(self, sdk: ModuleType, client: Any, path: str, model: str) -> None:
+    def __init__(
+        self, sdk: ModuleType, client: Any, path: str, model: str, pool: Pool | None = None
+    ) -> None:
         self._sdk = sdk
         self._client = client
         self._path = path
         self._model = model
+        self._pool = pool
         self._prepared: httpx2.Request | None = None
         self._transport: httpx2.AsyncBaseTransport | None = None
 
-    async def open(self, body: Mapping[str, object]) -> httpx2.Response:
+    async def open(self, body: Mapping[str, object]) -> Response:
         """Post a request; the caller reads the response, and closes it.
 
         Raises:
@@ -42,18 +72,20 @@ class DirectPosts:
             APIConnectionError: There is no response; the cause is an `httpx2` error.
             ProviderError: The response is refused, as by `sending`.
         """
-        request = await self._request(body)
-        with self._errors(request):
-            response = await self._sending(request).handle_async_request(request)
-        if response.is_success:
+        if self._prepared is None:
+            self._prepared = await self._make_request()
+        prepared, content = self._prepared, to_json(body)
+        with self._errors():
+            response = await self._post(prepared, content)
+        if httpx2.codes.is_success(response.status_code):
             return response
-        content = await self.read(response)
+        status, headers = response.status_code, dict(response.headers)
         said = httpx2.Response(
-            response.status_code, headers=response.headers, content=content, request=request
+            status, headers=headers, content=await self.read(response), request=prepared
         )
         raise self._client._make_status_error_from_response(said)  # noqa: SLF001
 
-    async def read(self, response: httpx2.Response) -> bytes:
+    async def read(self, response: Response) -> bytes:
         """Return the content of a response, and close it.
 
         Raises:
@@ -65,24 +97,24 @@ class DirectPosts:
         finally:
             await response.aclose()
 
-    async def pieces(self, response: httpx2.Response) -> AsyncIterator[bytes]:
+    async def pieces(self, response: Response) -> AsyncIterator[bytes]:
         """Yield the content of a response as it arrives, with the errors of `read`."""
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        with self._errors(self._prepared):
+        with self._errors():
             async for piece in response.stream:
                 yield piece
 
-    async def _request(self, body: Mapping[str, object]) -> httpx2.Request:
-        if self._prepared is None:
-            self._prepared = await self._make_request()
-        like = self._prepared
-        return httpx2.Request(
-            like.method,
-            like.url,
-            headers=like.headers,
-            content=to_json(body),
-            extensions=like.extensions,
+    async def _post(self, prepared: httpx2.Request, content: bytes) -> Response:
+        if self._pool is not None:
+            return await self._pool.post(prepared.url, prepared.headers, content)
+        assert self._transport is not None, "set with the prepared request"
+        request = httpx2.Request(
+            prepared.method,
+            prepared.url,
+            headers=prepared.headers,
+            content=content,
+            extensions=prepared.extensions,
         )
+        return await self._transport.handle_async_request(request)
 
     async def _make_request(self) -> httpx2.Request:
         """Return a request as the SDK makes it, without its content."""
@@ -94,20 +126,19 @@ class DirectPosts:
             await client._prepare_options(options)  # noqa: SLF001
         )
         del request.headers["content-length"]
+        request.headers["accept-encoding"] = ENCODINGS
+        http = client._client  # noqa: SLF001
+        self._transport = http._transport_for_url(request.url)  # noqa: SLF001
+        if self._transport is not http._transport:  # noqa: SLF001 - that of a proxy
+            self._pool = None
         return request
 
-    def _sending(self, request: httpx2.Request) -> httpx2.AsyncBaseTransport:
-        if self._transport is None:
-            http = self._client._client  # noqa: SLF001
-            self._transport = http._transport_for_url(request.url)  # noqa: SLF001
-        return self._transport
-
     @contextmanager
-    def _errors(self, request: httpx2.Request | None) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         """Convert the errors of the HTTP library as the SDK does."""
         try:
             yield
         except httpx2.TimeoutException as error:
-            raise self._sdk.APITimeoutError(request=request) from error
+            raise self._sdk.APITimeoutError(request=self._prepared) from error
         except httpx2.RequestError as error:
-            raise self._sdk.APIConnectionError(request=request) from error
+            raise self._sdk.APIConnectionError(request=self._prepared) from error

@@ -262,9 +262,7 @@ def connection_error(host: str, place: str, error: Exception, *, timed_out: bool
     if _is_unreachable(error):
         message = f"{place} cannot be reached: {why_unreachable(error)}"
         return ProviderError(message, kind=ErrorKind.UNREACHABLE)
-    # The aiohttp transport also reports a reset connection as a timeout, with another cause.
-    raised = error.__cause__
-    if timed_out and (raised is None or isinstance(raised.__cause__, TimeoutError)):
+    if timed_out:
         return ProviderError(f"{host} did not answer in time", kind=ErrorKind.TIMEOUT)
     return ProviderError(f"connection to {host} failed: {_cause(error)}", kind=ErrorKind.CONNECTION)
 
@@ -273,11 +271,7 @@ def _is_unreachable(error: Exception) -> bool:
     raised = error.__cause__
     if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
         return False
-    # The aiohttp transport also raises this for a connection that was made and then lost.
-    inner = raised.__cause__
-    if type(inner).__module__.startswith("aiohttp") and not hasattr(inner, "os_error"):
-        return False
-    return getattr(inner, "errno", None) not in _LOST
+    return getattr(raised.__cause__, "errno", None) not in _LOST
 
 
 def why_unreachable(error: Exception) -> str:

@@ -1,8 +1,4 @@
-"""Chat completions through the `openai` SDK: OpenAI, Azure, embedded model, compatible servers.
-
-The transport is aiohttp, whose pool does not scan every connection for every request, as
-httpcore2's does.
-"""
+"""Chat completions through the `openai` SDK: OpenAI, Azure, embedded model, compatible servers."""
 
 from __future__ import annotations
 
@@ -28,6 +24,7 @@ from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
+from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import DONE, SdkChat
 from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
@@ -101,6 +98,7 @@ class OpenAIChat(SdkChat):
         info: Properties of the model.
         schema_fields: Function that returns the body fields that request a schema.
         typed: Whether calls go through the typed methods of the SDK.
+        pool: Connections for calls that do not; None for those of the client.
     """
 
     path = "/chat/completions"
@@ -124,8 +122,9 @@ class OpenAIChat(SdkChat):
         *,
         schema_fields: SchemaFields = response_format,
         typed: bool = False,
+        pool: Pool | None = None,
     ) -> None:
-        super().__init__(client, model, info, typed=typed)
+        super().__init__(client, model, info, typed=typed, pool=pool)
         self._schema_fields = schema_fields
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:

@@ -15,6 +15,7 @@ from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.openai_batches import OpenAIBatches
 from mdagents_llm.providers.openai_chat import OpenAIChat, SchemaFields, is_typed, response_format
 from mdagents_llm.providers.openai_responses import OpenAIResponses
+from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import KEEP_ALIVE, sending
 from mdagents_llm.wire import BatchApi, Endpoint
 
@@ -33,6 +34,7 @@ class OpenAIClient:
 
     def __init__(self, endpoint: Endpoint, *, keep_alive: float = KEEP_ALIVE) -> None:
         self._client = self._connect(endpoint, keep_alive)
+        self._pool = Pool(endpoint, keep_alive) if endpoint.many_at_once else None
         self._typed = is_typed(endpoint.settings)
 
     def model(
@@ -48,13 +50,22 @@ class OpenAIClient:
     async def aclose(self) -> None:
         """Close all connections."""
         await self._client.close()
+        if self._pool is not None:
+            await self._pool.aclose()
 
     def _chat(
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
     ) -> OpenAIChat:
         if info.api == "responses":
-            return OpenAIResponses(self._client, name, info, typed=self._typed)
-        return OpenAIChat(self._client, name, info, schema_fields=schema_fields, typed=self._typed)
+            return OpenAIResponses(self._client, name, info, typed=self._typed, pool=self._pool)
+        return OpenAIChat(
+            self._client,
+            name,
+            info,
+            schema_fields=schema_fields,
+            typed=self._typed,
+            pool=self._pool,
+        )
 
     def _connect(self, endpoint: Endpoint, keep_alive: float) -> AsyncOpenAI:
         is_openai = endpoint.base_url.startswith(_OPENAI)
@@ -62,7 +73,7 @@ class OpenAIClient:
             base_url=endpoint.base_url,
             api_key=endpoint.api_key,
             default_headers=None if is_openai else _without_account(),
-            **sending(endpoint, openai.DefaultAioHttpClient, keep_alive),
+            **sending(endpoint, keep_alive),
         )
 
 
@@ -89,7 +100,7 @@ class AzureClient(OpenAIClient):
             api_version=version,
             api_key=endpoint.api_key,
             default_headers=_without_account(),
-            **sending(endpoint, openai.DefaultAioHttpClient, keep_alive),
+            **sending(endpoint, keep_alive),
         )
 
 

@@ -21,7 +21,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.direct import DirectPosts
+from mdagents_llm.providers.direct import DirectPosts, Response
 from mdagents_llm.providers.error_body import ErrorBody, ErrorInReplyError, parsed, read_error
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
@@ -31,6 +31,7 @@ from mdagents_llm.providers.http_errors import (
     status_error,
     without_key,
 )
+from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
 
 DONE = "[DONE]"
@@ -46,6 +47,7 @@ class SdkChat(ABC):
         model: The endpoint's name for the model.
         info: Properties of the model.
         typed: Whether calls go through the typed methods of the SDK.
+        pool: Connections for calls that do not; None for those of the client.
     """
 
     path: ClassVar[str]
@@ -58,13 +60,21 @@ class SdkChat(ABC):
     _of_schema: ClassVar[Collection[str]]
     """Body fields whose presence means that a schema was requested."""
 
-    def __init__(self, client: Any, model: str, info: ModelInfo, *, typed: bool = False) -> None:
+    def __init__(
+        self,
+        client: Any,
+        model: str,
+        info: ModelInfo,
+        *,
+        typed: bool = False,
+        pool: Pool | None = None,
+    ) -> None:
         self._client = client
         self._model = model
         self._info = info
         self._typed = typed
         self._refused = Refused()
-        self._posts = DirectPosts(self._sdk, client, self.path, model)
+        self._posts = DirectPosts(self._sdk, client, self.path, model, pool)
         self._host = client.base_url.host
         port = client.base_url.port
         self._place = self._host if port is None else f"{self._host}:{port}"
@@ -228,7 +238,7 @@ class SdkChat(ABC):
             events = self._events(httpx2.Response(200, content=content))
             return await self._read_events(events, request, on_text)
 
-    async def _events(self, response: httpx2.Response) -> AsyncIterator[object]:
+    async def _events(self, response: Response) -> AsyncIterator[object]:
         """Yield the parsed data of the events of a stream, and its end marker, `DONE`."""
         pieces = self._posts.pieces(response)
         decoder = self._client._make_sse_decoder()  # noqa: SLF001

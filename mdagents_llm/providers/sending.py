@@ -1,8 +1,8 @@
 """The HTTP transport of the SDKs: no redirects, a size limit for replies, uniform errors.
 
-The exceptions of `httpx2` and `aiohttp` for a response that is not valid HTTP, or that breaks off,
-differ by version and by place. This module converts all of them to `httpx2` errors, which all
-callers handle.
+The exceptions of an HTTP library for a response that is not valid HTTP, or that breaks off, differ
+by version and by place. This module converts all of them to `httpx2` errors, which all callers
+handle.
 """
 
 from __future__ import annotations
@@ -24,37 +24,31 @@ KEEP_ALIVE = 4.0
 MOST_BYTES = 32 * 2**20
 """Maximum bytes of a reply, whole or streamed, after decompression; a long one has some 100 kB."""
 
-_CONNECT_TIMEOUT = 10.0  # seconds
-_MAX_CONNECTIONS = 1_000  # `Gate` enforces the real limit
-_ENCODINGS = "gzip, deflate"
+CONNECT_TIMEOUT = 10.0
+"""Seconds after which a connection that is not made has failed."""
+MOST_CONNECTIONS = 1_000
+"""Maximum number of connections; `Gate` enforces the real limit."""
+ENCODINGS = "gzip, deflate"
+"""Encodings of a reply that are asked for."""
 _EITHER_FORM = 32 + zlib.MAX_WBITS  # zlib detects gzip or zlib format itself
 _LONGEST_REASON = 80  # characters
 _PIECE = 65_536  # bytes to decompress at a time
 
 
-def sending(
-    endpoint: Endpoint,
-    by_aiohttp: Callable[..., httpx2.AsyncClient],
-    keep_alive: float = KEEP_ALIVE,
-) -> dict[str, Any]:
-    """Return the transport arguments of an SDK client.
-
-    The client never retries, and sends through aiohttp if it makes many calls at once.
+def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any]:
+    """Return the transport arguments of an SDK client, which never retries.
 
     Args:
         endpoint: Endpoint that the client calls.
-        by_aiohttp: `DefaultAioHttpClient` of the SDK.
         keep_alive: Seconds for which an idle connection may be reused.
     """
     limits = httpx2.Limits(
-        max_connections=_MAX_CONNECTIONS,
-        max_keepalive_connections=_MAX_CONNECTIONS,
+        max_connections=MOST_CONNECTIONS,
+        max_keepalive_connections=MOST_CONNECTIONS,
         keepalive_expiry=keep_alive,
     )
-    timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=_CONNECT_TIMEOUT)
-    # A client that will not be closed at the end uses httpx2, which may be left open.
-    make = by_aiohttp if endpoint.many_at_once else httpx2.AsyncClient
-    client = make(timeout=timeout, limits=limits, follow_redirects=False)
+    timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=CONNECT_TIMEOUT)
+    client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
     return {"max_retries": 0, "timeout": timeout, "http_client": guarded(client)}
 
 
@@ -76,23 +70,23 @@ class _Guard(httpx2.AsyncBaseTransport):
         self._inner = inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        request.headers["accept-encoding"] = _ENCODINGS
-        with _known_errors():
+        request.headers["accept-encoding"] = ENCODINGS
+        with known_errors():
             response = await self._inner.handle_async_request(request)
         if response.has_redirect_location:
             await response.aclose()
-            raise _redirected(request.url, response.headers["location"])
+            raise redirected(request.url, response.headers["location"])
         encoding = response.headers.pop("content-encoding", "")
         if encoding:
             response.headers.pop("content-length", None)
-        response.stream = _Limited(response.stream, request.url.host, encoding.strip().lower())
+        response.stream = LimitedBody(response.stream, request.url.host, encoding.strip().lower())
         return response
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-class _Limited(httpx2.AsyncByteStream):
+class LimitedBody(httpx2.AsyncByteStream):
     """The decompressed body of a reply, limited to `MOST_BYTES`."""
 
     def __init__(self, inner: Any, host: str, encoding: str) -> None:
@@ -103,7 +97,7 @@ class _Limited(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0
         unpack = self._unpacking()
-        with _known_errors():
+        with known_errors():
             async for packed in self._inner:
                 for piece in unpack(packed):
                     received += len(piece)
@@ -132,12 +126,13 @@ class _Limited(httpx2.AsyncByteStream):
         return ProviderError(f"{self._host} sent {what}", kind=ErrorKind.BAD_BODY)
 
     async def aclose(self) -> None:
-        with _known_errors():
+        """Close the response."""
+        with known_errors():
             await self._inner.aclose()
 
 
 @contextmanager
-def _known_errors() -> Iterator[None]:
+def known_errors() -> Iterator[None]:
     """Convert any other exception of an HTTP library to an `httpx2` error."""
     try:
         yield
@@ -149,7 +144,7 @@ def _known_errors() -> Iterator[None]:
         raise httpx2.RemoteProtocolError(message) from error
 
 
-def _redirected(asked: httpx2.URL, location: str) -> ProviderError:
+def redirected(asked: httpx2.URL, location: str) -> ProviderError:
     """Return the error for a redirect, which would send key and prompt to another address."""
     try:
         target = asked.join(location)
