@@ -91,7 +91,9 @@ def _words(text: str) -> set[str]:
 
 
 def _phrases(text: str) -> Iterator[tuple[int, int]]:
-    return ((found.start, found.end) for found in _phrase_finder().find(text))
+    for found in _phrase_finder().find(text):
+        if found.cue.kind != "none":
+            yield found.start, found.end
 
 
 @cache

@@ -67,7 +67,7 @@ def _reaches(kind: str, between: str, after: str) -> bool:
     if kind == "no_cue":
         return False
     if kind == "condition":
-        return not _any("now").search(between)
+        return ": " not in between and not _any("now").search(between)
     if kind == "past" and _any("present").search(between):
         return False
     if "," in between and _stated_of_it().match(after):
@@ -107,7 +107,7 @@ def _stated_of_it() -> re.Pattern[str]:
 def _new_statement() -> re.Pattern[str]:
     """Return a pattern for new statements: "no fever, then he developed …", "…, … occurred"."""
     return re.compile(
-        rf"(?:,|{_any('and').pattern})\s*(?:\w+\s+){{0,3}}?{_any('new').pattern}", re.IGNORECASE
+        rf"(?:[,:]|{_any('and').pattern})\s*(?:\w+\s+){{0,3}}?{_any('new').pattern}", re.IGNORECASE
     )
 
 

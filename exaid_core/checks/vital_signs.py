@@ -45,11 +45,13 @@ class _VitalSign:
 _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "oxygen saturation": _VitalSign(20, 85, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|years?|/))"),
     "systolic pressure": _VitalSign(20, 81),
+    "mean pressure": _VitalSign(15, 56, tail=r"(?!\s?cm)"),
     "blood pressure": _VitalSign(
         20, 81, tail=r"\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)"
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
-    # A relative risk is abbreviated RR as well, and has decimals.
+    # Relative risks and hazard ratios are abbreviated RR and HR as well, and have decimals.
+    "heart rate": _VitalSign(10, 30, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:%|years?|ms\b))"),
     "respiratory rate": _VitalSign(
         1, 8, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:liters?|l\b|%|days?|hours?|times))"
     ),
@@ -62,9 +64,9 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
 def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each dangerous reading.
 
-    The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, Glasgow
-    coma scale 8 or less, fewer than 8 breaths per minute, potassium 6.5 mmol/L or more, and blood
-    pH below 7.0. An inequality counts as its value (`SpO2 < 80`) unless it points the other way
+    The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, mean
+    arterial pressure of 55 mmHg or less, Glasgow coma scale 8 or less, fewer than 8 breaths or 30
+    heartbeats per minute, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts as its value (`SpO2 < 80`) unless it points the other way
     (`SpO2 > 80`); a range counts as the end nearer to normal, and a change (`from 95 to 70`,
     `was 60/40, now 120/80`) as its last value.
 
@@ -73,6 +75,10 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     """
     for name in _names().find(text):
         sign = _VITAL_SIGNS[name.cue.kind]
+        if name.cue.kind == "coma scale" and (responses := _coma_responses().match(text, name.end)):
+            if sum(map(_points, responses.group("eyes", "voice", "limbs"))) < sign.bound:
+                yield name.start, responses.end()
+            continue
         reading = _reading(sign.tail).match(text, name.end)
         if not reading or not sign.is_dangerous(reading):
             continue
@@ -106,6 +112,21 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"{tail}",
         re.IGNORECASE,
     )
+
+
+@cache
+def _coma_responses() -> re.Pattern[str]:
+    """Return a pattern for the Glasgow coma scale as points of three responses: "E1V1M1"."""
+    return re.compile(
+        rf"(?:[\s:=(),-]|{_words('filler', 'from').pattern}){{0,8}}?"
+        r"E ?(?P<eyes>[1-4])[\s,+]{0,2}V ?(?P<voice>[1-5T])[\s,+]{0,2}M ?(?P<limbs>[1-6])\b",
+        re.IGNORECASE,
+    )
+
+
+def _points(response: str) -> int:
+    """Return the points of a response; T, for a tube that prevents speaking, counts as one."""
+    return 1 if response in "Tt" else int(response)
 
 
 @cache
