@@ -106,7 +106,7 @@ def _reading(tail: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?P<filler>\)?(?:[\s:=(),*_~|-]|{_words('filler', 'from').pattern}){{0,24}}?)"
         rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>[>≥]|{_words('more').pattern}))?=?\s?"
-        rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?%?\s?"
+        rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"
         rf"(?:(?P<change>→|->|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
         rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
         rf"{tail}",
