@@ -137,7 +137,8 @@ def _not_of() -> re.Pattern[str]:
 @cache
 def _later() -> re.Pattern[str]:
     return re.compile(
-        rf"[^.\n]{{0,25}}?{_words('later').pattern}[^.;\d\n]{{0,20}}(?P<last>{_NUMBER})",
+        rf"[^.\n]{{0,25}}?{_words('later').pattern}"
+        rf"(?:(?!{_words('another').pattern})[^.;\d\n]){{0,20}}(?P<last>{_NUMBER})",
         re.IGNORECASE,
     )
 
