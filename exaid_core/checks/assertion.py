@@ -11,7 +11,8 @@ import re
 from functools import cache
 from itertools import pairwise
 
-from exaid_core.checks.cue_files import any_of, read_cues
+from exaid_core.checks.cue_files import LETTER, Cue, any_of, read_cues
+from exaid_core.checks.cue_finder import CueFinder
 
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
@@ -57,9 +58,9 @@ def is_general(sentence: str) -> bool:
     Args:
         sentence: English text with ASCII apostrophes.
     """
-    if _any("literature").search(sentence):
+    if _finder("literature").occurs(sentence):
         return True
-    return bool(_any("general").search(sentence)) and not _any("patient").search(sentence)
+    return not _finder("patient").occurs(sentence) and _finder("general").occurs(sentence)
 
 
 def _reaches(kind: str, between: str, after: str) -> bool:
@@ -75,6 +76,15 @@ def _reaches(kind: str, between: str, after: str) -> bool:
     return not _new_statement().search(between)
 
 
+def _cues(kind: str) -> list[Cue]:
+    return [cue for cue in read_cues("assertion") if cue.kind == kind]
+
+
+@cache
+def _finder(kind: str) -> CueFinder:
+    return CueFinder(_cues(kind))
+
+
 @cache
 def _any(kind: str) -> re.Pattern[str]:
     return re.compile(any_of(read_cues("assertion"), kind), re.IGNORECASE)
@@ -82,10 +92,13 @@ def _any(kind: str) -> re.Pattern[str]:
 
 @cache
 def _cue_before() -> re.Pattern[str]:
-    # Of several kinds that match at one position, the first counts.
-    kinds = ("no cue", "condition", "past", "denial")
-    groups = (f"(?P<{kind.replace(' ', '_')}>{_any(kind).pattern})" for kind in kinds)
-    return re.compile("|".join(groups), re.IGNORECASE)
+    # Of several kinds that match at one position, the first counts. Their common word boundaries
+    # are checked once, not once per kind.
+    groups = (
+        f"(?P<{kind.replace(' ', '_')}>{'|'.join(cue.words() for cue in _cues(kind))})"
+        for kind in ("no cue", "condition", "past", "denial")
+    )
+    return re.compile(rf"(?<!{LETTER})(?=\w)(?:{'|'.join(groups)})(?!{LETTER})", re.IGNORECASE)
 
 
 @cache

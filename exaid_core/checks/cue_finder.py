@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from ahocorasick_rs import AhoCorasick
 
-from exaid_core.checks.cue_files import Cue, folded
+from exaid_core.checks.cue_files import LETTER, Cue, folded
 
 
 class Found(NamedTuple):
@@ -33,7 +33,7 @@ class CueFinder:
     def __init__(self, cues: Iterable[Cue], *, within_a_word: bool = False) -> None:
         self._cues = tuple(cues)
         self._within_a_word = within_a_word
-        self._patterns: dict[int, re.Pattern[str]] = {}  # compiled on first use
+        self._patterns: dict[tuple[int, bool], re.Pattern[str]] = {}  # compiled on first use
         self._always: set[int] = set()
         self._needing: dict[str, set[int]] = {}
         for index, cue in enumerate(self._cues):
@@ -50,13 +50,10 @@ class CueFinder:
 
         Time is linear in the length of the text.
         """
-        candidates = set(self._always)
-        for literal in set(self._automaton.find_matches_as_strings(folded(text), overlapping=True)):
-            candidates |= self._needing[literal]
         spans = sorted(
             (match.start(), index, match.end())
-            for index in candidates
-            for match in self._pattern(index).finditer(text)
+            for index in self._candidates(text)
+            for match in self._pattern(index, text.isascii()).finditer(text)
         )
         covered = 0
         for start, index, end in spans:
@@ -64,11 +61,24 @@ class CueFinder:
                 covered = end
                 yield Found(start, end, self._cues[index])
 
-    def _pattern(self, index: int) -> re.Pattern[str]:
-        if index not in self._patterns:
+    def occurs(self, text: str) -> bool:
+        """Return whether a text normalized by `normal` contains any of the cues."""
+        return any(self._pattern(index, text.isascii()).search(text) for index in self._candidates(text))
+
+    def _candidates(self, text: str) -> set[int]:
+        """Return the indices of the cues whose literal occurs in a text."""
+        candidates = set(self._always)
+        for literal in set(self._automaton.find_matches_as_strings(folded(text), overlapping=True)):
+            candidates |= self._needing[literal]
+        return candidates
+
+    def _pattern(self, index: int, for_ascii: bool) -> re.Pattern[str]:
+        if (index, for_ascii) not in self._patterns:
             pattern = self._cues[index].pattern(within_a_word=self._within_a_word)
-            self._patterns[index] = re.compile(pattern, re.IGNORECASE)
-        return self._patterns[index]
+            if for_ascii:  # means the same there, and is faster
+                pattern = pattern.replace(LETTER, r"\w")
+            self._patterns[index, for_ascii] = re.compile(pattern, re.IGNORECASE)
+        return self._patterns[index, for_ascii]
 
 
 _Literals: TypeAlias = frozenset[str]

@@ -50,8 +50,8 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         20, 81, tail=r"\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)"
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
-    # Relative risks and hazard ratios are abbreviated RR and HR as well, and have decimals.
-    "heart rate": _VitalSign(10, 30, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:%|years?|ms\b))"),
+    "heart rate": _VitalSign(10, 30, tail=r"(?!\s?(?:%|years?|ms\b))"),
+    # A relative risk is abbreviated RR as well, and has decimals.
     "respiratory rate": _VitalSign(
         1, 8, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:liters?|l\b|%|days?|hours?|times))"
     ),
