@@ -63,7 +63,9 @@ class CueFinder:
 
     def occurs(self, text: str) -> bool:
         """Return whether a text normalized by `normal` contains any of the cues."""
-        return any(self._pattern(index, text.isascii()).search(text) for index in self._candidates(text))
+        return any(
+            self._pattern(index, text.isascii()).search(text) for index in self._candidates(text)
+        )
 
     def _candidates(self, text: str) -> set[int]:
         """Return the indices of the cues whose literal occurs in a text."""

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from exaid_core.checks.cue_files import LETTER, normal
+from exaid_core.checks.language import is_english
 from exaid_core.checks.term_list import read_terms, with_gaps
 from mdagents_llm.answers import ParseMethod, parse_answer
 
@@ -35,12 +36,6 @@ _LINK = (
     r":? )"
 )
 _ARTICLES = r"(?: (?:the|an?|for|that|answer|option|it is))*"
-
-_ENGLISH = re.compile(
-    r"\b(?:the|of|and|with|is|are|was|to|by|for|from|no|not|all|most|likely|but|while)\b",
-    re.IGNORECASE,
-)
-_FOREIGN_LETTER = re.compile(r"[^\W\d_a-zA-Z]")
 
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved"
@@ -67,7 +62,7 @@ _SET_ASIDE = (
 )
 _LETTER_DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|(?:no one|nobody|none|no \w{1,20}))|n't"
-    r"|\b(?:rul(?:ed|ing) out|exclud(?:ed|ing)|reject(?:ed|ing)|dismiss(?:ed|ing)))"
+    r"|\binstead of|\b(?:rul(?:ed|ing) out|exclud(?:ed|ing)|reject(?:ed|ing)|dismiss(?:ed|ing)))"
     r"(?: (?:the|for|an?|answers?|options?|to|be|as|cho(?:ose|oses|se|sen)|pick(?:s|ed)?"
     r"|think(?:s|ing)?|select(?:s|ed)?|consider(?:s|ed)?|(?:support|favou?r|prefer)\w{0,4}"
     rf"|vot(?:e|es|ed)|held|holds?)){{0,4}} \W?{_LETTERS}\W?\Z",
@@ -111,7 +106,7 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
     if len(different) <= 1:
         return False
     text = "\n".join(" ".join(normal(field).split()) for field in summary_texts)
-    if _FOREIGN_LETTER.search(text) and not _ENGLISH.search(text):
+    if not is_english(text):
         return False
     return not (
         len(different & _held_options(text)) >= 2

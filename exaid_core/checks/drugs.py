@@ -27,6 +27,9 @@ _NOT_DRUGS = phrases(
     "pyrazole, oxazole, isoxazole, cystatin, somatostatin, angiostatin, endostatin, myostatin,"
     "prostatin, follistatin, histidine, cytidine, deoxycytidine"
 )
+# "a dopamine agonist" is not dopamine.
+_CLASS = re.compile("(?:ant)?agonists?|receptors?")
+_OF_A_CLASS = re.compile(rf" [a-z]+(?= (?:{_CLASS.pattern}) )")
 _WORD = re.compile("[a-z]+")  # Latin names are ASCII here, and this is twice as fast as Unicode
 _ACCENTED = re.compile("[À-ɏḀ-ỿ]")
 
@@ -39,7 +42,7 @@ class NamedDrugs:
     """
 
     def __init__(self, text: str) -> None:
-        self._words = f" {_joined(text)} "
+        self._words = _OF_A_CLASS.sub(" ", f" {_joined(text)} ")
 
     def __contains__(self, drug: str) -> bool:
         return any(f" {name} " in self._words for name in _synonyms().get(drug, (drug,)))
@@ -64,6 +67,8 @@ def drugs(text: str) -> Iterator[tuple[int, int, str]]:
             yield word.start(), covered, name
             continue
         name = word[0]
+        if len(pair) == 2 and _CLASS.fullmatch(pair[1][0]):
+            continue
         if name in known or (_SUFFIX.fullmatch(name) and name not in _NOT_DRUGS):
             yield word.start(), word.end(), name
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
 from exaid_core.checks.labels import Label, labels
+from exaid_core.checks.language import is_english
 from exaid_core.checks.quantities import (
     InDigits,
     Measure,
@@ -36,11 +37,6 @@ _CUSTOMARY_COUNTS = (1e6, 1e9, 1e12)
 
 # Converted values are rounded: 2296 g is 2.3 kg, and 12 weeks are 3 months.
 _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
-
-_LETTER = re.compile(r"[^\W\d_]")
-_OTHER_LETTER = re.compile("[^\\W\\d_a-zA-Z\u0370-\u03ff]")  # Greek letters are English symbols
-_MOST_OTHER_LETTERS = 0.01
-"""Largest share of accented and non-Latin letters in an English text: in names of people."""
 
 _ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
@@ -104,7 +100,7 @@ class _Evidence:
     def __init__(self, support: str) -> None:
         written = InDigits(support)
         self._support = support
-        self._in_english = _is_english(support)
+        self._in_english = is_english(support)
         self._quantities = tuple(quantities(written))
         self._measures: set[Measure] = set()
         self._numbers = numbers(support)
@@ -231,13 +227,6 @@ class _Evidence:
             for measured in given.dose.measures:
                 dosed[measured].append(given.candidates)
         return dosed
-
-
-def _is_english(text: str) -> bool:
-    if text.isascii():
-        return True
-    others = len(_OTHER_LETTER.findall(text))
-    return others <= _MOST_OTHER_LETTERS * len(_LETTER.findall(text))
 
 
 def _labeled(written: InDigits, measured: Iterable[Quantity]) -> dict[_Span, Label]:

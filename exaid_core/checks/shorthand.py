@@ -38,6 +38,17 @@ _PERIODS = {
 _PERIOD = re.compile(rf"\b(?:{'|'.join(_PERIODS)})\b", re.IGNORECASE)
 _MIXED = re.compile(r"(?<![\w.])([0-9]{1,3}) (1/2|1/4|3/4)\b")
 _DECIMALS = {"1/2": ".5", "1/4": ".25", "3/4": ".75"}
+_DEGREE = re.compile(r"\b(?:(first|1st)|(second|2nd)|(third|3rd)|(fourth|4th))[ -]degree\b", re.I)
+_MULTIPLE = re.compile(
+    r"\b(?:(?P<two>double|twice)|triple)[ -](?:(?:the|his|her|their|usual) )?dos(?:es?|age)\b",
+    re.IGNORECASE,
+)
+_ONE_IN = re.compile(
+    r"\b(?:1|one) in (?P<whole>[1-9][0-9]{0,5}|two|three|four|five|six|seven|eight|nine|ten)\b"
+    r"(?! ?(?:hours?|days?|weeks?|months?|years?|minutes?|[.:/]?[0-9]))",
+    re.IGNORECASE,
+)
+_WHOLES = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DIABETES = re.compile(r"\bT([12])DM?\b")
 _NUMERAL = re.compile(r"\b[IVX]{1,4}(?=[a-dA-D]?\b)")
 # "stages II and IIIb", and the murmur "III/VI"
@@ -63,6 +74,12 @@ def shorthand(text: str) -> Iterator[NumberWords]:
         yield NumberWords(*match.span(), _PERIODS[match[0].lower()], "article")
     for match in _MIXED.finditer(text):
         yield NumberWords(*match.span(), match[1] + _DECIMALS[match[2]])
+    for match in _DEGREE.finditer(text):
+        yield NumberWords(*match.span(), f"degree {match.lastindex}")
+    for match in _MULTIPLE.finditer(text):
+        yield NumberWords(*match.span(), "2" if match["two"] else "3")
+    for match in _ONE_IN.finditer(text):
+        yield NumberWords(*match.span(), f"{100 / _whole(match['whole'].lower()):.4g}%")
     for match in _DIABETES.finditer(text):
         yield NumberWords(*match.span(), f"type {match[1]} diabetes")
     for match in _ROMAN_LIST.finditer(text):
@@ -71,6 +88,10 @@ def shorthand(text: str) -> Iterator[NumberWords]:
                 yield NumberWords(*numeral.span(), str(_ROMAN.index(numeral[0]) + 1))
     for match in _SURELY_NUMERAL.finditer(text):
         yield NumberWords(*match.span(), str(_ROMAN.index(match[0]) + 1), "article")
+
+
+def _whole(word: str) -> int:
+    return _WHOLES.index(word) + 2 if word in _WHOLES else int(word)
 
 
 def _unit_of_letter(match: re.Match[str]) -> str | None:
