@@ -6,8 +6,9 @@
 life of its patient, now? A suspected danger counts. One that is denied, resolved, in the past, of
 another person, a risk, the aim of a treatment or general knowledge does not. Dangers are the states
 for which a resuscitation or emergency team is called at once, oxygen saturation below 85%, systolic
-pressure of 80 mmHg or less, Glasgow coma scale of 8 or less, pH below 7.0 and potassium of
-6.5 mmol/L or more. The author of the rules labeled them, and no clinician checked the labels.
+pressure of 80 mmHg or less, mean arterial pressure of 55 mmHg or less, Glasgow coma scale of 8 or
+less, fewer than 8 breaths or 30 heartbeats per minute, pH below 7.0 and potassium of 6.5 mmol/L or
+more. The author of the rules labeled them, and no clinician checked the labels.
 
 The sentences were sampled by rule. From exam questions, answers of models and discussions of agents
 in the shared data: all sentences of 30 to 400 characters with a word of danger, and the first 45 of
@@ -17,10 +18,16 @@ are shortened. Words of danger are unconscious, unresponsive, coma, shock, arres
 hypotension, pulseless, intubated, hemorrhage, bleeding, seizure, pH, GCS, apnea, collapse,
 cyanosis, CPR and the like.
 
+Parts 5 to 8 were sampled like this: sentences of 30 to 400 characters with a word of danger in what
+a text search found first for 8 to 17 queries (case reports, notes, exam questions, guidelines,
+forums), without names of authors and references, and sentences of the shared data without a word of
+danger, in the order of their SHA-256. 29 sentences that earlier parts have were left out; the label
+was the same each time.
+
 Sentences of the development part shaped the rules. Each held-out part was labeled and measured once
 before it was used to improve them; docs/exaid.md has these first results. Only sentences of
-open-access reports are in the file. Others are found by their SHA-256 in the shared data, if it
-is there.
+open-access reports of parts 1 to 4 are in the file. Others are found by their SHA-256 in the shared
+data, if it is there.
 """
 
 from __future__ import annotations

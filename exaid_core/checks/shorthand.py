@@ -38,7 +38,9 @@ _PERIODS = {
 _PERIOD = re.compile(rf"\b(?:{'|'.join(_PERIODS)})\b", re.IGNORECASE)
 _MIXED = re.compile(r"(?<![\w.])([0-9]{1,3}) (1/2|1/4|3/4)\b")
 _DECIMALS = {"1/2": ".5", "1/4": ".25", "3/4": ".75"}
-_DEGREE = re.compile(r"\b(?:(first|1st)|(second|2nd)|(third|3rd)|(fourth|4th))[ -]degree\b", re.I)
+_DEGREE = re.compile(
+    r"\b(?:(first|1st)|(second|2nd)|(third|3rd)|(fourth|4th))[ -]degree\b", re.IGNORECASE
+)
 _MULTIPLE = re.compile(
     r"\b(?:(?P<two>double|twice)|triple)[ -](?:(?:the|his|her|their|usual) )?dos(?:es?|age)\b",
     re.IGNORECASE,
@@ -76,10 +78,7 @@ def shorthand(text: str) -> Iterator[NumberWords]:
         yield NumberWords(*match.span(), match[1] + _DECIMALS[match[2]])
     for match in _DEGREE.finditer(text):
         yield NumberWords(*match.span(), f"degree {match.lastindex}")
-    for match in _MULTIPLE.finditer(text):
-        yield NumberWords(*match.span(), "2" if match["two"] else "3")
-    for match in _ONE_IN.finditer(text):
-        yield NumberWords(*match.span(), f"{100 / _whole(match['whole'].lower()):.4g}%")
+    yield from _ratios(text)
     for match in _DIABETES.finditer(text):
         yield NumberWords(*match.span(), f"type {match[1]} diabetes")
     for match in _ROMAN_LIST.finditer(text):
@@ -88,6 +87,14 @@ def shorthand(text: str) -> Iterator[NumberWords]:
                 yield NumberWords(*numeral.span(), str(_ROMAN.index(numeral[0]) + 1))
     for match in _SURELY_NUMERAL.finditer(text):
         yield NumberWords(*match.span(), str(_ROMAN.index(match[0]) + 1), "article")
+
+
+def _ratios(text: str) -> Iterator[NumberWords]:
+    """Yield multiples of a dose and odds: `double dose`, `1 in 4`."""
+    for match in _MULTIPLE.finditer(text):
+        yield NumberWords(*match.span(), "2" if match["two"] else "3")
+    for match in _ONE_IN.finditer(text):
+        yield NumberWords(*match.span(), f"{100 / _whole(match['whole'].lower()):.4g}%")
 
 
 def _whole(word: str) -> int:

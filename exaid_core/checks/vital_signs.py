@@ -66,9 +66,10 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
 
     The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, mean
     arterial pressure of 55 mmHg or less, Glasgow coma scale 8 or less, fewer than 8 breaths or 30
-    heartbeats per minute, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality counts as its value (`SpO2 < 80`) unless it points the other way
-    (`SpO2 > 80`); a range counts as the end nearer to normal, and a change (`from 95 to 70`,
-    `was 60/40, now 120/80`) as its last value.
+    heartbeats per minute, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality
+    counts as its value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts
+    as the end nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`) as its last
+    value.
 
     Args:
         text: English text normalized by `exaid_core.checks.cue_files.normal`.
@@ -136,9 +137,10 @@ def _not_of() -> re.Pattern[str]:
 
 @cache
 def _later() -> re.Pattern[str]:
+    own = rf"(?!{_words('another').pattern})"
     return re.compile(
-        rf"[^.\n]{{0,25}}?{_words('later').pattern}"
-        rf"(?:(?!{_words('another').pattern})[^.;\d\n]){{0,20}}(?P<last>{_NUMBER})",
+        rf"(?:{own}[^.\n]){{0,25}}?{_words('later').pattern}"
+        rf"(?:{own}[^.;\d\n]){{0,20}}(?P<last>{_NUMBER})",
         re.IGNORECASE,
     )
 

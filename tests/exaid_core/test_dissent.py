@@ -127,6 +127,7 @@ def test_a_summary_that_shows_the_disagreement(summary: str) -> None:
         "doctor0 favors PE; doctor1 favors PE",
         "Doctor1 prefers MI; Doctor0 prefers MI.",
         "Differential diagnoses differ in their course",
+        "The answer is B instead of D.",
     ],
 )
 def test_a_summary_that_hides_the_disagreement(summary: str) -> None:
