@@ -26,8 +26,10 @@ _LONGEST_QUESTION = 15
 _NEAR = 12
 """Maximum number of words between a denial and somebody else who has the complaint."""
 _PAST_YEARS = range(1950, 2026)
+_YOUNG = range(2, 26)
+"""Ages, in years, that lie in the past where a message says "when I was 12"."""
 
-_NOT = "không|ko|kg|hok|hông|hổng|chẳng|chả"
+_NOT = "không|ko|kg|hok|chẳng"
 _BACK = "came+back|comes+back|come+back|is+back|its+back|back+again|returned|returns"
 _BACK_VI = "đau+lại|bị+lại|lại+đau|tái+phát|quay+lại|trở+lại"
 _KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
@@ -44,6 +46,7 @@ _LEXICON = Lexicon(
             "free of",
             "negative for",
             f"{_NOT}|chưa|k",
+            "=hông|hổng|chả",  # "hong" is also the throat, and "cha" the father
             "hết",
             "=đỡ|khỏi",
         ],
@@ -117,10 +120,11 @@ _LEXICON = Lexicon(
             "symptoms|signs|causes|types|kinds of",
             "how to|do prevent|recognize|recognise|spot|avoid|treat|know",
             "is|are|can|could _ a|the side effect|effects",
+            "can|could|does|do|will _ cause|causes|trigger|lead+to",
             "là gì|bệnh+gì",
-            "triệu+chứng|dấu+hiệu|nguyên+nhân _ của|gây",
+            "triệu+chứng|dấu+hiệu|nguyên+nhân _ của|gây|gồm|nào",
             "có những loại",
-            "cách phòng|phòng+tránh|nhận+biết|xử+trí|sơ+cứu",
+            "cách|sao phòng|phòng+tránh|nhận+biết|xử+trí|sơ+cứu",
         ],
         "person": [
             "i|im|ive|my|me|he|hes|his|him|she|shes|her|we|our|they|their|it|its|this|you",
@@ -133,7 +137,16 @@ _LEXICON = Lexicon(
             "on tv|television|netflix|youtube",
             "movie|film|documentary|novel|videogame|sitcom",
             "watching|watched _ show|series",
+            "news|article|radio|podcast said|says|about|that",
+            "in|on the news|paper|papers|radio",
+            "character _ novel|book|game|story",
             "coi|xem|trên|trong phim|tivi|truyện|báo",
+            "nghe|đọc _ đài|báo|tin",
+        ],
+        "not yet": [
+            "if i|you|he|she|they|we|someone|anyone ever get|have|feel|notice|see|experience|start",
+            "in case i|you|he|she|they|we|someone|anyone ever",
+            "lỡ|nếu sau+này|mai+mốt|có+ngày _ bị|gặp",
         ],
         "not now": [
             "years|yrs ago",
@@ -141,6 +154,8 @@ _LEXICON = Lexicon(
             "as a child|kid|teenager",
             "childhood",
             "when i|he|she was young|little",
+            f"when i|he|she was {'|'.join(map(str, _YOUNG))}",
+            "in my|his|her teens|twenties|thirties|youth",
             "history of",
             "family history",
             "used to",
@@ -150,6 +165,7 @@ _LEXICON = Lexicon(
             "out of the hospital",
             "released|discharged from",
             "năm ngoái|trước|xưa",
+            f"năm {'|'.join(map(str, _PAST_YEARS))}",
             "hồi|ngày nhỏ|bé|xưa|trẻ",
             "tiền sử",
             "từng bị|mắc",
@@ -170,8 +186,8 @@ _LEXICON = Lexicon(
 def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     """Return the findings that are not denied, not from long ago, and somebody's own.
 
-    A film is nobody's own, and neither is a question about an illness in general. What a pet has
-    is no patient's.
+    A film is nobody's own, and neither is a question about an illness in general or about what to
+    do if a complaint ever comes. What a pet has is no patient's.
 
     Args:
         words: Words of the message.
@@ -186,7 +202,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         return []  # a question about an illness, and nobody who has it
     sentences = _parts(words, None)
     pets = _pets(parts, marks)
-    stories = {sentences[at] for at in marks["story"]}
+    stories = {sentences[at] for at in marks["story"] | marks["not yet"]}
     return [
         one
         for one in found
@@ -218,6 +234,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
             cancelled.update(range(one.start - _NEAR, one.start))
     marks["denied"] -= cancelled
     marks["denied after it"] -= cancelled
+    marks["not now"] -= cancelled
     marks["turn"] -= reasons
     return marks
 

@@ -49,7 +49,7 @@ class _Patterns:
         self.ages = self._all(read["ages"])
         self.temperature = self._all(read["temperature"])
         self.saturation = self._one(read["saturation"])
-        self.pulse = self._one(read["pulse"])
+        self.pulse = self._all(read["pulse"])
         self.breaths = self._all(read["breaths"])
         self.pressure = self._all(read["pressure"])
         self.upper_pressure = self._one(read["upper_pressure"])
@@ -105,7 +105,7 @@ def measured(texts: Sequence[str]) -> Measured:
         duration_days=max(durations, default=None),
         vital_signs=VitalSigns(
             temperature_celsius=_worst(plain, _temperatures, 36.8),
-            heart_rate=_worst(plain, _all(_patterns().pulse, 20, 300), 80),
+            heart_rate=_worst(plain, _pulses, 80),
             respiratory_rate=_worst(plain, _breaths, 16),
             oxygen_saturation=_worst(plain, _all(_patterns().saturation, 40, 100), 98),
             systolic_bp=_worst(plain, _upper, 120),
@@ -187,6 +187,10 @@ def _temperatures(text: str) -> list[float]:
             if 28 <= degrees <= 44:
                 found.append(degrees)
     return found
+
+
+def _pulses(text: str) -> list[float]:
+    return [number for pattern in _patterns().pulse for number in _all(pattern, 20, 300)(text)]
 
 
 def _breaths(text: str) -> list[float]:
