@@ -151,7 +151,7 @@ _LEXICON = Lexicon(
         "not now": [
             "years|yrs ago",
             "last year",
-            "as a child|kid|teenager",
+            "as a child|kid|teenager|toddler|baby",
             "childhood",
             "when i|he|she was young|little",
             f"when i|he|she was {'|'.join(map(str, _YOUNG))}",
@@ -234,7 +234,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
             cancelled.update(range(one.start - _NEAR, one.start))
     marks["denied"] -= cancelled
     marks["denied after it"] -= cancelled
-    marks["not now"] -= cancelled
+    marks["not now"] = {at for at in marks["not now"] if at - 1 not in marks["denied"]}
     marks["turn"] -= reasons
     return marks
 

@@ -90,6 +90,7 @@ class Rule(BaseModel):
     unless: tuple[str, ...] = ()
     with_: tuple[str, ...] = Field(default=(), alias="with")
     and_: tuple[str, ...] = Field(default=(), alias="and")
+    two_of: tuple[str, ...] = ()
     if_: Mapping[str, Any] = Field(default={}, alias="if")
     says: Mapping[Language, str]
     example: Mapping[Language, str]
@@ -148,7 +149,7 @@ class Rules:
 
     def _check_names(self, names: set[str]) -> None:
         for rule in self.rules:
-            unknown = {*rule.with_, *rule.and_, *rule.if_.get("chronic", ())} - names
+            unknown = {*rule.with_, *rule.and_, *rule.two_of, *rule.if_.get("chronic", ())} - names
             unknown -= {other.id for other in self.rules}
             unknown |= {name for name in rule.if_ if not _IF.fullmatch(name)}
             if unknown:
@@ -320,6 +321,11 @@ def _holds(rule: Rule, known: _Known, held: Mapping[str, str], language: Languag
         if names and not words:
             return ""
         because.append(words)
+    if rule.two_of:
+        signs = [said for said in _of(rule.two_of, known, held, rule.id) if said]
+        if len(signs) < 2:
+            return ""
+        because += signs
     facts = list(_facts(rule.if_, known, language))
     if "" in facts:
         return ""
