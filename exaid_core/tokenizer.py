@@ -122,7 +122,10 @@ def is_spaced(text: str) -> bool:
 
 def word_spans(text: str) -> list[tuple[int, int]]:
     """Return the span of each word in order; closing punctuation belongs to its word."""
-    return [span for word in _BETWEEN_SPACES.finditer(text) for span in _divided(word)]
+    words = _BETWEEN_SPACES.finditer(text)
+    if is_spaced(text):
+        return [word.span() for word in words]
+    return [span for word in words for span in _divided(word)]
 
 
 def _divided(word: re.Match[str]) -> Iterator[tuple[int, int]]:

@@ -97,6 +97,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
     closed, opened = _CLOSING.search(text), _OPENING.search(text)
+    if closed is None and opened is None:
+        return text, ""
     before = ""
     if closed and not (opened and opened.start() < closed.start()):
         before, text = text[: closed.start()], text[closed.end() :].lstrip()

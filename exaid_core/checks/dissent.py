@@ -79,6 +79,8 @@ _LETTER_DENIED_AFTER = re.compile(
     rf"{_SET_ASIDE}\b(?! by (?!all\b|both\b|every|consensus\b|the\b))",
     re.IGNORECASE,
 )
+_MARK = "\ue000"
+"""Character around the number of an agent; it is private, so no text has it."""
 
 
 def stated_answer(text: str) -> str | None:
@@ -108,11 +110,10 @@ def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) ->
     text = "\n".join(" ".join(normal(field).split()) for field in summary_texts)
     if not is_english(text):
         return False
-    return not (
-        len(different & _held_options(text)) >= 2
-        or _says_that_they_differ(text, answers)
-        or _names_different_views(text, answers)
-    )
+    if len(different & _held_options(text)) >= 2:
+        return False
+    marked = _with_agents_marked(text, answers)
+    return not (_says_that_they_differ(marked) or _names_different_views(marked))
 
 
 def named_options(text: str) -> set[str]:
@@ -143,18 +144,30 @@ def _is_denied(text: str, letter: re.Match[str]) -> bool:
     )
 
 
-def _says_that_they_differ(text: str, agent_ids: Collection[str]) -> bool:
+def _with_agents_marked(text: str, agent_ids: Collection[str]) -> str:
+    """Return a text with a mark for each agent id, so that one pattern fits the agents of any case.
+
+    An id alone is quick to compile, unlike the patterns around it.
+    """
+    ids = sorted(filter(None, map(normal, agent_ids)), key=len, reverse=True)
+    if not ids:
+        return text
+    anyone = re.compile("|".join(rf"(?<!\w)({re.escape(one)})(?!\w)" for one in ids), re.IGNORECASE)
+    return anyone.sub(lambda found: f"{_MARK}{found.lastindex}{_MARK}", text)
+
+
+def _says_that_they_differ(text: str) -> bool:
     return any(
         not _DENIED_BEFORE.search(text, max(found.start() - 60, 0), found.start())
         and not _outsider_before().search(text, max(found.start() - 60, 0), found.start())
         and not _DENIED_AFTER.match(text, found.end())
-        for found in _disagreement(frozenset(agent_ids)).finditer(text)
+        for found in _disagreement().finditer(text)
     )
 
 
-def _names_different_views(text: str, agent_ids: Collection[str]) -> bool:
+def _names_different_views(text: str) -> bool:
     """Return whether two agents prefer different things, or one is contrasted with another."""
-    by_agent, of_agent, contrast = _views(frozenset(agent_ids))
+    by_agent, of_agent, contrast = _views()
     views = [view for pattern in (by_agent, of_agent) for view in pattern.finditer(text)]
     agents = {view["who"].lower() for view in views}
     held = {view["what"].lower() for view in views}
@@ -172,9 +185,8 @@ def _words() -> dict[str, str]:
     return {kind: rf"\b(?:{'|'.join(words)})\b" for kind, words in kinds.items()}
 
 
-def _agent(agent_ids: frozenset[str]) -> str:
-    ids = "".join(rf"|(?<!\w){re.escape(normal(one))}(?!\w)" for one in sorted(agent_ids))
-    return rf"(?:{_words()['agent']}(?:[ -]?\d+)?{ids})"
+def _agent() -> str:
+    return rf"(?:{_words()['agent']}(?:[ -]?\d+)?|{_MARK}\d+{_MARK})"
 
 
 @cache
@@ -191,8 +203,8 @@ def _outsider_before() -> re.Pattern[str]:
 
 
 @cache
-def _disagreement(agent_ids: frozenset[str]) -> re.Pattern[str]:
-    words, agent = _words(), _agent(agent_ids)
+def _disagreement() -> re.Pattern[str]:
+    words, agent = _words(), _agent()
     holder = rf"(?:{agent}|{words['opinion']})"
     return re.compile(
         rf"{words['disagreement']}"
@@ -207,9 +219,9 @@ def _disagreement(agent_ids: frozenset[str]) -> re.Pattern[str]:
 
 
 @cache
-def _views(agent_ids: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+def _views() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
     """Return patterns of "doctor1 prefers MI", "MI preferred by doctor1", "but doctor1 prefers"."""
-    agent, prefers = _agent(agent_ids), _words()["prefers"]
+    agent, prefers = _agent(), _words()["prefers"]
     return (
         re.compile(
             rf"(?P<who>{agent}):? (?:\w+ly |still |now |again )?{prefers}{_ARTICLES} "

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from exaid_core.checks.normal_form import Wording, is_unspaced, runs_of, size_of
+from exaid_core.checks.normal_form import Wording, is_unspaced, size_of
 from exaid_core.checks.shortening import PLACEHOLDER
 
 _FEWEST = 6
@@ -51,11 +52,10 @@ def empty_fields(fields: Mapping[str, str], said: str, prompt: str) -> tuple[str
         said: Everything that the summary may report: text and ids of agents, earlier summaries.
         prompt: Instructions to the model; their example starts at the last `{`.
     """
-    instructions, _, example = prompt.rpartition("{")
-    hints = {" ".join(Wording(part).words) for part in re.split("[:\n]", instructions)}
+    hints, of_instructions, of_example = _of_prompt(prompt)
     of_said, of_summary = Wording(said), Wording("\n".join(fields.values()))
-    of_instructions = set(runs_of(Wording(instructions).words)) - of_said.runs
-    of_example = set(runs_of(Wording(example).words)) - of_said.runs
+    of_instructions = of_instructions - of_said.runs
+    of_example = of_example - of_said.runs
     is_comparable = _is_same_language(of_summary, of_said)
     found: list[str] = []
     before: list[str] = []
@@ -77,6 +77,18 @@ def empty_fields(fields: Mapping[str, str], said: str, prompt: str) -> tuple[str
         else:
             before.append(line)
     return tuple(found)
+
+
+_Runs = frozenset[tuple[str, ...]]
+
+
+@lru_cache(maxsize=8)
+def _of_prompt(prompt: str) -> tuple[frozenset[str], _Runs, _Runs]:
+    """Return the parts of the instructions, and the runs of instructions and example."""
+    instructions, _, example = prompt.rpartition("{")
+    hints = frozenset(" ".join(Wording(part).words) for part in re.split("[:\n]", instructions))
+    of_instructions, of_example = (Wording(text).runs for text in (instructions, example))
+    return hints, frozenset(of_instructions), frozenset(of_example)
 
 
 def _is_same_language(summary: Wording, said: Wording) -> bool:

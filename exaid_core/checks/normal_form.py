@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 
 from exaid_core.tokenizer import UNSPACED
@@ -16,6 +16,7 @@ _SHORT = 3
 _RUN = 4
 """Number of consecutive words whose repetition in the same order counts as copied."""
 
+_BEYOND_LATIN = re.compile("[^\x00-\u02ff]+")  # the accents among them
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
 _SHORT_WORD = re.compile(rf"(?<!\d )\b[^\W\d_]{{1,{_SHORT}}}\b")  # except the unit of a number
@@ -31,10 +32,7 @@ class Wording:
     """
 
     def __init__(self, text: str) -> None:
-        marked = "" if text.isascii() else unicodedata.normalize("NFKD", text)
-        self._plain = (
-            "".join(c for c in marked if not unicodedata.category(c).startswith("M")) or text
-        )
+        self._plain = text if text.isascii() else _without_accents(text) or text
         self._as_written = [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
         self.words = [word.casefold() for word in self._as_written]
         """Case-folded words in order."""
@@ -92,14 +90,23 @@ class Wording:
                 told |= set(map(_stem, other.words[start : start + len(acronym)]))
         return told & other.about
 
-    def share_of(self, runs: set[tuple[str, ...]]) -> float:
+    def share_of(self, runs: Set[tuple[str, ...]]) -> float:
         """Return the share of this text's runs that are among `runs`, 0 to 1."""
         own = list(runs_of(self.words))
         return sum(run in runs for run in own) / len(own) if own else 0.0
 
 
+def _without_accents(text: str) -> str:
+    decomposed = unicodedata.normalize("NFKD", text)
+    return _BEYOND_LATIN.sub(_without_marks, decomposed)
+
+
+def _without_marks(run: re.Match[str]) -> str:
+    return "".join(c for c in run[0] if not unicodedata.category(c).startswith("M"))
+
+
 def _pairs(run: str) -> Iterable[str]:
-    if len(run) > 2 and _UNSPACED_RUN.fullmatch(run):
+    if len(run) > 2 and not run.isascii() and _UNSPACED_RUN.fullmatch(run):
         return (run[start : start + 2] for start in range(len(run) - 1))
     return [run]
 
@@ -111,7 +118,7 @@ def size_of(stems: Iterable[str]) -> float:
 
 def is_unspaced(word: str) -> bool:
     """Return whether a word of `Wording` belongs to a script without spaces."""
-    return _UNSPACED_RUN.match(word) is not None
+    return not word.isascii() and _UNSPACED_RUN.match(word) is not None
 
 
 def runs_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -130,4 +137,4 @@ def _stem(word: str) -> str:
 
 def without_article(word: str) -> str:
     """Return a word without the prefixed Arabic article."""
-    return _ARABIC_ARTICLE.sub("", word)
+    return word if word.isascii() else _ARABIC_ARTICLE.sub("", word)

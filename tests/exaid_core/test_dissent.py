@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -268,3 +269,22 @@ def test_a_hostile_text_takes_no_more_than_linear_time(text: str) -> None:
 def test_dissent_is_read_from_any_text(text: str) -> None:
     assert not dissent_missing([text, "They disagree."], SPLIT)
     assert not dissent_missing([text], {"expert-1": "C"})
+
+
+def test_large_patterns_do_not_depend_on_the_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    compile_ = re.compile
+
+    def noting(pattern: str, flags: int = 0) -> re.Pattern[str]:
+        compiled.append(pattern)
+        return compile_(pattern, flags)
+
+    def summarize(number: int) -> None:
+        answers = {f"expert-{number}-cardiologist": "A", f"expert-{number}-surgeon": "B"}
+        assert dissent_missing(["They agree on surgery."], answers)
+
+    summarize(0)
+    monkeypatch.setattr(re, "compile", noting)
+    for number in range(1, 20):
+        summarize(number)
+    assert all(len(pattern) < 200 for pattern in compiled)
