@@ -8,6 +8,7 @@ do. The sentence must single the option out, without denying, supposing or compa
 import re
 from collections.abc import Iterator
 
+from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.statements import Cue, is_supposed, sentences
 from mdagents_llm.answers.text import OptionTexts
 from mdagents_llm.answers.value import Reading, Sense
@@ -20,53 +21,28 @@ _LABEL = re.compile(
 # "heparin (C)", "heparin (Option C)", where the option's text precedes.
 _LABEL_BEHIND = re.compile(r"[\"',]?\s?[(\[](?i:(?:option|choice)\s)?(?P<letter>[A-J])[)\]]")
 
-_BEST = (
-    r"(?:most (?:likely|probable|appropriate|suitable|consistent|compatible|accurate|reasonable"
-    r"|common|effective|specific|sensitive|important|critical|relevant|fitting|useful|definitive"
-    r"|plausible)|best|correct|right|next step|first[- ]line|indicated|recommended|preferred"
-    r"|(?:the|my|our|final) (?:diagnosis|conclusion)|likeliest"
-    r"|(?:drug|treatment|test) of choice|gold standard)"
-)
-_SINGLES_OUT = re.compile(rf"\b{_BEST}\b", re.IGNORECASE)
+_SINGLES_OUT = pattern(any_of("best"))
 # The words between the subject and the option: "is", "would be to", "is consistent with".
-_EQUATES = re.compile(
-    r"(?:\b(?:is|are|be|remains|becomes|includes?|involves?)\b(?:\s(?:the|an?|to|that|therefore"
-    r"|thus|most|likely|probably|clearly|indeed|caused by|due to|consistent with|administer|perform"
-    r"|start|give|order|obtain|initiate|option|choice))*|[:=→])[\s\"':]*$",
-    re.IGNORECASE,
+_EQUATES = pattern(
+    rf"(?:\b(?:is|are|be|remains)\b(?:\s{any_of('equates', 'treat')})*|[:=→])[\s\"':]*$"
 )
-_CHOOSES = re.compile(
-    r"(?:\b(?:I|we)(?: would| will|'d|'ll)?(?: therefore| thus)? (?:choose|select|pick|recommend"
-    r"|favor|answer|go with)"
-    r"|\bshould (?:receive|undergo|be (?:given|started on|treated with))"
-    r"|(?:^|[,;:]\s)\W*(?:choose|select|administer|perform|start|order|prescribe|initiate|obtain))"
-    r"(?:\s(?:the|an?|with|option|choice))*[\s\"':]*$",
-    re.IGNORECASE,
+_CHOOSES = pattern(
+    rf"(?:{any_of('chooses')}|(?:^|[,;:]\s)\W*{any_of('treat')})"
+    r"(?:\s(?:the|an?|with|option|choice))*[\s\"':]*$"
 )
 # "(C) Heparin is the most likely cause"
-_IS_IT = re.compile(
+_IS_IT = pattern(
     r"\W{0,3}(?:is|remains|would be|(?:seems|appears) to be)(?:\s(?:therefore|thus|clearly))?"
-    rf"\s(?:the|our|my)\s(?:(?!second|next|least)\w+\s){{0,2}}?{_BEST}\b",
-    re.IGNORECASE,
+    rf"\s(?:the|our|my)\s(?:(?!second|next|least)\w+\s){{0,2}}?{any_of('best')}"
 )
-# Words by which a sentence does not assert its option as the answer.
-_OTHERWISE = re.compile(
-    r"\b(?:least|less|in(?:correct|appropriate)|wrong|unlikely|second|third|other|another"
-    r"|alternatives?|distractor|tempting|differential|possib\w+|plausib\w+|although|while|whereas"
-    r"|though|instead of|rather than|contraindicated|could|might|may|one of|some|many|not|never"
-    r"|neither|but|no longer|except|avoid|mistak\w+|confus\w+|mimic\w*|initially|previously)\b",
-    re.IGNORECASE,
-)
+_OTHERWISE = pattern(any_of("otherwise"))
 # "…, but this patient is an adult.", "…. However, …"
-_TURNS = re.compile(r"[^.;]{0,80}[.;]?\s(?:but|however|nevertheless|yet)\b", re.IGNORECASE)
-# Brackets that hold neither a label nor an option's short text.
-_ASIDE = re.compile(r"\((?!(?:option|choice)\s[A-J]\))[^()]*\s[^()]*\)", re.IGNORECASE)
-_BEHIND_DENIES = re.compile(
-    r"[^.;]{0,80}\b(?:not|less|unlikely|in(?:correct|appropriate)|wrong|false|excluded|ruled out"
-    r"|contraindicated)\b|\s?(?:or|and|/|vs\.?|versus)\s?\W?[A-J]\b",
-    re.IGNORECASE,
+_TURNS = pattern(rf"[^.;]{{0,80}}[.;]?\s{any_of('but')}")
+_BEHIND_DENIES = pattern(
+    rf"[^.;]{{0,80}}{any_of('wrong', 'english wrong')}|\s?(?:or|and|/|vs\.?|versus)\s?\W?[A-J]\b"
 )
-
+# Brackets that hold neither a label nor an option's short text.
+_ASIDE = pattern(r"\((?!(?:option|choice)\s[A-J]\))[^()]*\s[^()]*\)")
 
 _LINK_CHARS = 80
 _CONTEXT_CHARS = 400  # read before an option, so that the work stays linear in a long sentence

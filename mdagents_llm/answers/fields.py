@@ -5,18 +5,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mdagents_llm.answers.text import MAX_CHARS, clean, words
+from mdagents_llm.answers.phrases import phrases
+from mdagents_llm.answers.text import MAX_CHARS, clean
 
-# In order of precedence within one object: a record may hold an expert's `answer` next to the
-# `final_answer`. The last names are containers in which MDAgents' outputs nest the text.
-_ANSWER_KEYS = words(
-    "finalanswer finaldecision finalchoice consolidatedanswer majorityvote majorityanswer"
-    " consensusanswer correctanswer correctoption correctchoice bestanswer answer myanswer"
-    " answerletter answerchoice answeroption answeridx selectedanswer selectedoption"
-    " selectedchoice chosenoption letter choice option optionletter selection prediction"
-    " predictedanswer decision verdict vote consensus conclusion final response result output"
-    " 00"
-)
+_ANSWER_KEYS = phrases("field")
+
+NULL = "null"
+"""Value of an answer field that states that there is no answer."""
 
 _OBJECT_START = re.compile(r'\{(?=\s*"[^"\n]{1,60}"\s*:)')
 # Each failed decoding attempt may scan to the end of the text; this limit keeps the work
@@ -85,17 +80,18 @@ def read_fields(text: str) -> Fields:
 def answer_field(content: dict[str, object]) -> object | None:
     """Return the value of the field that holds the answer, searching nested objects.
 
-    Empty fields are ignored, and so are objects in a list: those are other agents' answers.
+    Empty fields are ignored, and so are objects in a list: those are other agents' answers. An
+    explicit null is returned as :data:`NULL`, unless another field has a value.
     """
     by_name = {_key_name(key): value for key, value in content.items()}
-    for key in _ANSWER_KEYS:
-        value = by_name.get(key)
+    fields = [by_name[key] for key in _ANSWER_KEYS if key in by_name]
+    for value in fields:
         if value not in (None, "", [], {}) and not isinstance(value, bool):
             return value
     for value in content.values():
         if isinstance(value, dict) and (inner := answer_field(value)) is not None:
             return inner
-    return None
+    return NULL if None in fields else None
 
 
 def _key_name(key: str) -> str:
@@ -174,8 +170,13 @@ def _loose_answers(text: str) -> list[object]:
     for field in _LOOSE_FIELD.finditer(text):
         key = _key_name(field["key"])
         value = _LOOSE_VALUE.match(text, field.end())
-        if key in _ANSWER_KEYS and value and not value[0].lstrip().startswith(("{", "[")):
-            content = value["double"] or value["single"] or value["bare"] or ""
-            if content.strip() not in ("", "null", "None"):
-                found.setdefault(key, []).append(unescape(content))
-    return next((found[key] for key in _ANSWER_KEYS if key in found), [])
+        if key not in _ANSWER_KEYS or (value and value[0].lstrip().startswith(("{", "["))):
+            continue
+        content = (value["double"] or value["single"] or value["bare"] or "") if value else ""
+        if content.strip() not in ("", "null", "None"):
+            found.setdefault(key, []).append(unescape(content))
+        elif content or not text[field.end() :].strip(
+            " \n\"'`"
+        ):  # null, or cut off before the value
+            found.setdefault(key, [])
+    return next(filter(None, (found.get(key) for key in _ANSWER_KEYS)), [NULL] if found else [])

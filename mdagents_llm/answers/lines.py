@@ -2,6 +2,7 @@
 
 import re
 
+from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.text import OptionTexts, words
 from mdagents_llm.answers.value import Reading, Sense
 
@@ -15,32 +16,13 @@ _LABELLED = re.compile(
     r"[\s(\[{<\"']*(?:(?:[Oo]ption|[Cc]hoice)\s[(\[]?)?(?P<letter>[A-J])"
     r"(?:\s?[)\]}.:|]+|\s[-–—=](?=\s))\s*(?P<text>\S.*)?"
 )
-_VERDICT = re.compile(
-    r"\b(?:incorrect|correct|wrong|right|false|true|not|unlikely|likely|rule[ds]? out|because|since"
-    r"|would|is|are|was|eliminate\w*)\b",
-    re.IGNORECASE,
-)
-_JUDGES = re.compile(
-    r"^\W*(?:this|option|incorrect|correct|wrong|right|false|true|no|yes|not|unlikely|likely"
-    r"|possible|ruled|plausible)\b|\bincorrect\b"
-    r"|\b(?:is|are)\s(?:correct|wrong|right|false|true|not the|the (?:correct|best|right))\b",
-    re.IGNORECASE,
-)
-_DISMISSED = re.compile(
-    r"\W*(?:(?:this|it|that)\s(?:option\s)?is\s(?:\w+\s){0,2}?(?:incorrect|wrong|false|not)"
-    r"|(?:incorrect|wrong|false)(?! (?:options|answers|choices)))\b",
-    re.IGNORECASE,
-)
-_ANNOUNCES = re.compile(r"\b(?:each|every|options|choices|one by one|step by step)\b.*:$")
-# "Given the options provided, the correct answer is:" announces an answer, not a discussion.
-_STATES = re.compile(r"\b(?:is|be|answer|option|choice|conclusion|diagnosis):$", re.IGNORECASE)
-# A heading such as "Contraindicated:" or "Not recommended:" lists what is not the answer.
-_SETS_ASIDE = re.compile(
-    r"\b(?:not|avoid\w*|contraindicated|discard\w*|reject\w*|exclud\w*|eliminat\w*|ruled out|wrong"
-    r"|incorrect|least|unlikely|stop|allerg\w+|medications?|history|grade|class|type|figure"
-    r"|section)\b.*:$",
-    re.IGNORECASE,
-)
+_VERDICT = any_of("verdict")
+_NO_PARAPHRASE = pattern(rf"{_VERDICT}|\b(?:because|since|would|is|are|was)\b")
+_JUDGES = pattern(rf"^\W*{_VERDICT}|\bincorrect\b|\b(?:is|are)\s{_VERDICT}")
+_DISMISSED = pattern(rf"\W*{any_of('dismissed')}")
+# "Therefore, the best next step is:" announces an answer; "Options:" and "Blood group" do not.
+_ANNOUNCES = pattern(rf"{any_of('states')}\W*$")
+_TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
 _LONGEST_OPTION = 25  # words
 
 
@@ -57,13 +39,15 @@ def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Read
 
 
 def is_discussed(lines: list[str], index: int) -> bool:
-    """Return whether the lines around judge options: "Let us look at each:", "This is wrong"."""
+    """Return whether a line belongs to a heading that announces no answer, or is judged below.
+
+    A heading is a line that ends in a colon, or a title of at most four words.
+    """
     before = lines[index - 1] if index else ""
-    announced = _ANNOUNCES.search(before) or _SETS_ASIDE.search(before)
-    if _STATES.search(before):
-        announced = None
-    judged = index + 1 < len(lines) and _DISMISSED.match(lines[index + 1])
-    return bool(announced or judged)
+    is_heading = before.endswith(":") or _TITLE.fullmatch(before)
+    if is_heading and not (_ANNOUNCES.search(before) or _LONE.fullmatch(before)):
+        return not _LABELLED.match(before)
+    return index + 1 < len(lines) and _DISMISSED.match(lines[index + 1]) is not None
 
 
 def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
@@ -150,7 +134,7 @@ def _is_nearly(label: re.Match[str], options: OptionTexts) -> bool:
     """Return whether a label's text paraphrases its option: at least half of the words match."""
     own = options.words_of(label["letter"])
     said = words(label["text"])
-    if not said or _VERDICT.search(label["text"]):
+    if not said or _NO_PARAPHRASE.search(label["text"]):
         return False
     if not own:
         return len(said) <= _LONGEST_OPTION

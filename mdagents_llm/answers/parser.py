@@ -28,6 +28,7 @@ from itertools import islice
 from mdagents_llm.answers.assertions import assertions
 from mdagents_llm.answers.fields import answer_field, read_fields
 from mdagents_llm.answers.lines import is_discussed, is_of_this_question, option_lines, option_lists
+from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.statements import final_statement
 from mdagents_llm.answers.text import OptionTexts, clean, plain_lines, without_thoughts
 from mdagents_llm.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_value
@@ -186,21 +187,11 @@ def _read_field_text(value: str, options: OptionTexts) -> Reading:
 
 # --- where a reply ends --------------------------------------------------------------------------
 
-_NEXT_QUESTION = re.compile(
-    r"(?:(?:next |new )?(?:question|problem|exercise|q)(?:\s?(?:no\.? ?)?\d{1,3})?\s?[:.]"
-    r"|question \d{1,3}$|(?:next|new) question\b|(?:user|human)\s?:|问题\d*:|题目\d*:)",
-    re.IGNORECASE,
-)
+_NEXT_QUESTION = pattern(rf"{any_of('question')}\s?[:.]|question \d{{1,3}}$|{any_of('next')}")
 # Part of a reply before its answer; the start of a new question after it: "Example 2:", "Which …?".
-_MAY_BE_NEXT = re.compile(
-    r"\W*(?:question|problem|example|case|prompt|input|instruction|pregunta|frage|pergunta|câu hỏi"
-    r"|例题|例題|(?:answer )?(?:options|choices))(?:\s?\d{1,3})?\W*(?:[:\]].*)?$|.*[?？]\W*$",
-    re.IGNORECASE,
-)
+_MAY_BE_NEXT = pattern(rf"\W*{any_of('example')}(?:\s?\d{{1,3}})?\W*(?:[:\]].*)?$|.*[?？]\W*$")
 _MAY_GO_ON = re.compile(
-    r"(?im)^\W{0,8}(?:(?:next |new )?(?:question|problem|exercise|q)\b|q\d|user|human|问题|题目"
-    r"|(?:answer )?(?:options|choices)\b|example|case|prompt|input|instruction|pregunta|frage"
-    r"|pergunta|câu hỏi|例题|例題"
+    rf"(?im)^\W{{0,8}}(?:{any_of('question', 'next', 'example')}"
     r"|[(\[]?(?:(?:option|choice)\s[(\[]?)?A(?:\s?[).:\]]|\s[-–—]\s))|[?？]\W{0,4}$"
 )
 
@@ -249,21 +240,9 @@ def _ends(lines: list[str], options: OptionTexts) -> Iterator[tuple[int, bool]]:
 
 # --- error messages ------------------------------------------------------------------------------
 
-# Only at the start of a reply: "refractive error" is a diagnosis, "Error: …" a program's message.
-_ERROR = re.compile(
-    r"\W*(?:(?:\w+\.)*\w*(?:error|exception)\s?(?:[:(\]]|\d|code\b|-\s|\Z)"
-    r"|(?:an? )?(?:\w+ )?error (?:has )?occurred(?:\s?[.:,(]|\s\w+ (?:\w+ing|the \w+)\b|\Z)"
-    r"|(?:an? )?(?:\w+ )?error (?:while |during |in )?(?:process|generat|call|fetch|pars)ing\b"
-    r"|traceback \(|<!doctype|<html|<head|<\?xml|http(?:/\d(?:\.\d)?)? ?[45]\d\d\b"
-    r"|[45]\d\d\s(?:client|server|service|internal|bad|gateway|too|not|unauthorized|forbidden)"
-    r"|(?:rate|token|usage) limit|quota (?:exceeded|exhausted)|too many requests"
-    r"|service (?:is )?(?:temporarily )?(?:un|over)\w+|internal server|bad gateway|gateway time"
-    r"|(?:request|connection|read|operation) (?:timed? ?out|timeout|refused|reset|aborted|failed)"
-    r"|failed to (?:get|generate|fetch|connect|parse|obtain|process|call|retrieve|load|decode)"
-    r"|(?:api|model|llm) (?:call|request|overloaded|is overloaded|unavailable)|timeout\b"
-    r"|unauthorized|forbidden|access denied|invalid api|resource_?exhausted|overloaded_error"
-    r"|[\"']?error[\"']?\s?:(?!\s?(?:null|none|false|\"\"|'')))",
-    re.IGNORECASE,
+_ERROR = pattern(
+    rf"\W*(?:{any_of('error')}|(?<=<)(?:!doctype|html|head|\?xml)"
+    r"|error[\"']?\s?:(?!\s?(?:null|none|false|\"\"|'')))"
 )
 
 

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.text import Named, OptionTexts, words
 
 VALUE_CHARS = 600
@@ -47,20 +48,11 @@ SEVERAL = Reading(Sense.SEVERAL)
 _OPENERS = r"[\s(\[{<\"'|:]*"
 _CLOSERS = r"[)\]}>\"'|]"
 # Filler between a label and the letter: "Answer: I think it is option C".
-_FILLER = re.compile(
-    rf"{_OPENERS}(?:(?:I|we) (?:would )?(?:think|believe|say|choose|select|pick|go with)"
-    r"|(?:the )?(?:single |most |correct |best |right |final |likely |appropriate )*"
-    r"(?:answer|option|choice|letter|opción|opcion|letra|alternativa|opção|lettre|phương án|đáp án)"
-    r"(?=\s?[(\[{<\"':]*(?:[A-Ja-j]\b|is\b))"
-    r"|it(?: is|'s)|(?:is|would be|must be|should be|remains|that|as|for|to be)"
-    r"|(?:definitely|clearly|most likely|likely|probably|therefore|thus|hence|indeed|still|now"
-    r"|donc|entonces|então|daher|somit|buchstabe)"
-    r"|(?-i:la|el|le|die|der|o|a)"
-    r"(?=\s(?:[(\[]?(?-i:[A-J])\b|letra\b|alternativa\b|opción\b|opção\b|lettre\b))"
-    r")(?:\b|(?<='s))(?!\s?-\w)[\s:,]*"
-    r"|(?:de )?l'(?:option|alternative)\s"
-    rf"|{_OPENERS}(?:选项|選項|选|選)\s*",
-    re.IGNORECASE,
+_FILLER = pattern(
+    rf"{_OPENERS}(?:{any_of('filler')}"
+    rf"|(?-i:{any_of('determiner')})(?=\s(?:{any_of('label noun')}|[(\[]?(?-i:[A-J])\b))"
+    r"|(?:(?:the|single|most|correct|best|right|final|likely|appropriate) )*"
+    rf"{any_of('label noun')}(?=[\s(\[{{<\"':]*(?:[A-J]\b|is\b)))(?!\s?-\w)[\s:,]*"
 )
 # The letter itself; "A+", "B12", "A's" and "D/3" are other words.
 _LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'\w|\+|/\d)")
@@ -72,82 +64,49 @@ _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
 # The part of a label after its letter: "C.) ", "C: ", "C - ".
 _LABEL_END = re.compile(rf"(?:\s?(?:{_CLOSERS}|[.:=]|[-–—]+))*\s?")
 # A bare letter followed by a word is a label only before words that cannot start a noun phrase.
-# "A" and "I" are words themselves, so their list is shorter.
-_AFTER_ANY = re.compile(
-    r"\s(?:because|since|is|and|or|y|o|e|ou|et|und|oder|và|hoặc|vs|based on|due to|as it|which"
-    r"|porque|weil|denn|car|parce|pois|vì|debido|ya que"
-    r"|(?i:(?:final )?answer|explanation|rationale|reason\w*|justification|confidence))\b"
-)
-_AFTER_CONSONANT = re.compile(
-    r"\s(?:as|for|from|with|given|was|would|has|by|in|not|but|rather|over|instead|while|although"
-    r"|if|after|on|at|it|this|the|that|we|to|through)\b"
-)
+_AFTER_ANY = re.compile(rf"\s{any_of('because')}")
+_AFTER_CONSONANT = re.compile(rf"\s{any_of('english after')}")
 _GOES_ON = frozenset(words("the this that because since and which with for due based given"))
 _MANY_LETTERS = re.compile(r"[\s(\[{\"']*(?P<letters>[A-J]{2,10})(?![\w-])")
 
-_HEDGES = (
-    r"(?:(?:possibly|maybe|perhaps|even|also|both|either|likely|probably|potentially|option"
-    r"|choice|letter|answer|then)[\s,:]*)*"
-)
-_JOINER = (
-    r"(?:\b(?:or|and|y|o|e|ou|et|und|oder|và|hoặc|vs|versus|plus|as well as|followed by|to"
-    r"|through|thru)\b\.?|[/,&+?|→>、和与或-]|\.\.)"
-)
+_HEDGES = rf"(?:{any_of('hedge')}[\s,:]*)*"
+_JOINER = rf"(?:{any_of('or')}|[/,&+?|→>-]|\.\.)"
 _EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b))"
 # Directly after a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
 _SECOND = re.compile(
     rf"[\s)\]}}\"'(.]*{_JOINER}[\s,(/]*{_HEDGES}[\s(\[{{\"'/]*(?P<letter>[A-J]){_EDGE}"
     r"|[\s)\]]*\((?P<bracketed>[A-J])\)"
 )
-_STATED = r"\sis\b(?!\s(?:\w+ly\s|also\s)*(?:wrong|incorrect|not|false|excluded|eliminated))"
 # Farther from a label, where a bare letter may be part of the text: only "…, (D) heparin".
 _SECOND_LABEL = re.compile(
-    rf"{_JOINER}\s*{_HEDGES}(?:\((?P<letter>[A-J])\)|(?P<open>[A-J])(?:\)\s|{_STATED}))"
+    rf"{_JOINER}\s*{_HEDGES}(?:\((?P<letter>[A-J])\)|(?P<open>[A-J])(?:\)\s"
+    r"|\sis\b(?!\s(?:\w+ly\s|also\s)*(?:wrong|incorrect|not|false|excluded|eliminated))))"
 )
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
 # The point where a value stops naming options and starts an explanation.
-_EXPLANATION = re.compile(
-    r"\b(?:because|since|as|due to|given|which|that|not|rather|instead|over|unlike|while|whereas"
-    r"|although|though|but|than|if|after|where|when|so|based|for)\b"
-    r"|(?<!vs)[.;!。](?=\s|$)|\s?[–—]\s?|\s-+\s|\n"
-)
+_EXPLANATION = pattern(rf"{any_of('explains')}|(?<!vs)[.;!。](?=\s|$)|\s?[–—]\s?|\s-+\s|\n")
 # A verdict on the option, including its verb: in "C) False positive" the word is option text.
-_BE = r"[\s,]*(?:(?:is|was|are|would be|seems|can be|has been|should be)\s(?:\w+ly\s|also\s)*"
-_WRONG = r"(?:the\s)?(?:incorrect|wrong|false|excluded|eliminated|ruled out)"
-_DENIED = re.compile(
-    rf"{_BE}(?:{_WRONG}|not|unlikely|less|contraindicated|inappropriate)|cannot|does not|can not"
-    r"|should not)\b(?!\s(?:only|contraindicated)\b)",
-    re.IGNORECASE,
+_BE = r"[\s,]*(?:is|was|are|would be|seems|can be|has been|should be)\s(?:\w+ly\s|also\s|the\s)*"
+_DENIED = pattern(
+    rf"(?:{_BE}{any_of('wrong', 'english wrong')}|\s(?:cannot|does not|should not)\b)"
+    r"(?!\s(?:only|contraindicated)\b)"
 )
 # After the option's text, "is not" may make it the answer: "which of these is not …?".
-_TEXT_DENIED = re.compile(
-    rf"{_BE}(?:{_WRONG}|not (?:the |a )?(?:correct|right|answer|best)))\b", re.IGNORECASE
+_TEXT_DENIED = pattern(
+    rf"{_BE}(?:{any_of('wrong')}|not (?:the |a )?(?:correct|right|answer|best)\b)"
 )
 # "B (incorrect)", "C) Heparin [rejected]"
-_MARKED_WRONG = re.compile(r"\W{0,3}(?:incorrect|wrong|rejected|eliminated)\W*$", re.IGNORECASE)
-_NEGATION = re.compile(
-    r"[\s(\"':,]*(?:definitely |clearly |certainly |probably |likely )*(?:not|never|neither|nor"
-    r"|anything but|other than|except|excluding|nicht|pas|não|không phải|不是)(?:\b|(?<=不是))\s*"
-    r"(?P<rest>.*)",
-    re.IGNORECASE,
+_MARKED_WRONG = pattern(rf"\W{{0,3}}(?:{any_of('wrong')}|rejected)\W*$")
+_NEGATION = pattern(
+    r"[\s(\"':,]*(?:(?:definitely|clearly|certainly|probably|likely) )*"
+    rf"{any_of('not')}\s*(?P<rest>.*)"
 )
-_SEVERAL = re.compile(rf"{_OPENERS}(?:either|both|between|any of|one of|all of)\b", re.IGNORECASE)
+_SEVERAL = pattern(rf"{_OPENERS}{any_of('several')}")
 _ANY_LETTER = re.compile(r"(?<![\w-])[A-J](?![\w'+-])")
-_NO_ANSWER = re.compile(
-    r"\W*(?:none|n/?a|unknown|unclear|undetermined|uncertain|inconclusive|undecided"
-    r"|insufficient (?:data|information|evidence|context)|not (?:listed|given|among|in the options)"
-    r"|(?:it )?cannot be (?:determined|answered)|not (?:sure|known|determined|applicable|possible)"
-    r"|no (?:answer|consensus|decision)|I (?:do not know|cannot|am unable|am not)|unable to"
-    r"|tie|tied|split (?:between|vote|decision))\b",
-    re.IGNORECASE,
-)
+_NO_ANSWER = pattern(rf"\W*{any_of('no answer')}")
 # The prompt's own placeholders: "Example Answer", "<letter>", "[A/B/C/D]", "A-D", "A, B, C, or D".
-_TEMPLATE = re.compile(
-    r"\W*(?:example answer|option text|your answer|answer text|the text of|<(?![A-J]>)"
-    r"|\[(?:text|option)|\.{3}|…)",
-    re.IGNORECASE,
-)
+_TEMPLATE = pattern(rf"\W*(?:{any_of('placeholder')}|<(?![A-J]>)|\[(?:text|option)|\.{{3}}|…)")
 _RANGE = re.compile(
     r"\W*(?:one of\W*)?(?P<first>[A-J])\s?(?:-|–|—|to|through|thru|\.\.\.?|…)\s?(?P<last>[A-J])\b"
 )
@@ -166,7 +125,7 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
             `a` or `i` be an option letter.
     """
     line = text[:VALUE_CHARS].lstrip(" \n:,").partition("\n")[0]
-    if _is_template(line, options) and not _own_option(line, options):
+    if _is_template(line, options):
         return SILENT
     for _ in range(8):
         filler = _FILLER.match(line)
@@ -189,14 +148,6 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
         if named.word_count < 2 or letter in _text_behind(rest, options).letters:
             return _read_lettered(letter, rest, options)
     return _read_named(line, named, options)
-
-
-def _own_option(line: str, options: OptionTexts) -> str:
-    """Return the letter at the start of a value if its own text follows; else an empty string."""
-    label = _LETTER.match(line)
-    letter = label["letter"].upper() if label else ""
-    own = label and letter in _text_behind(line[label.end() :], options).letters
-    return letter if own else ""
 
 
 def _is_several(line: str, options: OptionTexts) -> bool:
