@@ -11,11 +11,12 @@ _LONE = re.compile(
     r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?)?"
     r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[\s)\]}>\"'.:|]*"
 )
-# "C) text", "Option C: text", "C - text"
+# "C) text", "Option C: text", "C - text", "C (text)"
 _LABELLED = re.compile(
-    r"[\s(\[{<\"']*(?:(?:[Oo]ption|[Cc]hoice)\s[(\[]?)?(?P<letter>[A-J])"
-    r"(?:\s?[)\]}.:|]+|\s[-–—=](?=\s))\s*(?P<text>\S.*)?"
+    r"[\s(\[{<\"']*(?:(?:[Oo]ption|[Cc]hoice|选项)\s?[(\[]?)?(?P<letter>[A-J])"
+    r"(?:\s?[)\]}.:|]+|\s[-–—=](?=\s)|\s(?=\())\s*(?P<text>\S.*)?"
 )
+_LABEL_INSIDE = re.compile(r"[.;!]\s[(\[]?[A-J][)\].]\s")
 _VERDICT = any_of("verdict")
 _NO_PARAPHRASE = pattern(rf"{_VERDICT}|\b(?:because|since|would|is|are|was)\b")
 _JUDGES = pattern(rf"^\W*{_VERDICT}|\bincorrect\b|\b(?:is|are)\s{_VERDICT}")
@@ -55,7 +56,8 @@ def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]
     labels = [label for line in lines if (label := _LABELLED.match(line))]
     first = _LABELLED.match(lines[0]) if lines else None
     is_cut_off = bool(lines) and lines[-1][-1] not in ".!?)\"'。"
-    if first is None or is_cut_off or len({label["letter"] for label in labels}) > 1:
+    several = len({label["letter"] for label in labels}) > 1
+    if first is None or is_cut_off or several or _LABEL_INSIDE.search(lines[0]):
         return []
     named = options.at_start(first["text"] or "")
     ends = named.letters and re.match(

@@ -60,10 +60,11 @@ _ANOTHER_LABEL = pattern(any_of("another label"))
 _DENIED = pattern(any_of("denied"))
 _SUPPOSED = pattern(rf"{any_of('supposed', 'if')}|^\W*{any_of('supposed first')}")
 _CONDITION = pattern(any_of("if", "condition"))
+_ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
 _ASKED = pattern(rf"\W*{any_of('asks')}")
 _OWN = r"(?:\b(?:I|we)\b|我)"
 _REPORTED = pattern(
-    rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}"
+    rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}(?![^.;\n]*{_OWN})"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
 )
 _SPEAKER = pattern(
@@ -72,19 +73,27 @@ _SPEAKER = pattern(
 )
 # "The answer is B, said the cardiologist."
 _ATTRIBUTED = pattern(
-    rf",?\s(?:{any_of('says')} |{any_of('source')} )(?:the )?{any_of('person')}|\bor so I thought\b"
+    rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?{any_of('person')}"
+    rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
+    r"|\bor so I thought\b|\bwas my (?:first|initial)\b"
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"
+)
+_INTRODUCES = pattern(
+    rf"\W*(?:\w+ )?{any_of('person')}(?: \w+){{0,2}}\W*:"
+    rf"|[^.;\n]{{0,60}}{any_of('person')}[^.;\n]{{0,40}}{any_of('says')}\W*:"
 )
 _TOGETHER = pattern(any_of("together"))
 _BUT = pattern(any_of("but"))
-# "… for adults, but this is a child."
-_OF_OTHERS = pattern(
-    rf"(?:[^.;]{{0,80}}?{any_of('of others')}|\W*[A-J]\W{{0,2}}\s{any_of('general')})"
-    rf"[^.;]{{0,80}}[.;]?\s?{any_of('but')}"
-)
+# "For adults, the answer is B. But this is a child."
+_TURNS = rf"[^.;]{{0,80}}[.;]?\s?{any_of('but')}"
 _GENERAL = pattern(rf"{any_of('general')}|^\W*{any_of('of others')}")
+_THEN_TURNS = pattern(_TURNS)
+_OF_OTHERS = pattern(
+    rf"\W*[A-J][)\]: ]{{0,3}}(?:{any_of('general')}"
+    rf"|(?:(?!\b(?:because|since|as|due|which)\b)[^.;,(]){{0,80}}?{any_of('of others')}){_TURNS}"
+)
 # "Saying that the answer is B would be an error."
-_WRONG_BEHIND = pattern(rf"[^.,;]{{0,60}}{any_of('is', 'would be')}\s?{any_of('wrong')}")
+_WRONG_BEHIND = pattern(rf"[^.,;]{{0,60}}(?:, which )?{any_of('is', 'would be')}\s?{any_of('wrong')}")
 _ELSEWHERE = pattern(
     rf"{any_of('elsewhere')}|\bn'$|^\s?(?:choices|options)\b"
     r"|(?-i:(?<![\w'-])[B-HJ](?![\w'-])|(?<![\w'-])[AI](?=\s?(?:[)\]:-]|$)))"
@@ -123,6 +132,8 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     decided: Reading | None = None
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
+        if number and _INTRODUCES.fullmatch(lines[number - 1]):
+            continue  # "The previous agent wrote:", and then "Answer: B"
         below = number + 1 < len(lines) and number + 1 not in listed
         following = lines[number + 1] if below else ""
         labelled: _Statement | None = None
@@ -173,8 +184,12 @@ def _read_sentence(
         if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end):
             continue
         earlier = stated or (before if cue.colon else None)
-        other = earlier is not None and earlier.reading.letter != reading.letter
-        if earlier and other and not _is_corrected(line, earlier.cue, cue):
+        if (
+            earlier is not None
+            and earlier.reading.sense is not Sense.REJECTED
+            and earlier.reading.letter != reading.letter
+            and not _is_corrected(line, earlier.cue, cue)
+        ):
             reading = SEVERAL
         stated = _Statement(cue, reading)
     return stated
@@ -244,6 +259,9 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     behind = line[cue.value : min(end, cue.value + _CONTEXT_CHARS)]
     if behind.rstrip(" \"')").endswith("?") or _ATTRIBUTED.search(behind):
         return True
-    if _OF_OTHERS.match(line, cue.value) or (_GENERAL.search(before) and _BUT.search(behind)):
+    in_general = _GENERAL.search(before) and _THEN_TURNS.match(line, cue.value)
+    if in_general or _OF_OTHERS.match(line, cue.value):
         return True
-    return not cue.colon and bool(_CONDITION.search(behind) or _WRONG_BEHIND.match(behind))
+    if cue.colon:
+        return _ANOTHER_CASE.match(before) is not None
+    return bool(_CONDITION.search(behind) or _WRONG_BEHIND.match(behind))

@@ -57,7 +57,7 @@ _FILLER = pattern(
 # The letter itself; "A+", "B12", "A's" and "D/3" are other words.
 _LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'\w|\+|/\d)")
 _CLOSED = re.compile(rf"[.:]?\s?{_CLOSERS}")
-_SEPARATED = re.compile(r"\s?(?:[.,:;!?=(/&→>\[\\。、]|[-–—]+(?=\s|$)|[–—])")
+_SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、]|[-–—]+(?=\s|$)|[–—])")
 # "C-section", "B/L", "A&E"
 _JOINED = re.compile(r"[-/&]\w")
 _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
@@ -81,6 +81,11 @@ _SECOND = re.compile(
 _SECOND_LABEL = re.compile(
     rf"{_JOINER}\s*{_HEDGES}(?:\((?P<letter>[A-J])\)|(?P<open>[A-J])(?:\)\s"
     r"|\sis\b(?!\s(?:\w+ly\s|also\s)*(?:wrong|incorrect|not|false|excluded|eliminated))))"
+)
+# "C, but D is correct"
+_OVERRULED = re.compile(
+    r"[^.?!\n]{0,80}?[,;]\s(?:but|instead|however|although)\s(?:\w+\s){0,2}?\W?(?P<letter>[A-J])\W{0,3}\s?"
+    r"(?:is|was)\s(?:\w+ly\s|the\s){0,2}(?:correct|right|better|best|answer)\b"
 )
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
@@ -229,6 +234,8 @@ def _names_another(letter: str, rest: str, after: str, named: Named, options: Op
     if not named.letters and "." in rest[: _end_of_label(rest)]:
         window = ""  # "C. The other options (A, B and D) are wrong": a separate sentence
     found = [_SECOND.match(rest), _SECOND.match(window) if named.letters else None]
+    if overruled := _OVERRULED.match(after):
+        return overruled["letter"] != letter
     seconds = {match["letter"] or match["bracketed"] for match in found if match}
     if named.letters and (following := _NEXT_LABEL.match(after)):
         seconds.add(following["letter"])
