@@ -77,7 +77,7 @@ def read_fields(text: str) -> Fields:
     return Fields(tuple(answers), "", _prose(text, objects) if objects else text)
 
 
-def answer_field(content: dict[str, object]) -> object | None:
+def answer_field(content: dict[str, object], depth: int = _MAX_DEPTH) -> object | None:
     """Return the value of the field that holds the answer, searching nested objects.
 
     Empty fields are ignored, and so are objects in a list: those are other agents' answers. An
@@ -89,8 +89,10 @@ def answer_field(content: dict[str, object]) -> object | None:
         if value not in (None, "", [], {}) and not isinstance(value, bool):
             return value
     for value in content.values():
-        if isinstance(value, dict) and (inner := answer_field(value)) is not None:
-            return inner
+        if depth and isinstance(value, dict):
+            inner = answer_field(value, depth - 1)
+            if inner is not None:
+                return inner
     return NULL if None in fields else None
 
 
@@ -116,27 +118,12 @@ def _objects(text: str) -> Iterator[_Object]:
         except (ValueError, RecursionError):
             return  # nesting deeper, or numbers longer, than in any real reply
         else:
-            yield _Object(_shallow_object(content), start.start(), position)
+            yield _Object(content, start.start(), position)
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:
     unread = error.doc[error.pos :].strip(" \n\t`")
     return not unread or error.msg.startswith("Unterminated string")
-
-
-def _shallow_object(content: dict[str, object]) -> dict[str, object]:
-    return {key: _shallow(value, _MAX_DEPTH) for key, value in content.items()}
-
-
-def _shallow(value: object, depth: int) -> object:
-    """Truncate nesting deeper than in any real reply, which bounds the recursion depth."""
-    if depth == 0:
-        return None
-    if isinstance(value, dict):
-        return {key: _shallow(inner, depth - 1) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_shallow(inner, depth - 1) for inner in value]
-    return value
 
 
 def _prose(text: str, objects: list[_Object]) -> str:
@@ -148,17 +135,14 @@ def _prose(text: str, objects: list[_Object]) -> str:
     return "\n".join([*pieces, text[position:]])
 
 
-def _strings(value: object) -> Iterator[str]:
+def _strings(value: object, depth: int = _MAX_DEPTH) -> Iterator[str]:
     """Yield the texts in a JSON value that may state an answer; a word or letter alone does not."""
     if isinstance(value, str):
         if len(value.split()) > 1:
             yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from _strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _strings(inner)
+    elif depth and isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _strings(inner, depth - 1)
 
 
 def _loose_answers(text: str) -> list[object]:

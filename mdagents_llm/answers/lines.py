@@ -27,15 +27,15 @@ _TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
 _LONGEST_OPTION = 25  # words
 
 
-def option_lines(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
-    """Return (index, reading) of the lines that consist of an option, excluding option lists."""
+def option_lines(lines: list[str], options: OptionTexts) -> list[Reading]:
+    """Return the readings of the lines that consist of an option, excluding option lists."""
     listed = {index for run in option_lists(lines) for index in run}
-    found = []
-    for index, line in enumerate(lines):
-        if index in listed or is_discussed(lines, index):
-            continue
-        if reading := _read(line, len(lines) == 1, options):
-            found.append((index, reading))
+    found = [
+        reading
+        for index, line in enumerate(lines)
+        if index not in listed and not is_discussed(lines, index)
+        if (reading := _read(line, len(lines) == 1, options))
+    ]
     return found or _opening(lines, options)
 
 
@@ -51,7 +51,7 @@ def is_discussed(lines: list[str], index: int) -> bool:
     return index + 1 < len(lines) and _DISMISSED.match(lines[index + 1]) is not None
 
 
-def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]]:
+def _opening(lines: list[str], options: OptionTexts) -> list[Reading]:
     """Read a first sentence that begins with an option: "C) Heparin. It …", "B. No, because …"."""
     labels = [label for line in lines if (label := _LABELLED.match(line))]
     first = _LABELLED.match(lines[0]) if lines else None
@@ -64,7 +64,7 @@ def _opening(lines: list[str], options: OptionTexts) -> list[tuple[int, Reading]
         r"[.;!](?=\s)|,?\s(?:because|since|as)\b", first["text"][named.end :]
     )
     reading = _chosen(first["letter"], options) if ends else None
-    return [(0, reading)] if reading and reading.letter in named.letters else []
+    return [reading] if reading and reading.letter in named.letters else []
 
 
 def option_lists(lines: list[str]) -> list[range]:

@@ -1,22 +1,13 @@
 """Parses the option that a model's reply chose, if any.
 
 The rules are strict, because a missed answer is visible in the results and a false one is not. They
-apply in order; the first that matches decides, and it may decide that there is no answer.
+apply in order; the first that matches decides, and it may decide that there is no answer:
 
-0. Thoughts are dropped (:mod:`mdagents_llm.answers.text`), an error text is not a reply, and a
-   reply is truncated where it continues with a question of its own.
-1. The answer field of the last JSON object (:mod:`mdagents_llm.answers.fields`), unless a
-   statement after the object corrects it.
-2. The last statement: "Answer: C", "The final answer is C", a boxed letter
-   (:mod:`mdagents_llm.answers.statements`).
-3. Sentences that single out one option by its letter and its own text
-   (:mod:`mdagents_llm.answers.assertions`), unless they differ.
-4. A line that consists of an option (:mod:`mdagents_llm.answers.lines`), unless another line names
-   a different one.
-5. The option whose full text is the whole reply or its last line.
-
-Nothing else is inferred from prose. Only :mod:`mdagents_llm.answers.value` decides whether a letter
-is an option's label.
+1. the answer field of the last JSON object, unless a statement behind the object corrects it
+2. the last statement ("Answer: C")
+3. sentences that single out one option by its letter and its own text
+4. lines that consist of one option
+5. an option's full text as the whole reply or its last line
 """
 
 import re
@@ -31,7 +22,15 @@ from mdagents_llm.answers.lines import is_discussed, is_of_this_question, option
 from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.statements import final_statement
 from mdagents_llm.answers.text import OptionTexts, clean, plain_lines, without_thoughts
-from mdagents_llm.answers.value import NONE, SEVERAL, SILENT, Reading, Sense, read_value
+from mdagents_llm.answers.value import (
+    NONE,
+    SEVERAL,
+    SILENT,
+    Reading,
+    Sense,
+    is_placeholder,
+    read_value,
+)
 
 
 class ParseMethod(StrEnum):
@@ -64,6 +63,7 @@ class ParsedAnswer:
 
 
 _NO_ANSWER = ParsedAnswer(None, ParseMethod.NONE)
+_SEVERAL_ANSWERS = ParsedAnswer(None, ParseMethod.SEVERAL)
 
 
 def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
@@ -91,7 +91,6 @@ def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
     return _NO_ANSWER if reading.sense is not Sense.SEVERAL else _SEVERAL_ANSWERS
 
 
-_SEVERAL_ANSWERS = ParsedAnswer(None, ParseMethod.SEVERAL)
 _Decision = tuple[Reading, ParseMethod]
 
 
@@ -111,7 +110,7 @@ def _read_prose(lines: list[str], options: OptionTexts) -> _Decision:
     asserted = _agreed(assertions(lines, options))
     if asserted.sense is not Sense.SILENT:
         return asserted, ParseMethod.STATEMENT
-    line = _agreed(reading for _, reading in option_lines(lines, options))
+    line = _agreed(option_lines(lines, options))
     if line.sense is not Sense.SILENT:
         return line, ParseMethod.LINE
     return _read_option_text(lines, options), ParseMethod.OPTION_TEXT
@@ -151,25 +150,21 @@ def _lines(text: str) -> list[str]:
 
 # --- structured field ----------------------------------------------------------------------------
 
-# A field that still holds its description from the prompt.
-_PLACEHOLDER = re.compile(
-    r"<.*>|\[.*\]|\.*|…|(?i:string|letter|x)|(?:\(?[A-J]\)?[\s/|,]*(?:or )?){3,10}"
-)
 
-
-def _read_field(value: object, options: OptionTexts) -> Reading:
+def _read_field(value: object, options: OptionTexts, depth: int = 8) -> Reading:
+    """Read the value of an answer field, which may be nested, but no deeper than a real reply's."""
     if isinstance(value, str):
         return _read_field_text(value, options)
     if isinstance(value, int | float):
         letters = options.exactly(str(value))
         return Reading(Sense.CHOSEN, min(letters)) if len(letters) == 1 else NONE
-    if isinstance(value, list):
-        return _agreed(_read_field(item, options) for item in value[:10])
-    if isinstance(value, dict):
+    if depth and isinstance(value, list):
+        return _agreed(_read_field(item, options, depth - 1) for item in value[:10])
+    if depth and isinstance(value, dict):
         inner = answer_field(value)
         if inner is None and len(value) == 1:
-            return _read_field(next(iter(value)), options)  # {"C": "Heparin"}
-        return SILENT if inner is None else _read_field(inner, options)
+            inner = next(iter(value))  # {"C": "Heparin"}
+        return _read_field(inner, options, depth - 1)
     return SILENT
 
 
@@ -181,8 +176,8 @@ def _read_field_text(value: str, options: OptionTexts) -> Reading:
     reading, _ = _read_prose(lines, options)
     if reading.sense is Sense.SILENT:
         reading = read_value("\n".join(lines), options)
-    placeholder = reading.sense is Sense.SILENT and _PLACEHOLDER.fullmatch(value.strip()[:100])
-    return reading if placeholder or reading.sense is not Sense.SILENT else NONE
+    silent = reading.sense is Sense.SILENT and not is_placeholder(value.strip(), options)
+    return NONE if silent else reading
 
 
 # --- where a reply ends --------------------------------------------------------------------------

@@ -48,8 +48,8 @@ _INVERTED = re.compile(
 _HEADING = pattern(rf"\W*(?:{any_of('heading')}\W+){{0,6}}$")
 
 _SENTENCE_END = re.compile(
-    r"(?<!\be\.g)(?<!\bi\.e)(?<!\bvs)(?<!\b[Dd]r)(?<!\b[Pp]rof)(?<!\b[Aa]ns)"
-    r"(?:[.!?;…]+(?=\s|$)|[。!?])\s*"
+    r"(?:[.!?;…](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\b[Dd]r\.)(?<!\b[Pp]rof\.)(?<!\b[Aa]ns\.)"
+    r"[.!?;…]*(?=\s|$)|[。!?])\s*"
 )
 _LABEL_ALONE = re.compile(r"\W*(?:(?i:option|answer|choice)\s)?[A-J]\.\s*")
 _CLAUSE_START = pattern(rf"[,;:—–]|{any_of('clause')}")
@@ -93,7 +93,9 @@ _OF_OTHERS = pattern(
     rf"|(?:(?!\b(?:because|since|as|due|which)\b)[^.;,(]){{0,80}}?{any_of('of others')}){_TURNS}"
 )
 # "Saying that the answer is B would be an error."
-_WRONG_BEHIND = pattern(rf"[^.,;]{{0,60}}(?:, which )?{any_of('is', 'would be')}\s?{any_of('wrong')}")
+_WRONG_BEHIND = pattern(
+    rf"[^.,;]{{0,60}}(?:, which )?{any_of('is', 'would be')}\s?{any_of('wrong')}"
+)
 _ELSEWHERE = pattern(
     rf"{any_of('elsewhere')}|\bn'$|^\s?(?:choices|options)\b"
     r"|(?-i:(?<![\w'-])[B-HJ](?![\w'-])|(?<![\w'-])[AI](?=\s?(?:[)\]:-]|$)))"

@@ -130,7 +130,7 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
             `a` or `i` be an option letter.
     """
     line = text[:VALUE_CHARS].lstrip(" \n:,").partition("\n")[0]
-    if _is_template(line, options):
+    if is_placeholder(line, options):
         return SILENT
     for _ in range(8):
         filler = _FILLER.match(line)
@@ -253,8 +253,8 @@ def _ends_phrase(after: str) -> bool:
     return re.match(r"\s*(?:$|[^\w\s-]|(?:because|since|is|as|due|which)\b)", after) is not None
 
 
-def _is_template(line: str, options: OptionTexts) -> bool:
-    """Return whether the value is a placeholder from the prompt: `[A/B/C/D]`, `A-D`, `<letter>`."""
+def is_placeholder(line: str, options: OptionTexts) -> bool:
+    """Return whether a value is a placeholder from the prompt: `[A/B/C/D]`, `A-D`, `<letter>`."""
     if options.at_start(line).letters:
         return False
     ranged = _RANGE.match(line)
