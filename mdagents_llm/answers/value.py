@@ -140,7 +140,8 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
     named = options.at_start(line)
     if not named.letters:
         if negation := _NEGATION.match(line):
-            return _read_negated(negation["rest"])
+            denied = _ANY_LETTER.search(negation["rest"][:40])
+            return Reading(Sense.REJECTED, denied[0]) if denied else SILENT
         if _NO_ANSWER.match(line):
             return NONE
         if _is_several(line, options):
@@ -150,7 +151,7 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
         letter = label["letter"].upper()
         rest = line[label.end() :]
         # "B cell lymphoma" and "A lesion of the tract" are texts, unless the letter's text follows.
-        if named.word_count < 2 or letter in _text_behind(rest, options).letters:
+        if named.word_count < 2 or letter in options.at_start(_text_behind(rest)).letters:
             return _read_lettered(letter, rest, options)
     return _read_named(line, named, options)
 
@@ -160,35 +161,20 @@ def _is_several(line: str, options: OptionTexts) -> bool:
     many = _MANY_LETTERS.match(line)
     if many and len(set(many["letters"])) == len(many["letters"]):
         return set(many["letters"]) <= set(options.letters)
-    window = _up_to_explanation(line)
+    window = _EXPLANATION.split(line, maxsplit=1)[0]
     return _SEVERAL.match(line) is not None and len(set(_ANY_LETTER.findall(window))) > 1
 
 
-def _up_to_explanation(text: str) -> str:
-    cut = _EXPLANATION.search(text)
-    return text[: cut.start()] if cut else text
-
-
-def _read_negated(rest: str) -> Reading:
-    label = _ANY_LETTER.search(rest[:40])
-    return Reading(Sense.REJECTED, label[0]) if label else SILENT
-
-
-def _text_behind(rest: str, options: OptionTexts) -> Named:
-    """Return the option whose text follows a label's letter."""
-    return options.at_start(rest[_end_of_label(rest) :])
-
-
-def _end_of_label(rest: str) -> int:
-    end = _LABEL_END.match(rest)
-    return end.end() if end else 0
+def _text_behind(rest: str) -> str:
+    """Return the text after a label's letter and the signs that end the label."""
+    return _LABEL_END.sub("", rest, count=1)
 
 
 def _is_label(label: re.Match[str], line: str, options: OptionTexts, colon: bool) -> bool:
     """Return whether a letter at the start of a value is an option's label."""
     letter = label["letter"].upper()
     rest = line[label.end() :]
-    behind = _text_behind(rest, options)
+    behind = options.at_start(_text_behind(rest))
     if letter in behind.letters and not _JOINED.match(rest):
         upper = label["letter"].isupper()
         return upper or bool(_SEPARATED.match(rest) or _CLOSED.match(rest))
@@ -213,39 +199,49 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     """Read the text after a letter: the option's text, a second letter, or a verdict."""
     if letter not in options.letters:
         return NONE
-    text = rest[_end_of_label(rest) :]
+    text = _text_behind(rest)
     named = options.at_start(text)
     if not named.letters and _TEMPLATE.match(text) and not text.startswith(("…", "...")):
         return SILENT
     own = letter in named.letters
-    after = text[named.end :] if named.letters else text
-    if _names_another(letter, "" if own else rest, after, named, options):
+    # "C. The other options (A, B and D) are wrong": a separate sentence
+    new_sentence = "." in rest.removesuffix(text)
+    after = text[named.end :]
+    if _second_letters(rest, after, named, new_sentence) & set(options.letters) - {letter}:
+        return SEVERAL
+    if named.letters and _also_named(after, options) - named.letters - {letter}:
         return SEVERAL
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
-    if _MARKED_WRONG.match(after) or (denied and "." not in rest[: _end_of_label(rest)]):
+    if _MARKED_WRONG.match(after) or (denied and not new_sentence):
         return Reading(Sense.REJECTED, letter)
     mismatch = bool(named.letters) and not own and _ends_phrase(after)
     return Reading(Sense.CHOSEN, letter, text_mismatch=mismatch)
 
 
-def _names_another(letter: str, rest: str, after: str, named: Named, options: OptionTexts) -> bool:
-    """Return whether a second option follows the first: "C or D", "C) aspirin and D) heparin"."""
-    window = _up_to_explanation(after)
-    if not named.letters and "." in rest[: _end_of_label(rest)]:
-        window = ""  # "C. The other options (A, B and D) are wrong": a separate sentence
-    found = [_SECOND.match(rest), _SECOND.match(window) if named.letters else None]
+def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> set[str]:
+    """Return letters that follow the first: "C or D", "C) aspirin and D) heparin".
+
+    Args:
+        rest: Text after the first letter.
+        after: Text after the first option.
+        named: The option whose text follows the first letter.
+        new_sentence: Whether a period separates the letter from what follows.
+    """
     if overruled := _OVERRULED.match(after):
-        return overruled["letter"] != letter
-    seconds = {match["letter"] or match["bracketed"] for match in found if match}
-    if named.letters and (following := _NEXT_LABEL.match(after)):
-        seconds.add(following["letter"])
-    for match in _SECOND_LABEL.finditer(window):
-        seconds.add(match["letter"] or match["open"])
-    if seconds & set(options.letters) - {letter}:
-        return True
-    also = re.match(r"\s?(?:or|and|/|&)\s", after) if named.letters else None
-    other = options.at_start(after[also.end() :]).letters if also else frozenset()
-    return bool(other - named.letters - {letter})
+        return {overruled["letter"]}
+    window = _EXPLANATION.split(after, maxsplit=1)[0]
+    found = [_SECOND.match(rest)]
+    if named.letters:
+        found += [_SECOND.match(window), _NEXT_LABEL.match(after)]
+    if named.letters or not new_sentence:
+        found += _SECOND_LABEL.finditer(window)
+    return {letter for match in found if match for letter in match.groups() if letter}
+
+
+def _also_named(after: str, options: OptionTexts) -> frozenset[str]:
+    """Return the letters of a second option that is named by its text: "aspirin or heparin"."""
+    also = re.match(r"\s?,?\s?(?:or|and|/|&)\s", after)
+    return options.at_start(after[also.end() :]).letters if also else frozenset()
 
 
 def _ends_phrase(after: str) -> bool:
@@ -270,8 +266,7 @@ def _read_named(line: str, named: Named, options: OptionTexts) -> Reading:
     after = line[named.end :]
     if not named.letters or _TEXT_DENIED.match(after) or not _ends_phrase(after):
         return SILENT
-    also = re.match(r"\s?(?:,\s?)?(?:or|and|/|&)\s", after)
-    if also and options.at_start(after[also.end() :]).letters - named.letters:
+    if _also_named(after, options) - named.letters:
         return SEVERAL
     letter = re.match(r"\s?[(\[](?:option |choice )?(?P<letter>[A-J])[)\]]", after)
     if letter and letter["letter"] in options.letters:  # "heparin (C)": the letter wins

@@ -58,7 +58,7 @@ def test_corpus_reply(reply: Reply) -> None:
 
 
 def test_corpus_holds_both_directions() -> None:
-    assert len(REPLIES) >= 180
+    assert len(REPLIES) >= 1400
     chosen = sum(reply.expected is not None for reply in REPLIES)
     assert min(chosen, len(REPLIES) - chosen) > len(REPLIES) / 4
 
@@ -218,6 +218,16 @@ def test_statements_of_seven_languages(language: str, letter: str) -> None:
             == letter
         )
     assert parse_answer(denial.format(letter), OPTIONS).letter is None
+
+
+def test_every_kind_of_phrase_is_used() -> None:
+    folder = REPOSITORY / "mdagents_llm" / "answers"
+    code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
+    for file in (folder / "words").glob("*.txt"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            if line and not line.startswith("#"):
+                kind = line.partition(": ")[0]
+                assert f"'{kind}'" in code or f'"{kind}"' in code, (file.name, kind)
 
 
 # --- the text next to the letter -----------------------------------------------------------------
