@@ -79,7 +79,7 @@ _ATTRIBUTED = pattern(
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"
 )
 _INTRODUCES = pattern(
-    rf"\W*(?:\w+ )?{any_of('person')}(?: \w+){{0,2}}\W*:"
+    rf"\W*(?:\w+ )?{any_of('person')}(?:[ ']\w+){{0,3}}\W*:"
     rf"|[^.;\n]{{0,60}}{any_of('person')}[^.;\n]{{0,40}}{any_of('says')}\W*:"
 )
 _TOGETHER = pattern(any_of("together"))

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from itertools import islice
 
 MAX_CHARS = 50_000
-"""Number of characters that are read from the end of a reply.
+"""Number of characters that are read from the end of a reply, about 12,000 tokens.
 
-The limit is about 12,000 tokens, several times the longest reply that any prompt of this project
-requests. The end is kept because a reply states its answer there, and because nothing earlier can
-override a final statement. The limit bounds the work for a reply of any size.
+This is several times the longest reply that a prompt of this project requests. Nothing earlier can
+override a final statement.
 """
 
 # Invisible characters that would separate a label from its letter.
