@@ -103,7 +103,7 @@ def _is_same_language(summary: Wording, said: Wording) -> bool:
 def _is_made_up(field: Wording, said: Wording, told: float) -> bool:
     if field.size < _FEWEST:
         return False
-    amount = size_of(stem for stem in said.about if not stem.isdecimal())
+    amount = said.size_without_numbers
     if amount >= _DISCUSSION * field.size:
         return told < _ENOUGH * field.size
     line = " ".join(field.words)

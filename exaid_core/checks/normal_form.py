@@ -53,6 +53,11 @@ class Wording:
         return size_of(self.about)
 
     @cached_property
+    def size_without_numbers(self) -> float:
+        """Number of different words about the patient that are no numbers."""
+        return size_of(stem for stem in self.about if not stem.isdecimal())
+
+    @cached_property
     def runs(self) -> set[tuple[str, ...]]:
         """All runs of consecutive words."""
         return set(runs_of(self.words))
@@ -113,7 +118,8 @@ def _pairs(run: str) -> Iterable[str]:
 
 def size_of(stems: Iterable[str]) -> float:
     """Return the number of words; pairs of a script without spaces count half."""
-    return sum(0.5 if is_unspaced(stem) else 1 for stem in stems)
+    counted = list(stems)
+    return len(counted) - 0.5 * sum(is_unspaced(stem) for stem in counted if not stem.isascii())
 
 
 def is_unspaced(word: str) -> bool:

@@ -258,7 +258,7 @@ class Chunks:
 
     def _add(self, delta: Mapping[str, Any]) -> None:
         text = text_of(delta.get("content"))
-        pieces = {name: delta.get(name) or "" for name in ("refusal", *_REASONING)}
+        pieces = {name: delta.get(name) for name in ("refusal", *_REASONING)}
         for name, piece in {**pieces, "content": text, "arguments": _arguments(delta)}.items():
             if piece:
                 self.message[name] = self.message.get(name, "") + piece
@@ -350,6 +350,8 @@ def text_of(content: Any) -> str:
 
 def _arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the tool calls of a message, as JSON text."""
+    if not (message.get("tool_calls") or message.get("function_call")):
+        return ""
     calls = [call.get("function") or {} for call in message.get("tool_calls") or ()]
     calls.append(message.get("function_call") or {})
     given = [call.get("arguments") or "" for call in calls]
