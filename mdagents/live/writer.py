@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from array import array
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
@@ -45,7 +47,9 @@ class LiveFeed:
         self._noted_at = float("-inf")  # time of the last snapshot, on the run's clock
         self._lines: list[FeedLine] = []  # not yet written
         self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
-        self._extents: list[tuple[ItemKey | None, int, int]] = []  # (item, start, end) in the file
+        # A run has many lines, so each takes 16 bytes of memory: its item, and its end in the file.
+        self._owners: list[ItemKey | None] = []
+        self._ends = array("q")
         self._items: dict[str, ItemKey] = {}  # by the case ids of the ledger
         self._decided: dict[ItemKey, None] = {}  # in the order of decision
 
@@ -54,7 +58,7 @@ class LiveFeed:
             self._n = max((line.n for line in FeedReader(self.path).read()), default=0)
             self._log = LineLog(self.path, sync=False)
             self._size = self.path.stat().st_size
-            self._extents = [(None, 0, self._size)]  # lines of earlier starts are removed first
+            self._owners, self._ends = [None], array("q", [self._size])  # of earlier starts
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -103,8 +107,9 @@ class LiveFeed:
         with self._harmless():
             self._log.append(b"".join(line for _, line in lines).removesuffix(b"\n"))
             for item, line in lines:
-                self._extents.append((item, self._size, self._size + len(line)))
                 self._size += len(line)
+                self._owners.append(item)
+                self._ends.append(self._size)
             if self._size > self._largest:
                 self._compact()
 
@@ -126,9 +131,11 @@ class LiveFeed:
             self._note(item, Words(agent, turn, text, (said[0].seq, said[-1].seq)))
 
     def _compact(self) -> None:
-        """Rewrite the file without the oldest decided questions."""
+        """Rewrite the file without lines of earlier starts and the oldest decided questions."""
+        starts = chain([0], self._ends)
+        extents = list(zip(self._owners, starts, self._ends, strict=False))
         sizes: dict[ItemKey | None, int] = {}
-        for item, start, end in self._extents:
+        for item, start, end in extents:
             sizes[item] = sizes.get(item, 0) + end - start
         left, out = self._size - sizes.pop(None, 0), set[ItemKey | None]([None])
         for item in tuple(self._decided):
@@ -138,18 +145,19 @@ class LiveFeed:
             out.add(item)
             del self._decided[item]
             self._items.pop(make_case_id(*item), None)
-        kept = [extent for extent in self._extents if extent[0] not in out]
-        anew, extents, size = self.path.with_suffix(".new"), [], 0
+        anew = self.path.with_suffix(".new")
+        self._owners, self._ends = [], array("q")
         with self.path.open("rb") as old, anew.open("wb") as new:
-            for item, start, end in kept:
-                old.seek(start)
-                new.write(old.read(end - start))
-                extents.append((item, size, size + end - start))
-                size += end - start
+            for item, start, end in extents:
+                if item not in out:
+                    old.seek(start)
+                    new.write(old.read(end - start))
+                    self._owners.append(item)
+                    self._ends.append(new.tell())
         anew.replace(self.path)
         self._close()
         self._log = LineLog(self.path, sync=False)
-        self._size, self._extents = size, extents
+        self._size = self._ends[-1] if self._ends else 0
 
     @contextlib.contextmanager
     def _harmless(self) -> Iterator[None]:
