@@ -343,13 +343,13 @@ class Workspace:
 
     def __init__(self, folder: Path, questions: int, source: Path | None = None) -> None:
         self.folder = folder
-        self._dataset = folder / "questions.jsonl"
+        self.dataset = folder / "questions.jsonl"
         self._states = 0
         if source is None:
-            write_questions(self._dataset, questions)
+            write_questions(self.dataset, questions)
         else:
             lines = source.read_bytes().split(b"\n")[:questions]
-            self._dataset.write_bytes(b"".join(line + b"\n" for line in lines))
+            self.dataset.write_bytes(b"".join(line + b"\n" for line in lines))
 
     def new_state(self) -> Path:
         """Create an empty folder for the output and caches of one run of `main.py`."""
@@ -375,7 +375,7 @@ class Workspace:
             flags: Flags of `main.py`.
             python: Flags of the interpreter.
         """
-        common = ("--dataset", str(self._dataset), "--model", "openai/gpt-4o-mini")
+        common = ("--dataset", str(self.dataset), "--model", "openai/gpt-4o-mini")
         quiet = ("--exaid", "off", "--display", "none", "--json")
         command = [sys.executable, *python, str(_MAIN), *common, *quiet, *flags]
         return Program(command, state, self.environment(provider, state))
