@@ -27,15 +27,6 @@ class Router(StrEnum):
     """No model rates the question; it climbs to the next team when the experts do not agree."""
 
 
-class EngineName(StrEnum):
-    """Engine that answers the questions."""
-
-    LOCAL = "local"
-    """This process answers the questions."""
-    RAY = "ray"
-    """Workers on a Ray cluster answer the questions."""
-
-
 class Preset(StrEnum):
     """Presets of team numbers (docs/teams.md)."""
 

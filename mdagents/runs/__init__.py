@@ -6,7 +6,7 @@ main.py
 program.py     flags → RunConfig (flags, options, config); prints results, exit status
 ├─ plan.py         what is to be done: data set, items, models, budget, name of the run
 └─ session.py      opens models, store, ledger and display (banner, recorder); closes them
-   └─ engines/     where: local.py in this process, distributed.py on a cluster
+   └─ engines/     where: local.py in this process, distributed.py in workers
       └─ runner.py     a Case for each question; observers.py: its trace, EXAID, feed
          └─ solver.py      how: the router and its team, or a method of `mdagents.teams`
             └─ mdagents.teams, then mdagents.agents.agent    one turn: prompt, reply

@@ -16,7 +16,7 @@ from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
-from mdagents.settings import MDAGENTS, EngineName, Router
+from mdagents.settings import MDAGENTS, Router
 from mdagents.teams.declaration import Method
 from mdagents.teams.methods import declared
 from mdagents_llm.errors import ConfigError
@@ -97,8 +97,8 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
                 if self.cache is CacheMode.OFF
                 else "--cache only makes no call; leave --batch out"
             )
-        if self.engine is not EngineName.LOCAL:
-            raise ConfigError("--batch asks from one process; leave --engine out")
+        if self.is_distributed:
+            raise ConfigError(f"--batch asks from one process; leave {self._elsewhere} out")
         for name in ("hedge_after", "rpm", "tpm", "sample_time_limit"):
             if getattr(self, name) is not None:
                 raise ConfigError(
@@ -119,18 +119,20 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
         return f"--method {self.method_name}"
 
     @model_validator(mode="after")
-    def _fits_the_engine(self) -> RunConfig:
-        if self.engine is EngineName.LOCAL:
-            for flag, value in (("address", self.ray_address), ("workers", self.ray_workers)):
-                if value:
-                    raise ConfigError(f"--ray-{flag} {value} belongs to --engine ray")
-        elif self.cache is CacheMode.ONLY:
-            raise ConfigError("--cache only makes no call and needs no cluster; leave --engine out")
-        elif self.declared.one_machine:
+    def _fits_workers(self) -> RunConfig:
+        if self.is_distributed and self.cache is CacheMode.ONLY:
             raise ConfigError(
-                f"--method {self.method_name} can run on one machine only; leave --engine out"
+                f"--cache only makes no call and needs no workers; leave {self._elsewhere} out"
+            )
+        if self.is_distributed and self.declared.one_process:
+            raise ConfigError(
+                f"--method {self.method_name} answers in one process; leave {self._elsewhere} out"
             )
         return self
+
+    @property
+    def _elsewhere(self) -> str:
+        return "--ray-address" if self.ray_address else "--processes"
 
     @property
     def declared(self) -> Method:

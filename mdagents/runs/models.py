@@ -11,7 +11,7 @@ from exaid_core.policy import TriggerPolicy
 from mdagents.agents.case import expert_number
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import EngineName, TeamRole
+from mdagents.settings import TeamRole
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
@@ -124,10 +124,16 @@ def check_models(
     """Check that all models can be reached and that their price is known if the cost is limited.
 
     Raises:
-        ConfigError: A model cannot be reached, or the cost is limited and its price unknown.
+        ConfigError: A model cannot be reached, the cost is limited and its price unknown, or the
+            processes of this machine would each load the same local model.
     """
     configs = load_model_configs()
     for spec in specs.values():
+        if spec.is_local and config.is_distributed and not config.ray_address:
+            raise ConfigError(
+                f"--processes is for endpoints; {spec} uses all cores of this machine from one "
+                "process; leave --processes out"
+            )
         if config.cache is not CacheMode.ONLY:
             check_reachable(spec, environment, configs)
         has_price = configs.info(spec.provider, spec.name).price is not None
@@ -135,7 +141,7 @@ def check_models(
             raise ConfigError(
                 f"--cost-limit needs the price of {spec}, which is not known; use --token-limit"
             )
-    if config.cache is not CacheMode.ONLY and config.engine is EngineName.LOCAL:
+    if config.cache is not CacheMode.ONLY and not config.ray_address:
         _check_open_files(config, specs)
 
 

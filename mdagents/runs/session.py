@@ -14,6 +14,7 @@ from contextlib import (
     contextmanager,
 )
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ from mdagents.runs.plan import Plan
 from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
-from mdagents.settings import EngineName, Status
+from mdagents.settings import Status
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import Endpoints
@@ -42,7 +43,7 @@ from mdagents_llm.ledger import Ledger
 from mdagents_llm.terminal.printing import print_line
 
 if TYPE_CHECKING:
-    from mdagents.runs.engines.cluster import Cluster
+    from mdagents.runs.engines.cluster import Cluster, Hire
     from mdagents.view.subprocess_view import RunView
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
@@ -128,7 +129,7 @@ async def carry_out(
     task = plan.task()
     first = STOPPING_BATCHES if config.batch else STOPPING
     stops = Stops(shown.say, first) if shared is None else shared.stops
-    if stops_on_signals and config.engine is EngineName.RAY:
+    if stops_on_signals and config.is_distributed:
         stops.listen()  # Ray must not be stopped in the middle of its start
     async with _engine(plan, task, environment, ledger, clock, shown, stops, shared) as engine:
         on_ready()
@@ -240,17 +241,25 @@ async def open_cluster(
 
     Raises:
         ConfigError: The cluster does not exist, or Ray is not installed.
-        ClusterError: The workers of the cluster cannot be used.
+        ClusterError: Workers cannot be started, or cannot be used.
     """
-    if config.engine is EngineName.LOCAL:
+    if not config.is_distributed:
         yield None
         return
-    # Ray is an extra and slow to load.
+    # Most runs have no workers, and Ray is an extra.
     from mdagents.runs.engines.cluster import Cluster
-    from mdagents.runs.engines.ray_workers import ray_workers
+    from mdagents.runs.engines.process_workers import start_process
 
-    async with ray_workers(config.ray_address, config.ray_workers, environment) as (hire, size):
-        stops.listen_again()
+    async with contextlib.AsyncExitStack() as opened:
+        hire: Hire = partial(start_process, environment)
+        size = config.local_processes
+        if config.ray_address:
+            from mdagents.runs.engines.ray_workers import ray_workers
+
+            hire, size = await opened.enter_async_context(
+                ray_workers(config.ray_address, config.processes, environment)
+            )
+            stops.listen_again()
         cluster = Cluster(hire, size, replies, clock, stops.say)
         stops.at_each(cluster.interrupt)
         async with cluster:

@@ -31,8 +31,8 @@ _OF_THE_PROGRAM = (
     "retry-errors", "run-config", "show-interaction-table", "view", "view-host", "view-port",
 )  # fmt: skip
 _OF_THE_WHOLE = (
-    "attempt-timeout", "cache", "engine", "max-connections", "max-samples", "ray-address",
-    "ray-workers", "rpm", "timeout", "tpm",
+    "attempt-timeout", "cache", "max-connections", "max-samples", "processes", "ray-address",
+    "rpm", "timeout", "tpm",
 )  # fmt: skip
 _LIMITS = {"cost": "cost-limit", "tokens": "token-limit"}
 _LABEL = "label"

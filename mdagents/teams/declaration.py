@@ -40,8 +40,8 @@ class Method:
     seats: int = 0
     """Minimum number of experts with models of their own (`case.seats`), at least two of them
     different; 0: the method needs none."""
-    one_machine: bool = False
-    """Whether the method cannot run on several machines."""
+    one_process: bool = False
+    """Whether all questions must be answered in one process, such as for what they share."""
     exemplars: Callable[[TrainSplit], OpenExemplars] | None = None
     """Opens the exemplars, which `solve` gets as its argument `exemplars`; None: it shows none."""
 

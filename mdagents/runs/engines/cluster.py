@@ -36,7 +36,7 @@ _PERIOD_PER_WORKER = 0.004  # seconds, so that a driver with many workers has ti
 _BETWEEN_DIVISIONS = 1.0  # seconds
 _MESSAGES_AT_ONCE = 50  # before yielding to other tasks
 _PATIENCE = 10.0  # seconds before the user sees why nothing happens
-_NO_ROOM = "waiting for the first worker: the cluster has no free CPU yet"
+_NO_ROOM = "waiting for the first worker: no CPU is free yet"
 _LONGEST_SILENCE = 300.0  # seconds before a silent worker counts as dead: it hangs or is cut off
 _MOST_FALSE_STARTS = 3  # workers in a row that die before their first report
 
@@ -80,6 +80,10 @@ class Post(Protocol):
         """Stop the worker if it is still alive."""
 
 
+Hire = Callable[[], Awaitable[Post]]
+"""Starts a worker. Raises WorkerLost or ClusterError."""
+
+
 class PartTaker(Protocol):
     """A run in which workers take part."""
 
@@ -116,7 +120,7 @@ class Cluster:
     """Starts workers and exchanges messages with each until it dies.
 
     Args:
-        hire: Starts a worker. Raises WorkerLost or ClusterError.
+        hire: Starts a worker.
         size: Number of workers at a time; a worker that dies is replaced.
         replies: Cached replies; None: no cache.
         clock: Clock for all times.
@@ -125,7 +129,7 @@ class Cluster:
 
     def __init__(
         self,
-        hire: Callable[[], Awaitable[Post]],
+        hire: Hire,
         size: int,
         replies: ReplyStore | None,
         clock: Clock,

@@ -8,13 +8,13 @@ import os
 import re
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from mdagents.runs.engines.cluster import Post, WorkerLost
+from mdagents.runs.engines.cluster import Hire, Post, WorkerLost
 from mdagents.runs.engines.messages import Start, packed
 from mdagents.runs.engines.worker import Worker
 from mdagents_llm.config import Environment
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LOCAL_WORKERS = 2
-_OBJECT_STORE = 80 * 1024 * 1024  # bytes; the least that Ray accepts is 75 MiB
 _SECONDS_TO_CONNECT = 5.0
 _SECONDS_TO_CLOSE = 2.0
 _SECONDS_TO_ANSWER = 10.0
@@ -50,14 +48,14 @@ _SETTINGS = {
 
 @asynccontextmanager
 async def ray_workers(
-    address: str, count: int | None, environment: Environment
-) -> AsyncIterator[tuple[Callable[[], Awaitable[Post]], int]]:
-    """Connect to a Ray cluster, or start one on this machine.
+    address: str, processes: int | Literal["auto"] | None, environment: Environment
+) -> AsyncIterator[tuple[Hire, int]]:
+    """Connect to a Ray cluster.
 
     Args:
         address: `HOST:PORT` of the head node, or `auto` for the cluster that this machine is part
-            of; empty starts a cluster that ends with the context.
-        count: Number of workers; None: one for each CPU of the cluster, or 2 on this machine.
+            of.
+        processes: Number of workers; None or `auto`: one for each CPU of the cluster.
         environment: API keys and endpoints.
 
     Yields:
@@ -66,13 +64,13 @@ async def ray_workers(
     Raises:
         ConfigError: Ray is not installed, or the cluster does not exist.
     """
-    ray = load_ray(address)
+    ray = load_ray()
     was_connected = ray.is_initialized()
     try:
         if not was_connected:
-            await _connect(ray, address, count)
+            await _connect(ray, address)
         cpus = int(ray.cluster_resources().get("CPU", 1))
-        size = count or (cpus if address else _LOCAL_WORKERS)
+        size = processes if isinstance(processes, int) else cpus
         start = packed(Start(environment))
 
         actor = ray.remote(Worker).options(
@@ -141,41 +139,28 @@ async def _look_after_the_cluster(ray: ModuleType) -> None:
         raise ClusterError("the Ray cluster is gone: none of its machines is left")
 
 
-def load_ray(address: str) -> ModuleType:
+def load_ray() -> ModuleType:
     """Return the module Ray, with its settings for this program.
-
-    Args:
-        address: Address of the cluster; empty for a cluster on this machine.
 
     Raises:
         ConfigError: Ray is not installed.
     """
     settings = dict(_SETTINGS)
-    if address and (_TOKEN.is_file() or any(name in os.environ for name in _TOKEN_NAMES)):
+    if _TOKEN.is_file() or any(name in os.environ for name in _TOKEN_NAMES):
         settings["RAY_AUTH_MODE"] = "token"  # Ray sets it on its own only for `auto`
     for name, value in settings.items():
         os.environ.setdefault(name, value)
-    with needs_extra("ray", "--engine ray"):
+    with needs_extra("ray", "--ray-address"):
         import ray
         import ray.exceptions
     return ray
 
 
-async def _connect(ray: ModuleType, address: str, count: int | None) -> None:
+async def _connect(ray: ModuleType, address: str) -> None:
+    _check_address(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL"}
-    if address:
-        _check_address(address)
-        where: dict[str, Any] = {"address": address}
-    else:
-        where = {
-            "address": "local",
-            "num_cpus": count or _LOCAL_WORKERS,
-            "include_dashboard": False,
-            "object_store_memory": _OBJECT_STORE,
-            "_node_ip_address": "127.0.0.1",  # not reachable from other machines
-        }
     try:
-        await finished(asyncio.to_thread(ray.init, **where, **quiet))
+        await finished(asyncio.to_thread(ray.init, address=address, **quiet))
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise ConfigError(_in_words(error, address)) from None
 
@@ -213,8 +198,6 @@ def _in_words(error: Exception, address: str) -> str:
             f"--ray-address {_AUTO}: this machine is part of no Ray cluster; start one (ray start "
             "--head), or leave --ray-address out"
         )
-    if not address:
-        return f"--engine ray: no cluster can be started on this machine: {text[:200]}"
     return (
         f"--ray-address {address}: something answers there, but no Ray cluster that lets this "
         "program in; correct the address, or set RAY_AUTH_TOKEN to what `ray get-auth-token` says "

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import reprlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from mdagents.runs.flags.bounds import AtLeast1
+from pydantic import field_validator
+
 from mdagents.runs.flags.flag import Flag, Flags, StartFlag
-from mdagents.settings import EngineName
+from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.processes import cores
 
 
 class OutputFlags(Flags):
     """Where questions are answered, and what is kept of a run."""
 
     output_dir: Annotated[Path, StartFlag("folder for runs", "DIR")] = Path("output")
-    engine: Annotated[EngineName, StartFlag("where questions are answered")] = EngineName.LOCAL
-    ray_address: Annotated[
-        str, StartFlag("head of a Ray cluster, or auto [a cluster on this machine]", "HOST:PORT")
-    ] = ""
-    ray_workers: Annotated[
-        AtLeast1 | None, StartFlag("worker processes [one per CPU of the cluster; this machine 2]")
+    processes: Annotated[
+        int | Literal["auto"] | None,
+        StartFlag("worker processes, or auto: one per core [1; on a Ray cluster one per CPU]"),
     ] = None
+    ray_address: Annotated[
+        str, StartFlag("head of a Ray cluster for the workers, or auto", "HOST:PORT")
+    ] = ""
     cache: Annotated[
         CacheMode, StartFlag("cache replies and reuse them; only: replay without network")
     ] = CacheMode.ON
@@ -38,3 +41,22 @@ class OutputFlags(Flags):
         StartFlag("keep the hidden reasoning that endpoints return, in calls.jsonl and on pages"),
     ] = False
     """Hidden reasoning is asked for where an endpoint shows it only then."""
+
+    @field_validator("processes", mode="before")
+    @classmethod
+    def _number_or_auto(cls, value: object) -> object:
+        if value in (None, "auto"):
+            return value
+        if str(value).isdecimal() and int(str(value)) > 0:
+            return int(str(value))
+        raise ConfigError(f"--processes is {reprlib.repr(value)} but must be at least 1, or auto")
+
+    @property
+    def local_processes(self) -> int:
+        """Number of processes of this machine that answer questions where there is no cluster."""
+        return cores() if self.processes == "auto" else self.processes or 1
+
+    @property
+    def is_distributed(self) -> bool:
+        """Whether worker processes answer the questions, on this machine or on a Ray cluster."""
+        return bool(self.ray_address) or self.local_processes > 1

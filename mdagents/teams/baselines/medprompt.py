@@ -46,7 +46,7 @@ TRIED = 20
     depth=5,
     reads=("cot_words",),
     communicates=False,
-    one_machine=True,
+    one_process=True,
     exemplars=lambda train: open_library(train),
 )
 async def solve(
