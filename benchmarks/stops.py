@@ -2,6 +2,7 @@
 
     python -m benchmarks.stops
     python -m benchmarks.stops --main ../earlier/main.py    # another revision
+    python -m benchmarks.stops --processes 2                # questions answered by workers
 
 Each cell runs `main.py --difficulty adaptive` on the fake provider with more calls than
 connections, stops it while calls are queued, and runs the same command again. The first command
@@ -83,6 +84,8 @@ class Trial:
     provider: Provider
     needs: Needs
     host: str = "127.0.0.1"
+    flags: tuple[str, ...] = ()
+    """Flags of all commands."""
     wrapper: tuple[str, ...] = ()
     """Prefix of the command that starts the program."""
     process: subprocess.Popen[bytes] | None = None
@@ -98,7 +101,7 @@ class Trial:
             "--model", "openai/gpt-4o-mini", "--difficulty", "adaptive",
             "--num-samples", str(self.questions), "--display", "none",
             "--max-connections", str(CONNECTIONS.get(self.questions, 16)),
-            *([] if self.exaid else ["--exaid", "off"]), *flags,
+            *([] if self.exaid else ["--exaid", "off"]), *self.flags, *flags,
         ]  # fmt: skip
         with (self.folder / "stderr.txt").open("wb") as errors:
             self.process = subprocess.Popen(
@@ -348,7 +351,14 @@ def undisturbed(main: Path, questions: int) -> tuple[dict[str, Any], Needs]:
 
 
 def try_stop(
-    stop: Stop, questions: int, *, exaid: bool, main: Path, whole: Mapping[str, Any], needs: Needs
+    stop: Stop,
+    questions: int,
+    *,
+    exaid: bool,
+    main: Path,
+    whole: Mapping[str, Any],
+    needs: Needs,
+    processes: int = 1,
 ) -> Outcome:
     """Run one cell.
 
@@ -359,9 +369,11 @@ def try_stop(
         main: Path of the `main.py` under test.
         whole: Records of an undisturbed run, from `undisturbed`.
         needs: Calls and tokens of an undisturbed run, from `undisturbed`.
+        processes: Number of processes that answer the questions.
     """
     with tempfile.TemporaryDirectory() as name, Provider(*LATENCY) as provider:
         trial = Trial(questions, exaid, main, Path(name), provider, needs)
+        trial.flags = ("--processes", str(processes)) if processes > 1 else ()
         write_questions(trial.folder / "questions.jsonl", questions)
         try:
             stop.before(trial)
@@ -402,6 +414,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--main", type=Path, default=REPOSITORY / "main.py", help="the program [this checkout's]")
     add("--questions", default="5,200", help="of the runs [%(default)s]")
     add("--exaid", default="on,off", help="[%(default)s]")
+    add("--processes", type=int, default=1, help="of the stopped runs [%(default)s]")
     add("--stops", default="", metavar="NAME,…", help="only these [all]")
     add("--json", type=Path, metavar="FILE", help="keep all that was printed on stderr here")
     options = parse(parser, argv, {"questions": "5"})
@@ -418,7 +431,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 done.append(
                     try_stop(
                         stop, questions, exaid=exaid == "on", main=options.main.resolve(),
-                        whole=whole, needs=needs,
+                        whole=whole, needs=needs, processes=options.processes,
                     )
                 )  # fmt: skip
                 print(".", end="", flush=True)

@@ -113,6 +113,8 @@ class Runtime:
     """Texts to include in ledger rows."""
     rng: random.Random = field(default_factory=random.Random)
     """Random number generator for the backoff jitter."""
+    replied: set[str] = field(default_factory=set)
+    """Names of the models that have replied, to this process or to another one of the run."""
     on_wait: OnWait | None = None
     may_send: Callable[[], None] = lambda: None
     """Function that raises LimitExceeded when a limit of the process is reached."""

@@ -285,6 +285,7 @@ class ModelRegistry:
             on_wait=runtime.on_wait,
             sleep=runtime.sleep,
             notes=_notes(spec, runtime.environment, runtime.configs),
+            replied=runtime.replied,
         )
         # A local model is limited by its context, and a grammar bounds its replies.
         if spec.is_local:

@@ -186,7 +186,7 @@ def test_a_run_its_continuation_and_its_scores_need_no_extra(
         ("mdagents view output", "view"),
         ("mdagents run --view --num-samples 1", "view"),
         ("mdagents run --model local --num-samples 1", "local"),
-        ("mdagents run --engine ray --num-samples 1", "ray"),
+        ("mdagents run --ray-address auto --num-samples 1", "ray"),
         ("mdagents study study.yaml", "report"),
         ("mdagents export output/run", "inspect"),
         ("mdagents data download medqa", "data"),

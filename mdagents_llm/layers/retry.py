@@ -79,6 +79,7 @@ class Retry:
         on_wait: Function called with each pause before it starts.
         sleep: Function awaited for each pause, in seconds.
         notes: Kind of error -> hint for the user when it ends the run.
+        replied: Names of models that have replied, also to other processes; None: none has.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Retry:
         on_wait: OnWait | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         notes: Mapping[ErrorKind, str] | None = None,
+        replied: set[str] | None = None,
     ) -> None:
         self._inner = inner
         self._policy = policy
@@ -101,7 +103,7 @@ class Retry:
         self._on_wait = on_wait
         self._sleep = sleep
         self._notes = notes or {}
-        self._has_replied = False
+        self._replied = set[str]() if replied is None else replied
         self._fatal_in_a_row = 0
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
@@ -163,8 +165,13 @@ class Retry:
                 if not self._has_replied or self._fatal_in_a_row >= _FATAL_IN_A_ROW:
                     raise self._down(error) from error
             raise
-        self._has_replied, self._fatal_in_a_row = True, 0
+        self._replied.add(self._name)
+        self._fatal_in_a_row = 0
         return reply
+
+    @property
+    def _has_replied(self) -> bool:
+        return self._name in self._replied
 
     def _down(self, error: ProviderError) -> EndpointDown:
         note = self._notes.get(error.kind)

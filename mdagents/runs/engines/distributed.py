@@ -113,6 +113,7 @@ class DistributedRun:
         self._kept = deque(item for item, _ in unsummarised)  # those that no worker has
         self._watching: defaultdict[int, set[ItemKey]] = defaultdict(set)
         self._taken_up: defaultdict[int, set[ItemKey]] = defaultdict(set)  # resumed from traces
+        self._replied: set[str] = set()  # names of models
         self._outcome = Outcome.FINISHED
         self._over = ""
         self._interrupts = 0
@@ -185,12 +186,15 @@ class DistributedRun:
             over=self._over,
             ends_as=self._outcome if self._outcome is not Outcome.FINISHED else None,
             interrupts=self._interrupts,
+            replied=frozenset(self._replied),
         )
 
     def take(self, worker: int, message: Message) -> None:
         """Record a message of a worker."""
         match message:
             case CallRow():
+                if message.replied and not message.cached:
+                    self._replied.add(f"{message.provider}/{message.model_requested}")
                 self._recorder.booked(message)
             case Told(item, event):
                 self._tell(item, event)

@@ -7,7 +7,7 @@ Each waits for the other, so the arrival of the next report proves that the orde
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +81,8 @@ class RunOrders:
     """Outcome of a run that ends before all questions are answered; None: it continues."""
     interrupts: int = 0
     """How often the run was interrupted."""
+    replied: Collection[str] = ()
+    """Names of the models that have replied to any worker: they are waited for in an outage."""
 
 
 @dataclass(slots=True)

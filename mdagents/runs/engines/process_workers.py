@@ -130,7 +130,7 @@ def serve() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     asyncio.run(_converse(orders, reports))
-    os._exit(0)  # without the time that Python takes to tidy up
+    os._exit(0)  # without the 0.2 s in which Python tidies up
 
 
 async def _converse(orders: BinaryIO, reports: BinaryIO) -> None:

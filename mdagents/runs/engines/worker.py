@@ -330,6 +330,7 @@ class _PartOfRun:
         self._work = Work(is_complete=False)
         self._sources: dict[ItemKey, SourceQuestion] = {}
         self._budget = Budget()
+        self._replied: set[str] = set()
         self._ends_as: Outcome | None = None
         self._interrupts = 0
         self._runner: Runner | None = None
@@ -362,6 +363,7 @@ class _PartOfRun:
                 self._given.append(key)
             else:
                 self._runner.take_up(key, attempt=1)
+        self._replied.update(orders.replied)
         self._budget.exhaust(orders.over)
         self._ends_as = orders.ends_as
         if self._ends_as is not None or orders.interrupts:
@@ -430,6 +432,7 @@ class _PartOfRun:
             on_wait=self._tell,
             may_send=self._budget.check,
         )
+        runtime.replied = self._replied
         async with local_engine(task, runtime, self._endpoints, self._postpone, on_open) as engine:
             with ledger.subscribed(self.booked):
                 runner = self._runner = engine.answering(self)

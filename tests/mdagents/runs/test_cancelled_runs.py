@@ -13,8 +13,7 @@ import random
 import signal
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
@@ -110,7 +109,7 @@ def endpoint(monkeypatch: pytest.MonkeyPatch) -> Endpoint:
 
 
 class _InProcess:
-    """A worker of a cluster in the loop of its driver, which may die at any moment."""
+    """A worker in the loop of its driver, which may die at any moment."""
 
     def __init__(self, start: bytes) -> None:
         self._worker = Worker(start)
@@ -147,21 +146,14 @@ class _InProcess:
 
 @pytest.fixture
 def posts(monkeypatch: pytest.MonkeyPatch) -> list[_InProcess]:
-    """Stands for Ray: the workers that were hired."""
+    """Stands for processes: the workers that were hired."""
     hired: list[_InProcess] = []
 
-    @asynccontextmanager
-    async def workers(
-        address: str, count: int | None, environment: Environment
-    ) -> AsyncIterator[tuple[Any, int]]:
-        async def hire() -> _InProcess:
-            hired.append(_InProcess(packed(Start(environment))))
-            return hired[-1]
+    async def hire(environment: Environment) -> _InProcess:
+        hired.append(_InProcess(packed(Start(environment))))
+        return hired[-1]
 
-        hired.clear()
-        yield hire, count or 2
-
-    monkeypatch.setattr("mdagents.runs.engines.ray_workers.ray_workers", workers)
+    monkeypatch.setattr("mdagents.runs.engines.process_workers.start_process", hire)
     return hired
 
 
@@ -383,18 +375,18 @@ def fill_the_disk(patch: pytest.MonkeyPatch, after: int) -> None:
     patch.setattr(LineLog, "append", full)
 
 
-ON_A_CLUSTER = ("--engine", "ray", "--ray-workers", "3")
+IN_WORKERS = ("--processes", "3")
 
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are handled the POSIX way")
 @pytest.mark.usefixtures("posts")
-def test_a_run_on_a_cluster_that_is_stopped_at_any_moment(
+def test_a_run_in_workers_that_is_stopped_at_any_moment(
     endpoint: Endpoint, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = of_the_team(folder, _whole(folder))
     endpoint.most_in_flight = 0
-    whole = go(folder, "distributed", "--exaid", "full_exaid", *ON_A_CLUSTER)
+    whole = go(folder, "distributed", "--exaid", "full_exaid", *IN_WORKERS)
     assert whole.result is not None
     assert _status(whole.result) == 0
     assert of_the_team(folder, "distributed") == expected
@@ -404,14 +396,16 @@ def test_a_run_on_a_cluster_that_is_stopped_at_any_moment(
             continue
         endpoint.served, endpoint.is_locked = TokenUsage(), False
         # What EXAID has not finished with goes on in this process: one run, two engines.
-        moment = replace(moment, flags=(*moment.flags, *ON_A_CLUSTER))
+        moment = replace(moment, flags=(*moment.flags, *IN_WORKERS))
         with monkeypatch.context() as patch:
             ended = stopped(moment, rng, endpoint, folder, patch)
         assert_it_ended_well(moment, ended, endpoint)
         assert_the_files_are_right(moment, endpoint, folder)
         if moment.number % 9 == 0:
             endpoint.is_locked = False
-            assert_it_goes_on(replace(moment, flags=moment.flags[:-4]), folder, expected)
+            assert_it_goes_on(
+                replace(moment, flags=moment.flags[: -len(IN_WORKERS)]), folder, expected
+            )
 
 
 @pytest.mark.parametrize("seed", seeds(6))
@@ -433,7 +427,7 @@ def test_workers_that_die_at_any_moment(
         loop.call_later(chance.uniform(0.1, 2.0), kill)
 
     flags = ("--exaid", "full_exaid" if seed % 2 else "off", "--cache", "on" if seed % 3 else "off")
-    ended = go(folder, "killed", *flags, *ON_A_CLUSTER, disturb=disturb)
+    ended = go(folder, "killed", *flags, *IN_WORKERS, disturb=disturb)
     assert ended.result is not None
     assert _status(ended.result) == 0
     assert ended.unhandled == []
@@ -458,7 +452,7 @@ def test_a_question_that_kills_workers_is_given_up_and_no_other(
             asyncio.get_running_loop().call_later(0.5, post.die)
 
     monkeypatch.setattr(_InProcess, "hears", dies)
-    ended = go(folder, "deadly", "--exaid", "full_exaid", *ON_A_CLUSTER)
+    ended = go(folder, "deadly", "--exaid", "full_exaid", *IN_WORKERS)
     assert ended.result is not None
     assert (_status(ended.result), ended.unhandled) == (0, [])
     records = of_the_team(folder, "deadly")
@@ -484,7 +478,7 @@ def test_a_worker_that_hangs_is_given_up(
         return await exchange(self, message)
 
     monkeypatch.setattr(_InProcess, "exchange", hangs)
-    ended = go(folder, "silent", "--exaid", "off", *ON_A_CLUSTER)
+    ended = go(folder, "silent", "--exaid", "off", *IN_WORKERS)
     assert ended.result is not None
     assert (_status(ended.result), ended.unhandled) == (0, [])
     assert of_the_team(folder, "silent") == expected
@@ -502,7 +496,7 @@ def test_an_observer_that_fails_is_named_and_changes_no_answer(
         raise ValueError("no room\nin the feed")
 
     monkeypatch.setattr(LiveFeed, "happened", fails)
-    ended = go(folder, "unseen", "--exaid", "off", *ON_A_CLUSTER)
+    ended = go(folder, "unseen", "--exaid", "off", *IN_WORKERS)
     assert ended.result is not None
     assert (_status(ended.result), ended.unhandled) == (0, [])
     assert of_the_team(folder, "unseen") == expected
@@ -516,7 +510,7 @@ def test_workers_with_another_program_are_refused(
 ) -> None:
     monkeypatch.setattr("mdagents.runs.engines.worker.code_digest", lambda: "another")
     with pytest.raises(ClusterError, match=r"\Athe program that workers find on [^\n]*another one"):
-        go(folder, "other", "--exaid", "off", *ON_A_CLUSTER)
+        go(folder, "other", "--exaid", "off", *IN_WORKERS)
     assert endpoint.served == TokenUsage()
     assert not list(folder.glob("other/*.json"))
 
@@ -527,7 +521,7 @@ def test_fewer_questions_than_workers_are_under_way(
     most: int, endpoint: Endpoint, folder: Path
 ) -> None:
     flags = ("--exaid", "off", "--max-samples", str(most), "--num-experts", "1")
-    ended = go(folder, "few", *flags, *ON_A_CLUSTER)
+    ended = go(folder, "few", *flags, *IN_WORKERS)
     assert ended.result is not None
     assert _status(ended.result) == 0
     assert endpoint.most_in_flight == most

@@ -27,7 +27,7 @@ from mdagents.agents import replies
     depth=lambda settings: settings.answer_rounds,
     reads=("answer_rounds", "opinion_words"),
     communicates=False,
-    one_machine=True,
+    one_process=True,
 )
 async def solve(case, question, settings):
     form = replies.opinion(question.letters, settings.opinion_words)
@@ -84,7 +84,7 @@ def test_one_file_is_a_method(relay: str, provider: FakeProvider, run: Run) -> N
         (("--model-role", "decision=gpt-4o"), "nobody is decision; leave --model-role out"),
         (("--show-interaction-table",), "nobody writes to anybody"),
         (("--batch", "--num-rounds", "4"), "--method relay can take 4 steps one after the other"),
-        (("--engine", "ray"), "--method relay can run on one machine only; leave --engine out"),
+        (("--processes", "2"), "--method relay answers in one process; leave --processes out"),
     ],
 )
 def test_what_its_declaration_rules_out(
@@ -119,7 +119,7 @@ def test_a_method_of_ones_own_can_show_exemplars(provider: FakeProvider, run: Ru
 
 
 def test_a_round_table_of_ones_own_needs_its_seats(run: Run) -> None:
-    Path("table.py").write_text(RELAY.replace("one_machine=True", "seats=3"))
+    Path("table.py").write_text(RELAY.replace("one_process=True", "seats=3"))
     seats = [part for n in (1, 2) for part in ("--model-role", f"expert-{n}=gpt-4o")]
     status, _, err = run("--method", "table.py", "--num-samples", "1", *seats)
     assert status == 2
