@@ -257,7 +257,8 @@ class Cluster:
             raise ClusterError(
                 f"the program that workers find on {greeting.host} ({greeting.folder}, version "
                 f"{greeting.version}) is another one than this ({home()}, {mdagents.__version__}); "
-                "install the same on every machine, or start this one in its own folder"
+                "install the same on every machine; if this one was changed during the run, repeat "
+                "the command"
             )
 
     async def _converse(self, number: int, post: Post) -> None:

@@ -64,6 +64,7 @@ class Endpoint:
     in_flight: int = 0
     most_in_flight: int = 0
     is_locked: bool = False
+    is_down: bool = False
     opened: list[Endpoints] = field(default_factory=list)
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
@@ -72,6 +73,8 @@ class Endpoint:
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
             await asyncio.sleep(0.3 + key[0] / 200)
+            if self.is_down:
+                raise ProviderError("refused", kind=ErrorKind.UNREACHABLE)
             if self.is_locked:
                 raise ProviderError("401 from here", kind=ErrorKind.AUTH, status=401)
             text = self._text(request, key)
@@ -464,6 +467,25 @@ def test_a_question_that_kills_workers_is_given_up_and_no_other(
     assert len(posts) == 3 + 3, "three and their successors"
     done = lines(folder, "deadly", "summaries.jsonl")
     assert len({line["question_id"] for line in done}) == QUESTIONS
+
+
+def test_an_outage_is_waited_for_by_a_worker_to_which_nothing_has_replied(
+    endpoint: Endpoint, folder: Path, posts: list[_InProcess]
+) -> None:
+    expected = of_the_team(folder, _whole(folder))
+
+    def disturb(task: asyncio.Task[RunResult]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(3.0, setattr, endpoint, "is_down", True)
+        loop.call_later(3.1, lambda: posts[0].die())
+        loop.call_later(180.0, setattr, endpoint, "is_down", False)
+
+    ended = go(folder, "outage", "--exaid", "off", *IN_WORKERS, disturb=disturb)
+    assert ended.result is not None
+    assert (_status(ended.result), ended.unhandled) == (0, [])
+    assert of_the_team(folder, "outage") == expected
+    assert len(posts) == 3 + 1
+    assert ended.seconds > 180
 
 
 def test_a_worker_that_hangs_is_given_up(
