@@ -73,19 +73,22 @@ class Family:
         self.peak = max(self.peak, self.program.memory())
         mark = f"HOME={self.state}".encode()
         for path in Path("/proc").glob("[0-9]*"):
+            pid = int(path.name)
             try:
                 line = (path / "cmdline").read_bytes()
-                is_worker = any(part in line for part in _WORKER)
-                is_ours = mark in (path / "environ").read_bytes() or line.startswith(b"ray::")
-                if int(path.name) in self.cpu or (is_ours and (is_worker or b"main.py" in line)):
-                    stat = (path / "stat").read_text().rpartition(") ")[2]
-                    used = sum(map(int, stat.split()[11:13])) / _TICKS
-                    what, _ = self.cpu.get(
-                        int(path.name), ("workers" if is_worker else "driver", 0)
-                    )
-                    self.cpu[int(path.name)] = what, used
+                is_ours = pid in self.cpu or line.startswith(b"ray::Worker")
+                if not is_ours and mark not in (path / "environ").read_bytes():
+                    continue
+                stat = (path / "stat").read_text().rpartition(") ")[2]
             except OSError:
                 continue
+            used = sum(map(int, stat.split()[11:13])) / _TICKS
+            if any(part in line for part in _WORKER):
+                self.cpu[pid] = "workers", used
+            elif b"main.py" in line:
+                self.cpu[pid] = "driver", used
+            elif pid in self.cpu:  # it is exiting
+                self.cpu[pid] = self.cpu[pid][0], used
 
     def workers(self) -> list[int]:
         """Return the process ids of the workers that are alive."""

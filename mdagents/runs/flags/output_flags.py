@@ -20,7 +20,7 @@ class OutputFlags(Flags):
     output_dir: Annotated[Path, StartFlag("folder for runs", "DIR")] = Path("output")
     processes: Annotated[
         int | Literal["auto"] | None,
-        StartFlag("worker processes, or auto: one per core [1; on a Ray cluster one per CPU]"),
+        StartFlag("worker processes; auto: one per core [1; Ray: one per CPU]", "N|auto"),
     ] = None
     ray_address: Annotated[
         str, StartFlag("head of a Ray cluster for the workers, or auto", "HOST:PORT")
