@@ -11,16 +11,15 @@ them; each writes its usual log. Rounds are interleaved.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.bare_client import AIOHTTP, TYPED
 from benchmarks.harness import (
-    REPOSITORY,
     BenchmarkError,
     Program,
     Provider,
@@ -198,7 +197,7 @@ def _start_inspect(place: Workspace, python: Path, provider: Provider, in_flight
     )
 
 
-def _records(place: Workspace) -> list[dict[str, object]]:
+def _records(place: Workspace) -> list[dict[str, Any]]:
     lines = place.dataset.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
