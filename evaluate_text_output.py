@@ -1,6 +1,5 @@
 """Score a run: `python evaluate_text_output.py` writes a CSV and prints a table."""
 
-import gc
 import sys
 
 from mdagents.cli.score import main
@@ -11,6 +10,4 @@ input_filename = ""
 output_filename = ""
 
 if __name__ == "__main__":
-    # Records are not garbage: searching them often takes a tenth of the time. Pages leave some.
-    gc.set_threshold(50_000, 20, 20)
     sys.exit(main(sys.argv[1:], input_filename=input_filename, output_filename=output_filename))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -52,7 +53,7 @@ def in_processes(
     waiting: deque[Future[_Result]] = deque()
     # Spawned: a forked copy of this process would lack its other threads.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(processes, _MOST), context, _end_with_parent)
+    pool = ProcessPoolExecutor(min(processes, _MOST), context, _start)
     try:
         for task in tasks:
             with _later_interrupts():
@@ -80,8 +81,9 @@ def _later_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_with_parent() -> None:
-    """End this process when its parent ends, even by SIGKILL, which sends no other signal."""
+def _start() -> None:
+    """Prepare a process: it ends when its parent ends, even by SIGKILL, which sends no signal."""
+    gc.set_threshold(50_000, 20, 20)  # what tasks make is rarely garbage
     Thread(target=_wait_for_parent, daemon=True).start()
 
 

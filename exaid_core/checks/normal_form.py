@@ -19,6 +19,7 @@ _RUN = 4
 _BEYOND_LATIN = re.compile("[^\x00-\u02ff]+")  # the accents among them
 _UNSPACED_RUN = re.compile(rf"[{UNSPACED}]+")
 _WORD = re.compile(rf"[{UNSPACED}]+|[^\W_{UNSPACED}]+")
+_ASCII_WORD = re.compile("[A-Za-z0-9]+")
 _SHORT_WORD = re.compile(rf"(?<!\d )\b[^\W\d_]{{1,{_SHORT}}}\b")  # except the unit of a number
 _ARABIC_ARTICLE = re.compile("^[وفبك]?ال")
 _ACRONYM_LENGTHS = range(2, 7)
@@ -32,8 +33,12 @@ class Wording:
     """
 
     def __init__(self, text: str) -> None:
-        self._plain = text if text.isascii() else _without_accents(text) or text
-        self._as_written = [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
+        if text.isascii():
+            self._plain = text
+            self._as_written: list[str] = _ASCII_WORD.findall(text)
+        else:
+            self._plain = _without_accents(text) or text
+            self._as_written = [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
         self.words = [word.casefold() for word in self._as_written]
         """Case-folded words in order."""
 

@@ -124,8 +124,7 @@ def read_records(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the line number, from 1, and the object of each line; blank lines are skipped.
 
-    A byte order mark is ignored, and lone surrogates become U+FFFD, as in `dump_line`. Memory does
-    not grow with the size of the file or of its longest line.
+    A byte order mark is ignored, and lone surrogates become U+FFFD, as in `dump_line`.
 
     Args:
         path: Path of the file; `.gz` for a compressed file, `.json` for a single object.
@@ -135,6 +134,25 @@ def read_records(
     Raises:
         RecordError: The file cannot be read, is truncated or corrupt, or a line is not a JSON
             object in UTF-8. Earlier lines have already been yielded.
+    """
+    for number, line in read_lines(path, max_line_bytes=max_line_bytes, content=content):
+        yield number, parse_line(path, number, line)
+
+
+def read_lines(
+    path: Path, *, max_line_bytes: int = MAX_LINE_BYTES, content: bytes | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the line number, from 1, and the bytes of each line; blank lines are skipped.
+
+    Memory does not grow with the size of the file or of its longest line.
+
+    Args:
+        path: Path of the file; `.gz` for a compressed file, `.json` for a single object.
+        max_line_bytes: Maximum size in bytes of a line, or of the single object.
+        content: Content of the file, which then need not exist; None reads the file.
+
+    Raises:
+        RecordError: The file cannot be read, or is truncated or corrupt.
     """
     number = 0
     try:
@@ -150,7 +168,7 @@ def read_records(
                 if len(line) > max_line_bytes and not line.endswith(b"\n"):
                     raise RecordError(path, number, f"longer than {max_line_bytes} bytes")
                 if line.strip():
-                    yield number, _object(path, number, line)
+                    yield number, line
     except EOFError as error:
         raise RecordError(path, number + 1, "the compressed file is cut short") from error
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -159,7 +177,12 @@ def read_records(
         raise RecordError(path, number + 1, f"cannot be read: {error.strerror or error}") from error
 
 
-def _object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def parse_line(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line from `read_lines`.
+
+    Raises:
+        RecordError: The line is not a JSON object in UTF-8.
+    """
     try:
         content = _DECODER.decode(line.rstrip().decode("utf-8-sig"))
         if _SURROGATE.search(line):
@@ -196,6 +219,28 @@ def read_as(adapter: TypeAdapter[T], path: Path, packed: bytes | None = None) ->
     """
     for number, content in read_records(path, content=packed):
         yield validated(adapter, path, number, content)
+
+
+def record_of(adapter: TypeAdapter[T], path: Path, number: int, line: bytes) -> T:
+    """Parse and validate a line from `read_lines`.
+
+    Args:
+        adapter: Validator of a record.
+        path: Path of the file.
+        number: Line number, from 1.
+        line: The line.
+
+    Raises:
+        RecordError: The line is not a JSON object, or does not validate.
+    """
+    # One step is faster than the two below, which also read a byte order mark and lone surrogates,
+    # name the problem, and refuse NaN in a duplicate field.
+    try:
+        if b"NaN" not in line and b"Infinity" not in line:
+            return adapter.validator.validate_json(line)
+    except ValidationError:
+        pass
+    return validated(adapter, path, number, parse_line(path, number, line))
 
 
 def validated(adapter: TypeAdapter[T], path: Path, number: int, content: Mapping[str, Any]) -> T:

@@ -141,7 +141,7 @@ class TraceRules:
         else:
             turn.ended_at = event.t_ms
             turn.told, turn.told_in = content_hash, line
-        if turn.told == f"sha256:{turn.digest.hexdigest()}":
+        if turn.told is not None and turn.told == f"sha256:{turn.digest.hexdigest()}":
             turn.told = None
         return found
 

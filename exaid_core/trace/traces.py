@@ -10,7 +10,15 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from exaid_core.trace.files import RecordError, dump_line, read_records, validated, write_gz
+from exaid_core.trace.files import (
+    RecordError,
+    dump_line,
+    parse_line,
+    read_lines,
+    record_of,
+    validated,
+    write_gz,
+)
 from exaid_core.trace.records import (
     TRACE_SCHEMA_VERSION,
     Decoding,
@@ -86,8 +94,9 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
             two cases, out of order, outside of a turn, with a wrong time or checksum, or a number
             of them that differs from `trace_meta`.
     """
-    records = read_records(path, content=packed)
-    first, content = next(records, (1, {}))
+    lines = read_lines(path, content=packed)
+    first, line = next(lines, (1, b"{}"))
+    content = parse_line(path, first, line)
     if content.get("record_type") != "trace_meta":
         raise RecordError(path, first, "a trace begins with a trace_meta record")
     version = content.get("schema_version")
@@ -98,8 +107,8 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
     meta = validated(TypeAdapter(TraceMeta), path, first, content)
     rules = TraceRules(meta.case_id, meta.t0_emitted_ms)
     events: list[TraceEvent] = []
-    for number, content in records:
-        record = validated(_TRACE_RECORD, path, number, content)
+    for number, line in lines:
+        record = record_of(_TRACE_RECORD, path, number, line)
         if isinstance(record, TraceMeta):
             raise RecordError(path, number, "a second trace_meta record")
         event = _event(record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Protocol
@@ -17,7 +17,7 @@ from exaid_core.checks.drugs import drugs
 from exaid_core.checks.quantities import plain
 from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
-from exaid_core.tokenizer import UNSPACED
+from exaid_core.tokenizer import UNSPACED, is_spaced
 from mdagents.pages.sentences import Quote, Sources, clauses, spoken, with_words
 
 _ENOUGH = 0.5
@@ -117,7 +117,7 @@ class _Names:
         for index, turn in turns.items():
             self._ids.setdefault(turn.agent.casefold(), []).append(index)
             self._roles.setdefault(turn.role.casefold(), []).append(index)
-        self._name = _any_of(frozenset({*self._ids, *self._roles} - {""}))
+        self._names = frozenset({*self._ids, *self._roles} - {""})
 
     def turns_in(self, clause: str, field: str) -> tuple[int, ...]:
         """Return the turns of the agents that a clause names, in order.
@@ -126,7 +126,7 @@ class _Names:
         contribution or names an option.
         """
         found: set[int] = set()
-        for name in map(str.casefold, self._name.findall(clause)):
+        for name in map(str.casefold, self._in(clause).findall(clause)):
             found.update(self._ids.get(name, []))
             if field == _CONTRIBUTIONS or self.options_in(clause):
                 found.update(self._roles.get(name, []))
@@ -138,20 +138,29 @@ class _Names:
 
     def contributions(self, text: str) -> Iterator[int]:
         """Yield the offset of each agent's contribution, which begins with the agent's name."""
-        for name in self._name.finditer(text):
+        for name in self._in(text).finditer(text):
             if _COLON.match(text, name.end()) or text[: name.start()].rstrip().endswith("."):
                 yield name.start()
 
     def without(self, text: str) -> str:
         """Return a text without agents' names, which are not about the patient."""
-        return self._name.sub(" ", text)
+        return self._in(text).sub(" ", text)
+
+    def _in(self, text: str) -> re.Pattern[str]:
+        """Return the pattern of the names for a text."""
+        return _any_of(self._names, r"\w" if is_spaced(text) else _SPACED)
 
 
 @lru_cache(maxsize=64)  # the summaries of a question have the same names
-def _any_of(names: frozenset[str]) -> re.Pattern[str]:
+def _any_of(names: frozenset[str], letter: str) -> re.Pattern[str]:
+    """Return the pattern of a name between characters that do not match `letter`.
+
+    `_SPACED` takes 20 times as long to compile as the equivalent class of a text without letters
+    of scripts without spaces.
+    """
     longest_first = sorted(names, key=lambda name: (-len(name), name))
-    return re.compile(  # letters of any case are slow to compile around the names
-        rf"(?<!{_SPACED})(?i:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!{_SPACED})"
+    return re.compile(
+        rf"(?<!{letter})(?i:{'|'.join(map(re.escape, longest_first)) or '(?!)'})(?!{letter})"
     )
 
 
@@ -160,9 +169,13 @@ class _Led:
 
     def __init__(self, turns: Mapping[int, Turn], names: _Names, enough: float) -> None:
         self._texts = {index: turn.text for index, turn in turns.items() if turn.text.strip()}
-        self._sources = Sources(self._texts)
         self._names = names
         self._enough = enough
+
+    @cached_property
+    def _sources(self) -> Sources:
+        """Index of the turns, made on first use: most phrases are from the summarized turns."""
+        return Sources(self._texts)
 
     def phrases(self, field: str, clause: str, named: tuple[int, ...]) -> Iterator[Phrase]:
         """Yield the phrases of a clause; adjacent list items from one sentence are one phrase.
@@ -174,7 +187,9 @@ class _Led:
         """
         whole = self._origin(clause, named)
         items = [clause[start:end] for start, end in _list_items(clause)]
-        origins = [self._origin(item, named, whole) for item in items]
+        origins = [whole]
+        if items != [clause]:
+            origins = [self._origin(item, named, whole) for item in items]
         if not any(origins):
             yield Phrase(clause, whole or self._turn_of(field, clause))
             return

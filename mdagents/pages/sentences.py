@@ -116,12 +116,15 @@ spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
 """Return the cached `Spoken` of a text: a page is rebuilt whenever one of many turns grows."""
 
 
+_worded = lru_cache(maxsize=512)(Wording)  # a phrase is searched for in several sets of turns
+
+
 @dataclass(frozen=True, slots=True)
 class _Word:
     """A word of a phrase."""
 
-    having: Mapping[tuple[int, int], float]
-    """(turn, place) of a sentence -> certainty, 0 to 1, that it contains the word."""
+    having: Mapping[int, float]
+    """Number of a sentence -> certainty, 0 to 1, that it contains the word."""
     count: float
     """Weight regardless of frequency: `_ACRONYM` for an acronym, else 1."""
     weight: float
@@ -136,8 +139,12 @@ class Sources:
     """
 
     def __init__(self, texts: Mapping[int, str]) -> None:
-        self._spoken = {turn: spoken(text) for turn, text in sorted(texts.items())}
-        self._count = sum(len(said.sentences) for said in self._spoken.values())
+        self._sentences: list[tuple[int, Sentence]] = []  # with the turn, numbered from 0
+        self._spoken: list[tuple[int, Spoken]] = []  # with the number of the first sentence
+        for turn, text in sorted(texts.items()):
+            said = spoken(text)
+            self._spoken.append((len(self._sentences), said))
+            self._sentences += [(turn, one) for one in said.sentences]
         self._words: dict[tuple[str, bool], _Word] = {}  # phrases of a summary share many
 
     def best(
@@ -157,15 +164,15 @@ class Sources:
         """
         best: Quote | None = None
         most = 0.0
-        for (turn, place), told in sorted(self._told(Wording(phrase), enough).items()):
+        for number, told in sorted(self._told(_worded(phrase), enough).items()):
+            turn, one = self._sentences[number]
             if told >= most and (not turns or turn in turns):
-                one = self._spoken[turn].sentences[place]
                 if told > most or best != otherwise:
                     best, most = Quote(turn, one.start, one.end), told
         return best
 
-    def _told(self, phrase: Wording, enough: float) -> dict[tuple[int, int], float]:
-        """Return (turn, place) -> matched weight of each sentence that matches enough of a phrase.
+    def _told(self, phrase: Wording, enough: float) -> dict[int, float]:
+        """Return number -> matched weight of each sentence that matches enough of a phrase.
 
         The share must also exceed `enough` without rarity weights: one rare word of two does not.
         """
@@ -174,8 +181,8 @@ class Sources:
             for word in phrase.words
             if not is_short(word) or word in phrase.acronyms or not word.isalpha()
         )
-        weights: dict[tuple[int, int], float] = {}
-        counts: dict[tuple[int, int], float] = {}
+        weights: dict[int, float] = {}
+        counts: dict[int, float] = {}
         total = total_count = 0.0
         for word in words:
             found = self._word(word, is_acronym=word in phrase.acronyms and len(word) > 2)
@@ -193,12 +200,12 @@ class Sources:
         found = self._words.get((word, is_acronym))
         if found is None:
             having = {
-                (turn, place): alike
-                for turn, said in self._spoken.items()
+                first + place: alike
+                for first, said in self._spoken
                 for place, alike in said.having(word, is_acronym=is_acronym).items()
             }
             count = _ACRONYM if is_acronym else 1.0
-            weight = count * log(1 + self._count / max(sum(having.values()), 1))
+            weight = count * log(1 + len(self._sentences) / max(sum(having.values()), 1))
             found = self._words[word, is_acronym] = _Word(having, count, weight)
         return found
 
