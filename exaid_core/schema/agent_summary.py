@@ -47,7 +47,7 @@ def _field(name: str, content: str) -> Any:
 
 
 class _SixFields(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, defer_build=True)
 
     status_action: str = _field("status_action", "status and action now")
     """Current situation, and the action being taken."""

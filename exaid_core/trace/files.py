@@ -237,7 +237,8 @@ def record_of(adapter: TypeAdapter[T], path: Path, number: int, line: bytes) -> 
     # name the problem, and refuse NaN in a duplicate field.
     try:
         if b"NaN" not in line and b"Infinity" not in line:
-            return adapter.validator.validate_json(line)
+            record: T = adapter.validator.validate_json(line)
+            return record
     except ValidationError:
         pass
     return validated(adapter, path, number, parse_line(path, number, line))

@@ -31,6 +31,7 @@ from exaid_core.trace.records import (
 from exaid_core.trace.rules import TraceRules
 from mdagents_llm.text import well_formed
 
+_TRACE_META = TypeAdapter(TraceMeta)
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 
 
@@ -104,7 +105,7 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
         raise RecordError(
             path, first, f"exaid.trace {version!r} cannot be read, only {TRACE_SCHEMA_VERSION}"
         )
-    meta = validated(TypeAdapter(TraceMeta), path, first, content)
+    meta = validated(_TRACE_META, path, first, content)
     rules = TraceRules(meta.case_id, meta.t0_emitted_ms)
     events: list[TraceEvent] = []
     for number, line in lines:

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from mdagents.settings import Difficulty
-from mdagents_llm.answers import parse_answer
 
 CHARS_PER_WORD = 7
 """Characters per word in limits; medical English with its spaces has about 6.5."""
@@ -44,7 +43,11 @@ def _list_of(item: type[BaseModel]) -> Any:
 class Reply(BaseModel):
     """Base of all replies. Fields that were not asked for are ignored."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(
+        extra="ignore",
+        frozen=True,
+        defer_build=True,  # a run needs only some of them
+    )
 
 
 class _WithAnswer(Reply):
@@ -57,6 +60,8 @@ class _WithAnswer(Reply):
         letters = cls.model_fields["answer"].annotation.__args__  # type: ignore[union-attr]
         if value.strip().upper() in letters:
             return value.strip().upper()
+        from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
+
         return parse_answer(value, dict.fromkeys(letters, "")).letter or value
 
 

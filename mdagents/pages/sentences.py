@@ -166,9 +166,9 @@ class Sources:
         most = 0.0
         for number, told in sorted(self._told(_worded(phrase), enough).items()):
             turn, one = self._sentences[number]
-            if told >= most and (not turns or turn in turns):
-                if told > most or best != otherwise:
-                    best, most = Quote(turn, one.start, one.end), told
+            is_better = told > most or (told == most and best != otherwise)
+            if is_better and (not turns or turn in turns):
+                best, most = Quote(turn, one.start, one.end), told
         return best
 
     def _told(self, phrase: Wording, enough: float) -> dict[int, float]:

@@ -49,7 +49,10 @@ def status_of(error: BenchError) -> Status:
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid",
+        defer_build=True,  # a run needs them only once a question is decided
+    )
 
 
 class TokenCounts(_Record):

@@ -39,7 +39,7 @@ def options_of(value: Any) -> dict[str, str] | None:
     if isinstance(value, str):
         value = [f"({letter}) {text}" for letter, text in _IN_ONE_TEXT.findall(value)] or None
     if isinstance(value, dict):
-        named = with_letters(value)
+        named = value if value.keys() <= _LETTERS else with_letters(value)
         options = {letter: str(text) for letter, text in named.items() if text is not None}
         return options if options.keys() <= _LETTERS else None
     if not isinstance(value, list) or len(value) > len(LETTERS):

@@ -89,6 +89,8 @@ def routing_stability(rows: Sequence[ScoredRow]) -> float | None:
     as routed.
     """
     routed = [row for row in rows if row.difficulty and row.routed_by != RoutedBy.FORCED]
+    if max(right_by_question(routed)[1], default=0) < 2:
+        return None
     levels = [
         {row.difficulty for row in answers} for answers in by_question(routed) if len(answers) >= 2
     ]

@@ -141,12 +141,13 @@ def _by_permutation(rows: Sequence[ScoredRow]) -> dict[str, Proportion]:
 
 
 def _calibration(rows: Sequence[ScoredRow]) -> Calibration:
-    stated = [
-        (row.confidence, row.correct)
-        for row in rows
-        if row.status == Status.ANSWERED and row.confidence is not None
-    ]
-    return calibration([confidence for confidence, _ in stated], [right for _, right in stated])
+    confidences: list[float] = []
+    right: list[bool] = []
+    for row in rows:
+        if row.status == Status.ANSWERED and row.confidence is not None:
+            confidences.append(row.confidence)
+            right.append(row.correct)
+    return calibration(confidences, right)
 
 
 def _detectable(rows: Sequence[ScoredRow]) -> float | None:

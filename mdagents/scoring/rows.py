@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +17,7 @@ from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
 from mdagents.scoring.forms.table import form_of
 from mdagents.scoring.other_files import kind_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
-from mdagents.scoring.scored_row import Item, ScoredRow, make_row
+from mdagents.scoring.scored_row import ScoredRow, make_row
 from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
@@ -244,7 +244,8 @@ class _Reader:
         """Name of a form -> number of rows."""
         self._path, self._appended = str(path), appended  # str: a Path is slow to format
         self._planned = planned
-        self._indices: dict[Item, int] = {}
+        # Epoch -> question id -> index of its row; pairs as keys would take twice the memory.
+        self._indices = defaultdict[int, dict[str, int]](dict)
         self._contents: dict[str, int] = {}  # id -> digest of its question
         self._number = 0
         self._readings: dict[str, Any] = {}  # form -> reading that counts
@@ -257,7 +258,7 @@ class _Reader:
         """Return how many records of a question and epoch were added so far, in our own runs."""
         if not (isinstance(question_id, str) and isinstance(epoch, int)):
             return 0
-        index = self._indices.get((question_id, epoch))
+        index = self._indices[epoch].get(question_id)
         return 0 if index is None else self.rows[index].attempt
 
     def add(self, record: Any, number: int, place: int, attempt: int) -> None:
@@ -318,10 +319,10 @@ class _Reader:
     def _keep(self, row: ScoredRow, form: Form, where: str) -> None:
         if self._repeated is Repeated.EPOCHS and form not in self._appended:
             stated = row.epoch
-            while row.item in self._indices:
+            while row.question_id in self._indices[row.epoch]:
                 row.epoch += 1
             self._in_epochs += row.epoch > stated
-        index = self._indices.setdefault(row.item, len(self.rows))
+        index = self._indices[row.epoch].setdefault(row.question_id, len(self.rows))
         if index == len(self.rows):
             self.rows.append(row)
             self.read_as[form.name] += 1

@@ -26,7 +26,6 @@ from mdagents.scoring.fields import (
     tokens_of,
 )
 from mdagents.settings import Status
-from mdagents_llm.answers import parse_answer
 from mdagents_llm.errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)
@@ -174,6 +173,8 @@ def make_row(
     elif status == Status.ANSWERED:
         if "response" not in record:
             raise ConfigError(f"{where}: 'response' is missing; it must hold the reply")
+        from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
+
         parsed = parse_answer(answer_text(record["response"]), options or _ANY_LETTER)
         letter, method = parsed.letter, parsed.method.value
         if letter is None:
@@ -212,7 +213,7 @@ def make_row(
         right_letters=_shared(right),
         source_label=_shared(str(in_source.get(label, label))),
         source_response=_shared(str(in_source.get(letter, letter))) if letter else "",
-        confidence=confidence_of(record.get("confidence")),
+        confidence=_shared(confidence_of(record.get("confidence"))),
         routed_by=_word(record.get("routed_by")),
         first_opinions=_shared(first),
         last_opinions=_shared(last),

@@ -212,18 +212,17 @@ def calibration(confidences: Sequence[float], right: Sequence[bool]) -> Calibrat
     Source: Guo et al. (2017), arXiv 1706.04599, section 2; Brier, G. W. (1950), Mon. Weather
     Rev. 78, 1-3.
     """
-    answers = list(zip(confidences, right, strict=True))
     sums = [[0, 0.0, 0] for _ in range(_BINS)]  # n, confidence, right
-    for confidence, is_right in answers:
+    for confidence, is_right in zip(confidences, right, strict=True):
         of_bin = sums[bisect_left(_UPPER_ENDS, confidence)]
         of_bin[0] += 1
         of_bin[1] += confidence
         of_bin[2] += is_right
-    n = len(answers)
+    n = len(confidences)
     return Calibration(
         n=n,
         expected_error=sum(abs(said - was) for _, said, was in sums) / n if n else None,
-        brier=sum((c - r) ** 2 for c, r in answers) / n if n else None,
+        brier=sum((c - r) ** 2 for c, r in zip(confidences, right, strict=True)) / n if n else None,
         bins=[
             CalibrationBin(
                 low=round(high - 1 / _BINS, 1),

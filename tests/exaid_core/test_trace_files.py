@@ -23,7 +23,9 @@ from exaid_core.trace.files import (
     RecordError,
     dump_line,
     packed,
+    parse_line,
     read_records,
+    record_of,
     validated,
     write_gz,
 )
@@ -317,6 +319,55 @@ def test_a_record_that_is_not_valid_is_said_in_one_line(tmp_path: Path) -> None:
     message = problem(read, tmp_path / "x")
     assert message.startswith("line 3: Input tag 'evil  [31mxxx")
     assert len(message) < 400
+
+
+DELTA = {
+    "record_type": '"stream_delta"',
+    "case_id": '"case-7"',
+    "seq": "1",
+    "turn_id": "1",
+    "agent_id": '"doctor"',
+    "t_rel_ms": "0",
+    "delta_text": '"Fever"',
+    "t_emitted_ms": "1000",
+}
+BOUNDARY = {
+    **{name: DELTA[name] for name in ("case_id", "seq", "turn_id", "agent_id", "t_rel_ms")},
+    "record_type": '"turn_boundary"',
+    "boundary": '"end"',
+    "t_ms": "1000",
+    "content_hash": f'"sha256:{"a" * 64}"',
+}
+ODD_VALUES = (
+    *("1", "1.0", "-1", "-0", "1e3", "9" * 30, "9" * 5000, "NaN", "-Infinity", "true", "null"),
+    *('"x"', '"1"', '"stream_delta"', '"trace_meta"', '"start"', '"\\ud83d"', '"\\ud83d\\ude00"'),
+    *('"\\u0000"', '"\x01"', "\ufeff1", "[]", "{}", '{"a":NaN}', "[" * 300 + "]" * 300),
+)
+
+
+@pytest.mark.parametrize("written_out", [DELTA, BOUNDARY], ids=["delta", "boundary"])
+def test_a_line_is_read_at_once_as_it_is_in_two_steps(written_out: dict[str, str]) -> None:
+    def said(read: Callable[[], object]) -> object:
+        try:
+            return read()
+        except RecordError as error:
+            return str(error)
+
+    def in_two_steps(line: bytes) -> TraceRecord:
+        return validated(trace_record, path, 3, parse_line(path, 3, line))
+
+    path, accepted = Path("x.jsonl"), 0
+    for name in (*written_out, "other"):
+        for value in ODD_VALUES:
+            with_value = {**written_out, name: value}.items()
+            for fields in (with_value, [(name, value), *written_out.items()]):  # also a duplicate
+                line = "{" + ",".join(f'"{field}":{text}' for field, text in fields) + "}"
+                whole = line.encode()
+                for raw in (whole, b"\xef\xbb\xbf" + whole, whole + b" \x0b\r\n", whole[:-1]):
+                    at_once = said(partial(record_of, trace_record, path, 3, raw))
+                    assert at_once == said(partial(in_two_steps, raw)), raw
+                    accepted += not isinstance(at_once, str)
+    assert accepted > 100
 
 
 # Traces
