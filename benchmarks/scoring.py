@@ -32,8 +32,8 @@ from mdagents.records.sample import SCHEMA_VERSION
 from mdagents.settings import Difficulty
 from tests.support.medical_prose import prose
 
-WALL_AIM = 6.0  # seconds, for 100,000 records
-PEAK_AIM = 150.0  # MiB
+WALL_AIM = 4.0  # seconds, for 100,000 records
+PEAK_AIM = 100.0  # MiB
 _DIFFERENT = 500  # distinct texts; generating more would take longer than all the rest
 _SKILL = 0.7  # share of correct answers
 _READ = "import json, sys\nfor line in open(sys.argv[1], 'rb'): json.loads(line)"

@@ -35,6 +35,7 @@ from benchmarks.harness import (
 )
 
 START_AIM = 0.8  # seconds
+BARE_AIM = 1.2  # times the start of the bare client
 RESUME_AIM = 0.3  # seconds
 _LATENCY = 0.02  # seconds
 _POLL = 0.01  # seconds
@@ -111,11 +112,13 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
             resumed.append(first_request(place, provider, state))
             continued &= lines_of(state, "samples.jsonl") >= kept
     later = median(b - a for a, b in zip(fresh, resumed, strict=True))
+    ratio = median(ours / bare for ours, bare in zip(fresh, sdk, strict=True))
     spread = f"{min(fresh):.2f} to {max(fresh):.2f} s"
     results = [
         judged("fresh start to first request", median(fresh), START_AIM, " s"),
         Result("fresh start, range", spread),
         Result("for comparison: the bare openai client", f"{median(sdk):.2f} s"),
+        judged("fresh start / the bare client's", ratio, BARE_AIM),
         Result("for comparison: the interpreter alone, to its end", f"{median(python):.2f} s"),
         Result("resumed start to first new request", f"{median(resumed):.2f} s"),
         judged("resumed start, later than a fresh one", later, RESUME_AIM, " s"),

@@ -116,7 +116,7 @@ spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
 """Return the cached `Spoken` of a text: a page is rebuilt whenever one of many turns grows."""
 
 
-_worded = lru_cache(maxsize=512)(Wording)  # a phrase is searched for in several sets of turns
+_worded = lru_cache(maxsize=64)(Wording)  # a phrase is searched for in several sets of turns
 
 
 @dataclass(frozen=True, slots=True)
