@@ -95,10 +95,10 @@ def mentioned_picture(text: str) -> str:
     The text may describe the picture, so this is a hint, not proof.
     """
     lower = text.lower()
-    if not any(word in lower for word in _WORDS):
-        return ""
-    found = next((match for p in _REFERENCES if (match := p.search(text))), None)
-    return " ".join(found[0].split()) if found else ""
+    for words, pattern in _REFERENCES:
+        if any(word in lower for word in words) and (found := pattern.search(text)):
+            return " ".join(found[0].split())
+    return ""
 
 
 def _is_there(value: object) -> bool:
@@ -140,33 +140,52 @@ _RECORDING = (
     r"(?:x-?ray|radiograph|ECG|EKG|electrocardiogram|CT|MRI|scan|smear|biops(?:y|ies)|slide)s?"
 )
 _SHOWN = r"(?:shown|depicted|pictured|displayed|illustrated)"
+_SHOWN_WORDS = ("shown", "depicted", "pictured", "displayed", "illustrated")
+_PLACE_WORDS = ("above", "below")
+_PICTURE_WORDS = (
+    "figure", "image", "picture", "photo", "diagram", "illustration", "drawing", "exhibit"
+)  # fmt: skip
 _REFERENCES = [
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
-        rf"\b(?:see|in|from|to|on|based on|following|attached|accompanying)\s+"
-        rf"(?:(?:the|this|these|an?)\s+)?(?:(?:following|attached|accompanying)\s+)?{_PICTURE}\b",
-        rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:the|this)?\s*"
-        rf"(?:(?:following|attached|accompanying)\s+)?{_CHART}\s+(?:above|below|{_SHOWN})\b",
-        rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
-        rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
-        rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
+    (words, re.compile(pattern, re.IGNORECASE))
+    for words, pattern in (
+        (
+            ("fig", "exhibit", "table", "image"),
+            r"\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
+        ),
+        (
+            _PICTURE_WORDS,
+            rf"\b(?:see|in|from|to|on|based on|following|attached|accompanying)\s+"
+            rf"(?:(?:the|this|these|an?)\s+)?(?:(?:following|attached|accompanying)\s+)?{_PICTURE}\b",
+        ),
+        (
+            _SHOWN_WORDS + _PLACE_WORDS,
+            rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:the|this)?\s*"
+            rf"(?:(?:following|attached|accompanying)\s+)?{_CHART}\s+(?:above|below|{_SHOWN})\b",
+        ),
+        (
+            _SHOWN_WORDS,
+            rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
+            rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
+        ),
+        (
+            _SHOWN_WORDS,
+            rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
+        ),
         # Skip it if a list of values follows: nothing is missing then.
-        rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)",
-        rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]",
-        r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow",
-        rf"\b(?:{_PICTURE}|{_CHART})\s+(?:above|below)\b",
-        rf"\b(?:the|this)\s+(?:accompanying\s+|attached\s+|following\s+|given\s+)?{_PICTURE}\s+"
-        r"(?:shows?|depicts?|displays?|illustrates?)\b",
-        rf"\b(?:(?:of|in|on|see)\s+the\s+following|accompanying|attached)\s+{_RECORDING}\s*(?:[-:.?,]|$)",
+        (_SHOWN_WORDS, rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)"),
+        (_SHOWN_WORDS, rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]"),
+        (("arrow",), r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow"),
+        (_PLACE_WORDS, rf"\b(?:{_PICTURE}|{_CHART})\s+(?:above|below)\b"),
+        (
+            _PICTURE_WORDS,
+            rf"\b(?:the|this)\s+(?:accompanying\s+|attached\s+|following\s+|given\s+)?{_PICTURE}"
+            r"\s+(?:shows?|depicts?|displays?|illustrates?)\b",
+        ),
+        (
+            ("following", "accompanying", "attached"),
+            rf"\b(?:(?:of|in|on|see)\s+the\s+following|accompanying|attached)\s+{_RECORDING}"
+            r"\s*(?:[-:.?,]|$)",
+        ),
     )
 ]
-_WORDS = (
-    "shown", "depict", "pictured", "displayed", "illustrat", "arrow", "figure", "fig.", "fig ",
-    "image", "picture", "photo", "diagram", "drawing", "exhibit", " table", " graph", "chart",
-    "pedigree", "tracing", "curve", "loop",
-    "above", "below", "attached", "accompanying",
-    *(f"following {word}" for word in ("x", "radiogr", "ecg", "ekg", "electro", "ct", "mri", "scan",
-                                       "smear", "biops", "slide")),
-)  # fmt: skip
-"""Words for a fast prefilter: every text that matches `_REFERENCES` contains at least one."""
+"""(words in lower case of which each matching text has at least one, pattern)."""

@@ -142,7 +142,7 @@ class Solver:
             case: Case to answer.
             stops: Decides whether the question stops at a level.
         """
-        return Ladder(case, self._config.team, stops, self._config.skip)
+        return Ladder(case, case.settings, stops, self._config.skip)
 
     async def route(self, case: Case, level: Difficulty | None) -> Route:
         """Return the route of a question; the router is asked unless the level is given.
@@ -161,9 +161,9 @@ class Solver:
         if route.difficulty in self._config.skip:
             return None
         if route.difficulty is not None:
-            return await TEAMS[route.difficulty](case, case.question, self._config.team)
+            return await TEAMS[route.difficulty](case, case.question, case.settings)
         assert self.method is not None, "only a method has no level"
-        return await self.method.solve(case, case.question, self._config.team)
+        return await self.method.solve(case, case.question, case.settings)
 
 
 class _ToOneTeam:

@@ -27,6 +27,7 @@ from mdagents.settings import TeamRole
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.in_thread import InThread
 from mdagents_llm.finishing import finished
 
 # Modules that only EXAID needs, or only the end of a case, are imported where they are used, so as
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from exaid_core.run_log import RunLog
     from exaid_core.schema.agent_summary import AgentSummary
     from exaid_core.trace.traces import Trace
-
-_MOST_AT_ONCE = 2_000  # events of a trace, which take about 10 ms to write
 
 _STAFFING = frozenset({TeamRole.ROUTER.value, TeamRole.RECRUITER.value})
 """Ids of the agents that choose a team. Their words are in the trace, but not clinical: EXAID does
@@ -84,6 +83,8 @@ class RunObservers:
     models: ExaidModels | None
     budget: Budget = field(default_factory=Budget)
     """Budget of the run, which EXAID's calls use as well."""
+    disk: InThread = field(default_factory=InThread)
+    """Thread that writes the traces."""
     recorded: Path | None = None
     """Folder of the run whose replies and EXAID steps are replayed; None: this is not a replay."""
 
@@ -152,11 +153,7 @@ class CaseObservers:
         """Write the trace file of a decided case and EXAID's log so far, from which to resume."""
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
-        if len(self._events) <= _MOST_AT_ONCE:
-            self._has_trace = self._try(self._write_trace)
-        else:
-            # A thread pays off for large files only.
-            self._has_trace = await finished(asyncio.to_thread(self._try, self._write_trace))
+        self._has_trace = await finished(self._run.disk.call(partial(self._try, self._write_trace)))
         if self.exaid is not None and self._run.recorded is None:
             self._try(self._write_log)
             self._rewrite_log(self.exaid)

@@ -69,6 +69,7 @@ class Runner:
     ) -> None:
         self._task = task
         self._config = task.config
+        self._settings = task.config.team
         self._models = models
         self._ledger = ledger
         self._clock = clock
@@ -270,7 +271,7 @@ class Runner:
             id=case_id,
             question=present(source, config.option_order, config.seed, item.epoch),
             models={role: Limited(model, budget) for role, model in self._models.items()},
-            settings=config.team,
+            settings=self._settings,
             seed=config.seed + item.epoch - 1,
             bus=observers.bus,
             tell=observers.tell,
