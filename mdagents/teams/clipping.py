@@ -1,6 +1,7 @@
 """Cuts texts for prompts to a number of words, without parting amounts and English denials."""
 
 import re
+from functools import lru_cache
 
 from exaid_core.checks.term_list import phrases
 from exaid_core.tokenizer import word_spans
@@ -72,6 +73,7 @@ def _bound_by(words: list[str], index: int) -> set[int]:
     return {*_amount(words, index), *_denied(words, index), *([index] if dangles else [])}
 
 
+@lru_cache(maxsize=4096)  # a word is compared several times, and texts share most of theirs
 def _plain(word: str) -> str:
     return word.strip("*_()[]\"'“”‘’.,;:!?，、。；：！？（）").lower().replace("’", "'")
 

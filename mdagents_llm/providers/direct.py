@@ -16,6 +16,9 @@ from pydantic_core import to_json
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import ENCODINGS
 
+_OF_THE_ENCODED_BODY = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+"""Names of headers that do not apply to a decoded body."""
+
 
 class Response(Protocol):
     """A response whose body is still to be read; `httpx2.Response` is one."""
@@ -62,6 +65,7 @@ class DirectPosts:
         self._model = model
         self._pool = pool
         self._prepared: httpx2.Request | None = None
+        self._headers: dict[str, str] = {}
         self._transport: httpx2.AsyncBaseTransport | None = None
 
     async def open(self, body: Mapping[str, object]) -> Response:
@@ -79,9 +83,14 @@ class DirectPosts:
             response = await self._post(prepared, content)
         if httpx2.codes.is_success(response.status_code):
             return response
-        status, headers = response.status_code, dict(response.headers)
+        content = await self.read(response)
+        headers = {
+            name: value
+            for name, value in response.headers.items()
+            if name.lower() not in _OF_THE_ENCODED_BODY
+        }
         said = httpx2.Response(
-            status, headers=headers, content=await self.read(response), request=prepared
+            response.status_code, headers=headers, content=content, request=prepared
         )
         raise self._client._make_status_error_from_response(said)  # noqa: SLF001
 
@@ -105,12 +114,12 @@ class DirectPosts:
 
     async def _post(self, prepared: httpx2.Request, content: bytes) -> Response:
         if self._pool is not None:
-            return await self._pool.post(prepared.url, prepared.headers, content)
+            return await self._pool.post(prepared.url, self._headers, content)
         assert self._transport is not None, "set with the prepared request"
         request = httpx2.Request(
             prepared.method,
             prepared.url,
-            headers=prepared.headers,
+            headers=self._headers,
             content=content,
             extensions=prepared.extensions,
         )
@@ -127,6 +136,7 @@ class DirectPosts:
         )
         del request.headers["content-length"]
         request.headers["accept-encoding"] = ENCODINGS
+        self._headers = dict(request.headers)
         http = client._client  # noqa: SLF001
         self._transport = http._transport_for_url(request.url)  # noqa: SLF001
         if self._transport is not http._transport:  # noqa: SLF001 - that of a proxy

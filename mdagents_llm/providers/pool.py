@@ -55,7 +55,7 @@ class Pool:
         )
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, url: httpx2.URL, headers: httpx2.Headers, content: bytes) -> Arrived:
+    async def post(self, url: httpx2.URL, headers: Mapping[str, str], content: bytes) -> Arrived:
         """Send a request and return the head of the response.
 
         Raises:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
+from contextlib import aclosing
 from types import ModuleType
 from typing import Any
 
@@ -10,10 +12,15 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from anthropic import AsyncAnthropic
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
 from mdagents_llm.providers.direct import DirectPosts
+from mdagents_llm.providers.pool import Pool
+from mdagents_llm.providers.sending import sending
+from mdagents_llm.wire import Endpoint
 
 BODY = {"model": "m/1", "messages": [{"role": "user", "content": 'Wé "quote" \\ \n\t😀'}], "n": 0.5}
 
@@ -92,3 +99,27 @@ async def test_a_status_that_is_no_success_is_the_sdks_error(status: int) -> Non
             await posts.open({})
     assert caught.value.status_code == status
     assert caught.value.response.json() == {"error": "no"}
+
+
+@pytest.mark.parametrize("status", [200, 429])
+async def test_a_packed_body_is_unpacked_whatever_the_status(status: int) -> None:
+    content = b'{"error": {"message": "slow down"}}'
+
+    async def answer(_: web.Request) -> web.Response:
+        headers = {"content-encoding": "gzip", "retry-after": "7"}
+        return web.Response(status=status, headers=headers, body=gzip.compress(content))
+
+    app = web.Application()
+    app.router.add_post("/v1/responses", answer)
+    async with TestServer(app) as server:
+        endpoint = Endpoint(str(server.make_url("/v1")), "k", attempt_timeout=5)
+        client = AsyncOpenAI(base_url=endpoint.base_url, api_key="k", **sending(endpoint))
+        pool = Pool(endpoint)
+        posts = DirectPosts(openai, client, "/responses", "m", pool)
+        async with client, aclosing(pool):
+            if status == 200:
+                assert await posts.read(await posts.open({})) == content
+                return
+            with pytest.raises(openai.RateLimitError, match="slow down") as caught:
+                await posts.open({})
+    assert caught.value.response.headers["retry-after"] == "7"
