@@ -67,13 +67,19 @@ _REPORTED = pattern(
     rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}(?![^.;\n]*{_OWN})"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
 )
+# "According to UpToDate, the correct", "UpToDate says that the", before "answer is B"
+_QUOTED = pattern(
+    rf"(?:{any_of('source')}\s?{any_of('reference')},?|{any_of('reference')}\s?{any_of('says')})"
+    r"(?:\s[^\s,.;:]+){0,3}\s?$"
+)
+_AGREES = pattern(any_of("agrees"))
 _SPEAKER = pattern(
     rf"\W*(?:\w+[^\w:\n]{{1,2}}){{0,3}}{any_of('person')}"
     r"(?:(?!\b(?:is|are|has|have|was|were|and|agrees?)\b)[^:.\n]){0,60}:"
 )
 # "The answer is B, said the cardiologist."
 _ATTRIBUTED = pattern(
-    rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?{any_of('person')}"
+    rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?{any_of('person', 'reference')}"
     rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
     r"|\bor so I thought\b|\bwas my (?:first|initial)\b"
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"
@@ -83,6 +89,7 @@ _INTRODUCES = pattern(
     rf"|[^.;\n]{{0,60}}{any_of('person')}[^.;\n]{{0,40}}{any_of('says')}\W*:"
 )
 _TOGETHER = pattern(any_of("together"))
+_JOKE = pattern(any_of("joke"))
 _BUT = pattern(any_of("but"))
 # "For adults, the answer is B. But this is a child."
 _TURNS = rf"[^.;]{{0,80}}[.;]?\s?{any_of('but')}"
@@ -91,6 +98,10 @@ _THEN_TURNS = pattern(_TURNS)
 _OF_OTHERS = pattern(
     rf"\W*[A-J][)\]: ]{{0,3}}(?:{any_of('general')}"
     rf"|(?:(?!\b(?:because|since|as|due|which)\b)[^.;,(]){{0,80}}?{any_of('of others')}){_TURNS}"
+)
+# "The answer would be B for an arterial clot.", "In children, the answer would be B."
+_OF_A_CASE = pattern(
+    r"\W*(?:[A-J]\W{0,2}\s)?(?:for|in)\s(?:an?|patients|adults|children|women|men|infants)\b"
 )
 # "Saying that the answer is B would be an error."
 _WRONG_BEHIND = pattern(
@@ -101,7 +112,7 @@ _ELSEWHERE = pattern(
     r"|(?-i:(?<![\w'-])[B-HJ](?![\w'-])|(?<![\w'-])[AI](?=\s?(?:[)\]:-]|$)))"
 )
 _CORRECTS = pattern(any_of("corrects"))
-_TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back')}")
+_TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +266,18 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     before = _BUT.split(before)[-1]
     if _DENIED.search(_CLAUSE_START.split(before)[-1]) or _SUPPOSED.search(before):
         return True
-    reported = _REPORTED.search(before) or _SPEAKER.match(line, 0, min(cue.value, _CONTEXT_CHARS))
-    if _ASKED.match(before) or (reported and not _TOGETHER.search(before)):
-        return True
     behind = line[cue.value : min(end, cue.value + _CONTEXT_CHARS)]
-    if behind.rstrip(" \"')").endswith("?") or _ATTRIBUTED.search(behind):
+    reported = (
+        _REPORTED.search(before)
+        or _QUOTED.search(before)
+        or _SPEAKER.match(line, 0, min(cue.value, _CONTEXT_CHARS))
+        or _ATTRIBUTED.search(behind)
+    )
+    if reported and not (_TOGETHER.search(before) or _AGREES.search(behind)):
+        return True
+    if _ASKED.match(before) or behind.rstrip(" \"')").endswith("?") or _JOKE.search(behind):
+        return True
+    if cue.tentative and (_OF_A_CASE.match(before) or _OF_A_CASE.match(behind)):
         return True
     in_general = _GENERAL.search(before) and _THEN_TURNS.match(line, cue.value)
     if in_general or _OF_OTHERS.match(line, cue.value):

@@ -87,6 +87,8 @@ _OVERRULED = re.compile(
     r"[^.?!\n]{0,80}?[,;]\s(?:but|instead|however|although)\s(?:\w+\s){0,2}?\W?(?P<letter>[A-J])\W{0,3}\s?"
     r"(?:is|was)\s(?:\w+ly\s|the\s){0,2}(?:correct|right|better|best|answer)\b"
 )
+# "B or not B"
+_DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not')}")
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
 # The point where a value stops naming options and starts an explanation.
@@ -197,7 +199,7 @@ def _is_label(label: re.Match[str], line: str, options: OptionTexts, colon: bool
 
 def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     """Read the text after a letter: the option's text, a second letter, or a verdict."""
-    if letter not in options.letters:
+    if letter not in options.letters or _DOUBTED.match(rest):
         return NONE
     text = _text_behind(rest)
     named = options.at_start(text)
