@@ -1,9 +1,9 @@
-"""Detects complaints that users deny or report from long ago.
+"""Detects complaints that nobody has now: denied, long ago, invented, asked about or only feared.
 
 In doubt, a complaint counts as present: a missed denial costs a visit, a false one may cost a life.
 A denial therefore ends with its clause, at "but" and at "and". It continues past a comma only in a
 list: one that ends with "or", one that fills the rest of the sentence with three short items or
-more, or one after "denies".
+more, or one after "denies". "Never" denies no list without "or" ("I never smoked, chest pain, …").
 """
 
 from __future__ import annotations
@@ -34,6 +34,16 @@ _BACK = "came+back|comes+back|come+back|is+back|its+back|back+again|returned|ret
 _BACK_VI = "đau+lại|bị+lại|lại+đau|tái+phát|quay+lại|trở+lại"
 _KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
 _OWN = "em|tôi|mình|con|cháu|tui"
+_NEVER = "từng|bao+giờ|khi+nào|lần+nào"
+_OTHERS = (
+    "neighbor|neighbour|colleague|coworker|boss|teacher|classmate|landlord|celebrity|actor|singer"
+)
+_OTHERS_VI = "hàng+xóm|đồng+nghiệp|người+quen|bạn+học|sếp|thầy+giáo|cô+giáo"
+_ANYONE = "someone|somebody|anyone|anybody|people|a+person|a+man|a+woman|a+child|a+kid|a+baby"
+_ANYONE_VI = "ai|ai+đó|có+ai|có+người|người+ta|một+người|người+nào"
+_SUPPOSED = "has|have|had|gets|is|faints|collapses|chokes|drinks|swallows|eats|starts"
+_WRITTEN = "story|novel|book|screenplay|script|fanfic"
+_SCHOOL = "homework|assignment|essay|exam|quiz|class|course"
 _AFTER_WHO = frozenset(
     [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
 )
@@ -51,6 +61,7 @@ _LEXICON = Lexicon(
             "=đỡ|khỏi",
         ],
         "whole list": ["denies|deny|denied|denying", "negative for"],
+        "never": ["never", f"{_NOT}|chưa {_NEVER}"],
         # Cues that cancel a denial, depending on the words that follow.
         "no denial": [
             "no idea|clue|longer|matter|one|relief|improvement|better|change|wonder|doubt|less",
@@ -60,14 +71,21 @@ _LEXICON = Lexicon(
             "not know|think|breathing|responding|peeing",
             "dont|doesnt|didnt know|understand|think|want|stop|remember|help|work|improve|let",
             "dont|doesnt|didnt feel|look|seem well|good|right|ok|okay|normal|great",
-            "never felt|had|experienced|seen|been",
+            "never _ like|this|before|until|till|such|worse|today|tonight",
+            "never _ so|as bad|badly|strong|strongly|sick|ill|much",
+            "never been|felt|seen|hurt so|as",
+            "never _ ,|.|;|but now|today|tonight|until|till|suddenly|this",
+            "never stop|stops|stopped|stopping|ending|ends|goes|went|thought|expected|knew|mind",
+            "never imagined|woke|wakes|recovered|came|noticed|want|wanted|wanna",
             "without warning|reason|cause|help|stopping",
             "isnt|arent|wasnt getting|going|stopping|breathing|responding|well|right|normal",
             "havent|hasnt|hadnt slept|eaten|stopped|been|drunk|improved|gone",
             f"{_NOT}|k|chưa biết|hiểu|rõ|chắc|chỉ|những|đỡ|khỏi|giảm|hết|ngừng|dứt|thuyên|cầm",
             f"{_NOT}|k|chưa ngủ|ăn|uống|khỏe|khoẻ|ổn|yên|may|ngờ|tự|nhớ|tin|còn|đủ|bú|chịu",
             f"{_NOT}|k|chưa thể|được|nổi|kịp|tả|nói|đi|đứng|cử|trả|phản|làm|tỉnh|dậy|ngớt",
-            "chưa từng|bao|bao giờ",
+            f"{_NOT}|chưa {_NEVER} _ vậy|này|thế|trước",
+            f"{_NOT}|chưa {_NEVER} _ ,|.|;|nhưng nay|giờ|bây|hôm|sáng|trưa|chiều|tối|đêm|tự|mà",
+            f"{_NOT}|chưa {_NEVER} hết|đỡ|khỏi|dứt|ngừng|ngưng|giảm|nghĩ|ngờ|tưởng",
             f"{_NOT}|chưa|mãi|không+thể hết|đỡ|khỏi",
             "hết sức|hơi|thuốc|chịu|cả|cách|nước|muốn|thiết|hồn|nổi",
             "đỡ _ thì|lại|rồi+lại",
@@ -115,6 +133,8 @@ _LEXICON = Lexicon(
         "or": ["or|nor", "hoặc|hay|lẫn"],
         "knowledge": [
             "what is|are|causes|happens",
+            "how do|can|could|should|would i|you|we|one recognize|recognise|spot",
+            "just so i|we know",
             "how is|are|do|does|can|should",
             "can|should|do people|children|adults|doctors|women|men",
             "symptoms|signs|causes|types|kinds of",
@@ -123,9 +143,16 @@ _LEXICON = Lexicon(
             "can|could|does|do|will _ cause|causes|trigger|lead+to",
             "là gì|bệnh+gì",
             "triệu+chứng|dấu+hiệu|nguyên+nhân _ của|gây|gồm|nào",
+            "làm+sao nhận+biết",
             "có những loại",
             "cách|sao phòng|phòng+tránh|nhận+biết|xử+trí|sơ+cứu",
         ],
+        "explained": [
+            "what|which _ signs|symptoms of",
+            "triệu+chứng|dấu+hiệu _ là+gì|gồm",
+            "làm+sao|cách nhận+biết",
+        ],
+        "nobody": ["trẻ em|nhỏ"],
         "person": [
             "i|im|ive|my|me|he|hes|his|him|she|shes|her|we|our|they|their|it|its|this|you",
             "baby|mum|mom|dad|father|mother|son|daughter|wife|husband|friend|kid|child|man|woman",
@@ -134,14 +161,83 @@ _LEXICON = Lexicon(
             "nay|bây+giờ|lúc+nãy|vừa|now|today|yesterday|just|tonight|since",
         ],
         "story": [
+            f"trong truyện|kịch+bản|tiểu+thuyết {_OWN} viết",
+            f"in a|the|my|this {_WRITTEN.replace('book|', '')}",
             "on tv|television|telly|netflix|youtube",
             "movie|film|documentary|novel|videogame|sitcom",
             "watching|watched _ show|series",
             "news|article|radio|podcast said|says|about|that",
             "in|on the news|paper|papers|radio",
             "character _ novel|book|game|story",
+            f"{_WRITTEN} i|im|i+am|ive _ writing|wrote|write",
+            f"writing a|the|my {_WRITTEN}|scene",
+            "character|hero|villain|protagonist _ book|game|story|novel",
+            "video game _ my|the character|hero",
+            f"for a|the|my|our {_SCHOOL} _ explain|describe|write|discuss|what",
+            f"i|we _ {_SCHOOL}|test question|questions about",
+            f"{_SCHOOL}|test question|questions about",
+            "leaflet|poster|booklet|brochure|textbook says|said|mentions|lists|warns",
+            "song|poem|joke about",
             "coi|xem|trên|trong phim|tivi|truyện|báo",
             "nghe|đọc|xem _ đài|báo|tin|clip|video",
+            "trong truyện|kịch+bản|tiểu+thuyết|game",
+            "nhân vật",
+            "đọc|xem|coi truyện|phim|sách",
+            "phim|truyện _ cảnh|đoạn",
+            "bài+tập|đề+thi|đề+bài _ hỏi|nói|về|có",
+        ],
+        "dream": [
+            "dreamed|dreamt",
+            "dream|nightmare where|that|about|of|i",
+            "in my|a|the dream|nightmare",
+            "nằm+mơ|giấc+mơ|ác+mộng|mơ+thấy",
+        ],
+        "awake": ["woke|wake|waking|awake|now|since|still|real|really", "giờ|dậy|tỉnh"],
+        "self": [
+            "i|im|ive|ill|my|me|we|our|us|dad|daddy|mum|mom|mother|father|husband|wife|son",
+            "daughter|brother|sister",
+            "em|tôi|mình|con|cháu|ba|bố|mẹ|má|vợ|chồng|tui",
+        ],
+        "busy": [
+            "was|were|is|are|been watching|playing|reading|seeing|doing",
+            "as|like in a film|movie|dream",
+            "đang coi|xem|chơi|làm|đọc",
+        ],
+        "others": [
+            f"{_OTHERS} had|suffered|died",
+            f"{_OTHERS} just|has|recently|suddenly|also had|suffered|died",
+            f"{_OTHERS_VI} _ bị|mất|đột",
+        ],
+        "prevention": [
+            "prevent|avoid|lower|reduce|risk|checkup|screening|screened|tested|checked",
+            "check up",
+            "phòng ngừa|tránh|bệnh",
+            "tầm+soát|kiểm+tra|xét+nghiệm|đi+khám|nên+khám|khám+tổng",
+        ],
+        "them": ["her|him|them|herself|himself", "ấy"],
+        "happening": [
+            "lying|lies|breathing|unconscious|ambulance|help|moving|responding|response|still",
+            "here|front|right+now|next+to|just+now|happening",
+            "like me|mine|him|her|this",
+            "đang|nằm|vẫn|gọi|ngay|trước+mặt|như+vậy|lúc+này|thế+này|kêu+cứu|cứu+với",
+        ],
+        "supposed": [
+            "what if i|he|she|they|we|you|one get|gets|catch|faint|faints|collapse|develop|suffer",
+            "what if i|he|she|they|we|you|one ever|suddenly get|faint|collapse|have",
+            "could|can|will|would|might i|he|she|you|we|they|people get|catch|develop|end",
+            "scared|afraid|terrified|frightened|fear|worried of|about getting|having|catching",
+            "worry|worried|fear|scared|afraid i|ill|that+i will|might|could|may get|develop",
+            "worry|worried|scared|afraid ill|that+ill get|develop|have",
+            "am i going to|gonna have|get",
+            f"if {_ANYONE} {_SUPPOSED}",
+            f"what happens|to+do when {_ANYONE} {_SUPPOSED}",
+            f"lỡ|nhỡ|giả+sử|lỡ+như|nếu+lỡ {_OWN} bị|lên|gặp",
+            f"nếu|giả+sử|nếu+như|ví+dụ {_ANYONE_VI} bị|lên|gặp|uống|nuốt|ngất",
+            "sợ|lo|ngại sau+này|mai+mốt|về+già|có+ngày _ bị",
+        ],
+        "supposed until": [
+            "from|after|because|since|when|with|taken|took|pills|tablets|overdose|overdosed",
+            "another|again|himself|herself|themselves|vì|do|từ",
         ],
         "not yet": [
             "if i|you|he|she|they|we|someone|anyone ever get|have|feel|notice|see|experience|start",
@@ -187,8 +283,9 @@ _LEXICON = Lexicon(
 def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     """Return the findings that are not denied, not from long ago, and somebody's own.
 
-    A film is nobody's own, and neither is a question about an illness in general or about what to
-    do if a complaint ever comes. What a pet has is no patient's.
+    What a film or a dream tells is nobody's own, and neither is a question about an illness in
+    general or about what to do if a complaint ever comes. What a pet has is no patient's, and the
+    illness of a neighbor is over if the message asks how to prevent it.
 
     Args:
         words: Words of the message.
@@ -198,12 +295,18 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     denied = _denied_places(words, marks)
     parts = _parts(words, marks["turn"])
     not_now = {parts[at] for at in marks["not now"]}
-    is_question = len(words.words) <= _LONGEST_QUESTION and words.words[-1:] == ["?"]
-    if is_question and marks["knowledge"] and not marks["person"]:
+    is_question = words.words[-1:] == ["?"] or bool(marks["explained"])
+    is_short = len(words.words) <= _LONGEST_QUESTION
+    if is_short and is_question and marks["knowledge"] and not marks["person"]:
         return []  # a question about an illness, and nobody who has it
     sentences = _parts(words, None)
-    pets = _pets(parts, marks)
-    stories = {sentences[at] for at in marks["story"] | marks["not yet"]}
+    awake = {sentences[at] for at in marks["awake"]}
+    not_real = {sentences[at] for at in marks["dream"]} - awake
+    not_real |= {sentences[at] for at in marks["not yet"]}
+    elsewhere = _pets(parts, marks)
+    if marks["prevention"] and not marks["happening"] | marks["them"]:
+        elsewhere |= {parts[at] for at in marks["verb of others"]}
+    supposed = _supposed_places(words, marks)
     return [
         one
         for one in found
@@ -211,9 +314,20 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         and not marks["denied"].intersection(one.between)
         and one.end not in marks["denied after it"]
         and parts[one.start] not in not_now
-        and parts[one.start] not in pets
-        and sentences[one.start] not in stories
+        and parts[one.start] not in elsewhere
+        and sentences[one.start] not in not_real
+        and one.start not in supposed
+        and not _is_of_a_story(one, sentences, marks)
     ]
+
+
+def _is_of_a_story(one: Found, sentences: Sequence[int], marks: dict[str, set[int]]) -> bool:
+    """Return whether a finding follows the mention of a story, and nobody real stands before it."""
+    before = {
+        kind: any(at < one.end and sentences[at] == sentences[one.start] for at in marks[kind])
+        for kind in ("story", "self")
+    }
+    return before["story"] and not before["self"]
 
 
 def _marks(words: Words) -> dict[str, set[int]]:
@@ -227,8 +341,14 @@ def _marks(words: Words) -> dict[str, set[int]]:
             cancelled.update(range(one.start, one.end))
         elif one.concept == "not now":
             reasons.add(one.end - 1)
+        elif one.concept == "never":
+            marks["words of never"].update(range(one.start + 1, one.end))
         elif one.concept == "animal":
             marks["its words"].update(range(one.start, one.end))
+        elif one.concept in ("story", "knowledge", "nobody"):
+            marks["told"].update(range(one.start - 1, one.end))
+        elif one.concept in ("supposed", "others"):
+            marks[f"verb of {one.concept}"].add(one.end - 1)
         elif one.concept == "somebody else" and _AFTER_WHO.issuperset(
             words.words[one.end : one.end + 1]
         ):
@@ -236,7 +356,9 @@ def _marks(words: Words) -> dict[str, set[int]]:
     marks["denied"] -= cancelled
     marks["denied after it"] -= cancelled
     marks["not now"] = {at for at in marks["not now"] if at - 1 not in marks["denied"]}
-    marks["turn"] -= reasons
+    marks["turn"] -= reasons | marks["words of never"]
+    marks["person"] -= marks["told"]
+    marks["self"] = marks["self"] - marks["told"] | marks["busy"]
     return marks
 
 
@@ -244,6 +366,25 @@ def _pets(parts: Sequence[int], marks: dict[str, set[int]]) -> set[int]:
     """Return the parts about a pet in which nobody else appears."""
     people = {parts[at] for at in marks["hurt by it"] - marks["its words"]}
     return {parts[at] for at in marks["animal"]} - people
+
+
+def _supposed_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
+    """Return the positions at which a complaint begins that is only supposed or feared.
+
+    They reach from the verb of the supposition to the end of its clause, to another person and to
+    what is not supposed: a cause, or medicines that somebody took.
+    """
+    ends = marks["turn"] | marks["person"] | marks["self"] | marks["supposed until"]
+    places: set[int] = set()
+    if marks["happening"]:
+        return places
+    for verb in marks["verb of supposed"]:
+        places.add(verb)
+        for at in range(verb + 1, len(words.words)):
+            if words.parts_clauses(at) or at in ends:
+                break
+            places.add(at)
+    return places
 
 
 def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
@@ -258,7 +399,9 @@ def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
             for item in rest:
                 places.update(item[: _LONGEST_ITEM - 1])
         elif is_whole_list or (
-            len(rest) >= 2 and all(len(item) <= _LONGEST_LISTED for item in items)
+            cue not in marks["never"]
+            and len(rest) >= 2
+            and all(len(item) <= _LONGEST_LISTED for item in items)
         ):
             for item in rest:
                 places.update(item)
@@ -279,6 +422,8 @@ def _items(
     for at in range(start, len(words.words)):
         if words.is_break(at):
             break
+        if at in marks["words of never"]:  # "giờ" in "bao giờ" is no item
+            continue
         if words.words[at] == "and" and past_and:
             items.append([])
         elif at in marks["turn"] or at in marks["denied"]:

@@ -79,7 +79,8 @@ _SPEAKER = pattern(
 )
 # "The answer is B, said the cardiologist."
 _ATTRIBUTED = pattern(
-    rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?{any_of('person', 'reference')}"
+    rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?"
+    rf"{any_of('person', 'reference')}"
     rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
     r"|\bor so I thought\b|\bwas my (?:first|initial)\b"
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"

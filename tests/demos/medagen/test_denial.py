@@ -1,0 +1,254 @@
+"""Complaints that nobody has now raise nothing, and real ones near such words still do."""
+
+from __future__ import annotations
+
+from demos.medagen.dictionary import fold
+from demos.medagen.schemas import Level
+from demos.medagen.tokenizer import language_of
+from demos.medagen.triage_rules import shipped_rules
+
+NOBODY_HAS_IT = """
+never had chest pain, never fainted, just want a check up
+I have never had a seizure, do I need an EEG before diving?
+I've never fainted or coughed up blood
+my dad never had a stroke, he just wants a check up
+i have never ever had chest pain
+she has never had any trouble breathing
+em chưa bao giờ bị co giật, có cần đo điện não không
+em chua bao gio bi co giat
+tôi chưa từng bị đau ngực
+toi chua tung bi dau nguc
+ba em chưa khi nào bị đột quỵ
+trước giờ em chưa bao giờ ngất, chỉ muốn khám tổng quát
+in the story im writing a boy drinks bleach, would he survive?
+in my novel the hero has a seizure on the train
+the character in my book gets stabbed in the chest
+I dreamed that I had a stroke
+last night i had a nightmare where my son was drowning, I feel fine
+for my homework I have to explain what happens when a child drinks bleach
+we have an exam question about a man with crushing chest pain
+in this video game my character gets shot
+saw a film where a man swallowed a battery
+the leaflet says to call an ambulance for chest pain
+there is a song about a heart attack
+trong truyện em viết có đứa bé uống thuốc tẩy
+trong truyen em viet co dua be uong thuoc tay
+em nằm mơ thấy mình bị đột quỵ
+em nam mo thay minh bi dot quy
+bài tập của em hỏi về một người bị đau ngực
+chơi game nhân vật bị co giật
+my neighbor had a stroke last month, how do I lower my risk?
+a colleague had a heart attack last week and now I want a check up
+my neighbour just had a stroke, should I get tested at 35?
+hàng xóm vừa bị đột quỵ, em lo quá, nên kiểm tra gì
+hang xom vua bi dot quy, em nen kiem tra gi
+đồng nghiệp em bị nhồi máu cơ tim tháng trước, em muốn tầm soát
+dong nghiep em bi dot quy thang truoc, em muon tam soat
+what if I faint on the plane?
+what if I get a heart attack one day
+could I get a stroke from eating salt?
+can i get meningitis from sharing a cup?
+I'm scared of having a stroke when I'm old
+I worry that I will get a heart attack like grandpa
+am I going to have a stroke because I smoke?
+lỡ em bị đột quỵ thì sao
+sợ sau này bị đột quỵ
+so sau nay bi dot quy
+what are the signs of a stroke
+what are the signs of a heart attack in women, just so I know?
+how do I recognize a stroke?
+dấu hiệu đột quỵ là gì
+dau hieu dot quy la gi
+co giật ở trẻ em là gì, có những loại nào?
+làm sao nhận biết đột quỵ
+what should I do if someone has a seizure?
+if somebody collapses, do I start with CPR?
+what happens if a child drinks bleach?
+if a person is choking, what is the first step
+nếu có người bị đột quỵ thì phải làm gì
+neu ai do bi co giat thi phai lam gi
+giả sử có người uống thuốc tẩy thì sơ cứu sao
+what happens when a child swallows a battery?
+bị gai đâm vào ngón tay, lấy ra rồi
+mẹ chồng bảo bầu nằm ngửa là hại con, đúng không
+how do I recognise a heart attack?
+have never had a heart attack or a stroke
+he never had a seizure and never takes drugs
+I've never once coughed up blood
+never experienced numbness or slurred speech
+chưa lần nào bị ngất
+mẹ em chưa bao giờ bị đột quỵ hay nhồi máu cơ tim
+đang viết truyện có nhân vật bị đâm vào ngực
+em đọc truyện thấy nhân vật uống thuốc sâu
+phim hôm qua có cảnh bị nhồi máu cơ tim
+I'm writing a script where a woman overdoses on sleeping pills
+writing a scene, the hero is shot and coughs up blood
+dreamt i was having a heart attack, is it a sign of something
+my dream where I was choking keeps coming back
+class assignment: describe what happens in anaphylaxis
+our biology exam asks about the signs of meningitis
+my friend's father died of a heart attack last year, should I be screened
+a teacher at school had a stroke, what should I do to avoid one
+cô giáo em mới bị đột quỵ, em muốn phòng bệnh
+what if I pass out during the flight next week?
+could my son get meningitis at nursery?
+can you get sepsis from a paper cut?
+I'm afraid of getting a blood clot on the plane
+lo sau này bị nhồi máu cơ tim
+what to do when someone faints?
+if anyone has a seizure at work what is the first aid
+what are the symptoms of anaphylaxis
+cách nhận biết nhồi máu cơ tim
+triệu chứng của đột quỵ gồm những gì
+if a baby chokes what should you do
+nếu ai đó ngất thì làm gì trước
+lỡ tôi bị nhồi máu cơ tim lúc ngủ thì sao
+"""
+"""Messages that deny, invent, suppose or ask, one a line."""
+
+SOMEBODY_HAS_IT = """
+I've never had anything like it, crushing chest pain
+he has never been so drowsy and his lips are blue
+she never had chest pain but now she does, and it is crushing
+I never had seizures. Today I had a seizure
+never mind the cold, my chest is crushing
+can you get help he collapsed
+could we get an ambulance to someone having a stroke
+if someone is having chest pain like me, what should they do
+signs of a stroke: face drooping, slurred speech
+not breathing, how do I do CPR?
+crushing chest pain, how do I avoid a heart attack?
+đau ngực dữ dội khó thở là bị gì
+co giật sơ cứu sao
+a colleague just had a seizure, how do we prevent her from hurting herself? she is unconscious
+my neighbor had chest pain last week and now my chest is crushing, should I get checked
+he was watching a movie and collapsed, not responding
+he collapsed at the movie theater
+I'm an actor in a film and I just got stabbed in the chest
+I had a nightmare that I was drowning and my chest still hurts
+my daughter told me a story and then had a seizure
+my exam is tomorrow and I have crushing chest pain
+em chưa bao giờ bị co giật nhưng hôm nay em co giật
+em chua bao gio bi dau nguc. hom nay dau nguc du doi
+con em chơi game xong thì co giật
+nếu ba em bị méo miệng như vậy là bị gì
+em sợ quá, ba em đột quỵ
+lỡ uống nhầm thuốc trừ sâu, giờ sao
+chưa bao giờ hết đau ngực
+em bị đâm vào ngực
+em muốn hại con
+I never had chest pain like this before
+never felt this bad, cannot breathe
+I have never had chest pain before, it started an hour ago
+I've never had a headache this bad, it hit like thunder
+never had a seizure until this morning
+never had chest pain, now I do
+I never smoked, chest pain, sweating
+he never stops vomiting blood
+I never thought chest pain could be this strong
+never been ill, but now crushing chest pain
+chưa bao giờ đau ngực dữ vậy
+chua bao gio dau nguc nhu the nay
+em chưa từng bị co giật, hôm nay tự nhiên co giật
+tôi chưa bao giờ bị khó thở như vậy
+từ trước tới giờ chưa bao giờ bệnh, nay đau ngực quá
+chưa từng hút thuốc, đau ngực, vã mồ hôi
+I'm writing this because my son drank bleach
+we were watching a movie and my dad collapsed
+my dad collapsed while watching a film
+my son copied a film and drank bleach
+I had a nightmare and woke up with crushing chest pain
+I was doing my homework when my chest started hurting, I can't breathe
+he was playing a game and had a seizure
+this is not a story, my son drank bleach
+my husband is having a stroke, this isn't a dream
+the leaflet says call for chest pain and I have chest pain
+đang coi phim thì ba em ngã gục, bất tỉnh
+em đang chơi game thì đau ngực dữ dội
+dang xem tivi thi me em bi co giat
+em bé đang làm bài tập thì lên cơn co giật
+my neighbor is lying on the floor, she is having a stroke
+my neighbor just had a stroke, what do I do?
+our neighbor has chest pain and is sweating
+hàng xóm đang nằm bất tỉnh dưới đất
+hàng xóm vừa bị đột quỵ, giờ phải làm gì
+hang xom dang nam bat tinh
+đồng nghiệp em vừa ngất, gọi không dậy
+what if I'm having a heart attack? my chest hurts
+what if this is a stroke, half of my face is drooping
+could I be having a stroke? my arm went numb and my face droops
+could I get an ambulance, my dad collapsed
+can I get help, I cannot breathe
+I'm scared of dying, my chest hurts and my left arm is numb
+what should I do, someone had a seizure here
+what are the signs of a stroke? my dad's face is drooping
+how do I treat a seizure, my son is shaking right now
+if I stand up I faint, and my chest hurts
+I don't know if he is having a stroke, his face droops
+what if I took all my pills
+lỡ uống nhầm thuốc tẩy rồi
+dấu hiệu đột quỵ là gì, ba em méo miệng
+nếu đau ngực lan ra tay như em thì có sao không
+my friend says she never wants to wake up, she took all her pills
+hàng xóm kêu cứu, chồng chị ấy co giật
+in the story he told the doctor he drank bleach, he is my son and he is vomiting blood
+someone has collapsed, what do I do
+nghe nói ba em bị tai nạn xe, giờ bất tỉnh
+never in my life have I had such crushing chest pain
+I have chest pain that never goes away
+I never drink but I took all my sleeping pills
+he's never had an allergy, but now his throat is closing
+I never want to wake up again
+never thought I'd say this but I want to kill myself
+đau ngực chưa bao giờ dữ như vậy
+ba em chưa bao giờ kêu đau, nay đau ngực vã mồ hôi
+my book fell on my son's head and he is unconscious
+we're at the movies and my wife is having a stroke
+my girlfriend swallowed bleach after we watched a series
+I was writing a story when my arm went numb and my face drooped
+my homework can wait, I'm coughing up blood
+the quiz made me laugh until I collapsed and had a seizure
+as in a film, he clutched his chest and collapsed
+I dreamed of mum and woke up unable to breathe
+it feels like a dream, I can't breathe and my lips are blue
+my neighbour is having a seizure
+chú hàng xóm bị điện giật nằm bất động
+bạn em bị co giật, phải làm gì
+what if he dies, he is not breathing
+what if my baby stops breathing again? she turned blue just now
+could I get meningitis like my brother? I have a stiff neck, fever and a rash that doesn't fade
+I'm afraid of getting worse, I can't breathe
+scared of having another seizure, I had two today
+if someone is there, help, my dad collapsed
+if I cough I bring up blood
+what should I do if my son swallowed a battery
+what are the signs of a heart attack? I have crushing chest pain
+how do I recognise a stroke? his face droops and his speech is slurred
+nếu con em nuốt pin thì làm sao, nó vừa nuốt
+co giật sốt cao làm sao
+em đang ở rạp phim thì đau ngực khó thở
+con em bắt chước phim uống thuốc tẩy
+nằm mơ dậy thấy liệt nửa người, méo miệng
+"""
+"""Emergencies in words like those above, one a line."""
+
+
+def levels(messages: str) -> dict[str, Level]:
+    """Return message -> level, with and without diacritics."""
+    return {
+        text: shipped_rules().screen([text], language_of([message])).triage_level
+        for message in messages.strip().splitlines()
+        for text in (message, fold(message))
+    }
+
+
+def test_what_nobody_has_now_raises_nothing() -> None:
+    raised = {
+        text for text, level in levels(NOBODY_HAS_IT).items() if level.rank >= Level.URGENT.rank
+    }
+    assert raised == set()
+
+
+def test_what_somebody_has_raises_beside_such_words() -> None:
+    found = levels(SOMEBODY_HAS_IT)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
