@@ -6,10 +6,11 @@ One page can then show a question both live and afterwards, and can replay it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain, groupby
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.traces import Trace, Turn
@@ -62,6 +63,11 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
         calls: Ledger rows of the case, in order; they supply the phases.
     """
     told = _with_phases(trace.turns, calls)
+    made = [
+        AgentSummary.model_validate({k: v for k, v in one.items() if k != "event_id"})
+        for one in record.exaid.summaries
+    ]
+    made_at = list(_made_at(made, told, calls))
     roles = {p.agent: p.role for p in record.panel} | {o.agent: o.role for o in record.opinions}
     happened: list[tuple[int, Happening]] = [(_start(told), Started(_question(record)))]
     if record.routed_by is not None and not record.rungs:
@@ -70,16 +76,12 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
         happened.append((_end_of(told, "route"), Routed(level, by, record.routing_reason)))
     happened += _recruited(told, record, roles)
     for one in told:
-        happened += _turn(one, record, roles)
+        happened += _turn(one, record, roles, sorted(made_at))
     happened += _climbed(told, record)
     for message in record.interactions:
         phase = f"round-{message.round}-turn-{message.turn}"
         happened.append((_end_of(told, phase), message))
-    made = [
-        AgentSummary.model_validate({k: v for k, v in one.items() if k != "event_id"})
-        for one in record.exaid.summaries
-    ]
-    for number, (summary, at) in enumerate(zip(made, _made_at(made, told, calls), strict=True), 1):
+    for number, (summary, at) in enumerate(zip(made, made_at, strict=True), 1):
         happened.append((at, Summarised(number, summary)))
     happened += [_charged(call, told) for call in calls if call.replied]
     end = max((one.turn.end_ms for one in told), default=0)
@@ -106,7 +108,7 @@ def _charged(call: CallRow, told: Sequence[_Told]) -> tuple[int, Charged]:
 
 
 def _turn(
-    one: _Told, record: SampleRecord, roles: Mapping[str, str]
+    one: _Told, record: SampleRecord, roles: Mapping[str, str], made_at: Sequence[int]
 ) -> list[tuple[int, Happening]]:
     turn, phase = one.turn, one.phase
     role = roles.get(turn.agent_id) or role_of(turn.agent_id)
@@ -114,12 +116,24 @@ def _turn(
     failed = any(left.agent == turn.agent_id and left.phase == phase for left in record.left_out)
     return [
         (turn.start_ms, TurnBegan(turn.agent_id, role, phase)),
-        *(
-            (delta.t_ms, Words(turn.agent_id, turn.turn_id, delta.text, (delta.seq, delta.seq)))
-            for delta in turn.deltas
-        ),
+        *_words(turn, made_at),
         (turn.end_ms, TurnEnded(turn.agent_id, phase, failed, answer, confidence)),
     ]
+
+
+def _words(turn: Turn, made_at: Sequence[int]) -> Iterator[tuple[int, Happening]]:
+    """Yield the text of a turn, cut only where a summary was made.
+
+    A summary is of the turns that had said some of its words by then.
+
+    Args:
+        turn: The turn.
+        made_at: Times of all summaries, ascending.
+    """
+    for _, said in groupby(turn.deltas, lambda delta: bisect_left(made_at, delta.t_ms)):
+        deltas = list(said)
+        text, seqs = "".join(delta.text for delta in deltas), (deltas[0].seq, deltas[-1].seq)
+        yield deltas[-1].t_ms, Words(turn.agent_id, turn.turn_id, text, seqs)
 
 
 def _answer(one: _Told, record: SampleRecord) -> tuple[str | None, float | None]:
@@ -208,8 +222,12 @@ def _made_at(
     such as for a cached one, the time is that of the words.
     """
     replies = deque(sorted(call.ended_ms for call in calls if _summarises(call)))
+    deltas = sorted(chain.from_iterable(one.turn.deltas for one in told))
+    seqs = [delta.seq for delta in deltas]
+    latest = [_start(told), *accumulate((delta.t_ms for delta in deltas), max)]
     for summary in made:
-        said = _said_at(told, summary)
+        last = max((end for _, end in summary.source_seqs), default=0)
+        said = latest[bisect_right(seqs, last)]
         while replies and replies[0] < said:
             replies.popleft()
         yield replies.popleft() if replies else said
@@ -217,10 +235,3 @@ def _made_at(
 
 def _summarises(call: CallRow) -> bool:
     return call.role == LLMRole.SUMMARIZER and call.replied and not call.cached
-
-
-def _said_at(told: Sequence[_Told], summary: AgentSummary) -> int:
-    """Return when the latest summarized words were said."""
-    last = max((end for _, end in summary.source_seqs), default=0)
-    deltas = chain.from_iterable(one.turn.deltas for one in told)
-    return max((d.t_ms for d in deltas if d.seq <= last), default=_start(told))
