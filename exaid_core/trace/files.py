@@ -161,7 +161,8 @@ def read_lines(
         if is_packed and size == 0:
             raise EOFError  # gzip would accept it as a file without lines
         source = regular_file(path) if content is None else io.BytesIO(content)
-        with source, gzip.open(source, "rb") if is_packed else source as file:
+        unpacked = io.BufferedReader(gzip.open(source)) if is_packed else source  # noqa: SIM115
+        with source, unpacked as file:
             read = file.read if path.suffix == ".json" else file.readline
             while line := read(max_line_bytes + 1):
                 number += 1

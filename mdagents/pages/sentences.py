@@ -7,11 +7,12 @@ A sentence that matches too little of the phrase is not returned.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import log
-from types import MappingProxyType
+from typing import NamedTuple
 
 from exaid_core.checks.normal_form import Wording, is_short, without_article
 from exaid_core.tokenizer import UNMARKED, UNSPACED, sentence_ends
@@ -34,8 +35,7 @@ _LABEL = re.compile(r"\A\W*\d{1,2}[.)]\s+")  # label of a list item
 _NUMBER = re.compile(r"\d+")  # the number in "30yo" or "5mg"
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """A sentence or clause of a turn; the whole turn if an agent is named and no sentence fits."""
 
     turn: int
@@ -46,17 +46,11 @@ class Quote:
     """End offset in the turn's text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A sentence or clause of a text, without white space around it."""
 
     start: int
     end: int
-    initials: str
-    """Initials of the words."""
-
-
-_NOWHERE: Mapping[int, float] = MappingProxyType({})
 
 
 class Spoken:
@@ -68,22 +62,38 @@ class Spoken:
 
     def __init__(self, text: str) -> None:
         self.sentences: list[Sentence] = []
-        self._having: dict[str, list[int]] = {}  # word -> places of the sentences that contain it
-        self._beginning: dict[str, list[str]] = {}  # prefix -> words
+        self._wordings: list[Wording] = []  # of the sentences
         self._looked_up: dict[tuple[str, bool], dict[int, float]] = {}  # phrases share most words
+        having = defaultdict[str, list[int]](list)
         for start, end in clauses(text):
-            if text[start:end].strip():
-                piece = text[start:end].strip()
+            if piece := text[start:end].strip():
                 start = text.index(piece, start)
-                self._add(start, start + len(piece), Wording(_LABEL.sub("", piece)))
+                wording = Wording(_LABEL.sub("", piece))
+                for word in dict.fromkeys(map(_bare, wording.words)):
+                    having[word].append(len(self.sentences))
+                self.sentences.append(Sentence(start, start + len(piece)))
+                self._wordings.append(wording)
+        self._having: Mapping[str, Sequence[int]] = having
+        """Word -> places of the sentences that contain it."""
+        self.beginning = defaultdict[str, list[str]](list)
+        """First letters -> words that begin with them."""
+        for word in having:
+            self.beginning[word[:_ALIKE]].append(word)
 
-    def _add(self, start: int, end: int, wording: Wording) -> None:
-        place = len(self.sentences)
-        self.sentences.append(Sentence(start, end, wording.initials))
-        for word in dict.fromkeys(map(_bare, wording.words)):
-            if word not in self._having:
-                self._beginning.setdefault(word[:_ALIKE], []).append(word)
-            self._having.setdefault(word, []).append(place)
+    def may_have(self, words: Sequence[tuple[str, bool]], enough: float) -> bool:
+        """Return False if no sentence has a sufficient share of some words, which is quick to tell.
+
+        Args:
+            words: Words of a phrase, each with whether it is an acronym.
+            enough: Share of the words, 0 to 1, that a sentence must exceed.
+        """
+        told = total = 0.0
+        for word, is_acronym in words:
+            weight = _ACRONYM if is_acronym else 1.0
+            total += weight
+            if is_acronym or word[:_ALIKE] in self.beginning:
+                told += weight
+        return told > enough * total
 
     def having(self, word: str, *, is_acronym: bool) -> Mapping[int, float]:
         """Return place of sentence -> certainty, 0 to 1, that the sentence contains a word.
@@ -92,8 +102,6 @@ class Spoken:
             word: Word of a phrase, without an article.
             is_acronym: Whether the words that it abbreviates also match.
         """
-        if word[:_ALIKE] not in self._beginning and not is_acronym:
-            return _NOWHERE
         found = self._looked_up.get((word, is_acronym))
         if found is None:
             found = self._looked_up[word, is_acronym] = self._look_up(word, is_acronym)
@@ -101,13 +109,13 @@ class Spoken:
 
     def _look_up(self, word: str, is_acronym: bool) -> dict[int, float]:
         found: dict[int, float] = {}
-        for other in self._beginning.get(word[:_ALIKE], []):
+        for other in self.beginning.get(word[:_ALIKE], []):
             alike = _likeness(word, other)
             for place in self._having[other] if alike else []:
                 found[place] = max(found.get(place, 0.0), alike)
         if is_acronym:
-            for place, sentence in enumerate(self.sentences):
-                if word in sentence.initials:
+            for place, wording in enumerate(self._wordings):
+                if word in wording.initials:
                     found[place] = 1.0
         return found
 
@@ -116,7 +124,17 @@ spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
 """Return the cached `Spoken` of a text: a page is rebuilt whenever one of many turns grows."""
 
 
-_worded = lru_cache(maxsize=64)(Wording)  # a phrase is searched for in several sets of turns
+@lru_cache(maxsize=64)  # a phrase is searched for in several sets of turns
+def _searched(phrase: str) -> Sequence[tuple[str, bool]]:
+    """Return the different words of a phrase, each with whether it is an acronym, in order."""
+    wording = Wording(phrase)
+    acronyms = wording.acronyms
+    words = dict.fromkeys(
+        _bare(word)
+        for word in wording.words
+        if not is_short(word) or word in acronyms or not word.isalpha()
+    )
+    return [(word, word in acronyms and len(word) > 2) for word in words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,44 +182,43 @@ class Sources:
         """
         best: Quote | None = None
         most = 0.0
-        for number, told in sorted(self._told(_worded(phrase), enough).items()):
+        for number, told in sorted(self._told(_searched(phrase), enough).items()):
             turn, one = self._sentences[number]
             is_better = told > most or (told == most and best != otherwise)
             if is_better and (not turns or turn in turns):
                 best, most = Quote(turn, one.start, one.end), told
         return best
 
-    def _told(self, phrase: Wording, enough: float) -> dict[int, float]:
-        """Return number -> matched weight of each sentence that matches enough of a phrase.
+    def _told(self, words: Sequence[tuple[str, bool]], enough: float) -> dict[int, float]:
+        """Return number -> matched weight of each sentence that matches enough of some words.
 
         The share must also exceed `enough` without rarity weights: one rare word of two does not.
         """
-        words = dict.fromkeys(  # in order, so that sums are equal in every process
-            _bare(word)
-            for word in phrase.words
-            if not is_short(word) or word in phrase.acronyms or not word.isalpha()
-        )
+        if not any(said.may_have(words, enough) for _, said in self._spoken):
+            return {}
+        found = [self._word(*word) for word in words]
         weights: dict[int, float] = {}
-        counts: dict[int, float] = {}
         total = total_count = 0.0
-        for word in words:
-            found = self._word(word, is_acronym=word in phrase.acronyms and len(word) > 2)
-            total, total_count = total + found.weight, total_count + found.count
-            for sentence, alike in found.having.items():
-                weights[sentence] = weights.get(sentence, 0.0) + found.weight * alike
-                counts[sentence] = counts.get(sentence, 0.0) + found.count * alike
+        for word in found:  # in order, so that sums are equal in every process
+            total, total_count = total + word.weight, total_count + word.count
+            for sentence, alike in word.having.items():
+                weights[sentence] = weights.get(sentence, 0.0) + word.weight * alike
         return {
             sentence: weight
             for sentence, weight in weights.items()
-            if weight > enough * total and counts[sentence] > enough * total_count
+            if weight > enough * total
+            and sum(word.count * word.having.get(sentence, 0.0) for word in found)
+            > enough * total_count
         }
 
-    def _word(self, word: str, *, is_acronym: bool) -> _Word:
+    def _word(self, word: str, is_acronym: bool) -> _Word:
         found = self._words.get((word, is_acronym))
         if found is None:
+            beginning = word[:_ALIKE]
             having = {
                 first + place: alike
                 for first, said in self._spoken
+                if is_acronym or beginning in said.beginning  # few turns have most words
                 for place, alike in said.having(word, is_acronym=is_acronym).items()
             }
             count = _ACRONYM if is_acronym else 1.0
