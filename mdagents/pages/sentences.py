@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import log
+from types import MappingProxyType
 from typing import NamedTuple
 
 from exaid_core.checks.normal_form import Wording, is_short, without_article
@@ -53,6 +53,22 @@ class Sentence(NamedTuple):
     end: int
 
 
+class Word(NamedTuple):
+    """A word of a phrase."""
+
+    text: str
+    """The word without an article."""
+    beginning: str
+    """First letters, which a form of the word has, too."""
+    is_acronym: bool
+    """Whether the words that it abbreviates also match."""
+    base: float
+    """Weight regardless of frequency: `_ACRONYM` for an acronym, else 1."""
+
+
+_NOWHERE: Mapping[int, float] = MappingProxyType({})
+
+
 class Spoken:
     """Index of the sentences and clauses of a text by their words.
 
@@ -62,8 +78,8 @@ class Spoken:
 
     def __init__(self, text: str) -> None:
         self.sentences: list[Sentence] = []
-        self._wordings: list[Wording] = []  # of the sentences
-        self._looked_up: dict[tuple[str, bool], dict[int, float]] = {}  # phrases share most words
+        self._initials: list[str] = []  # of the words of each sentence
+        self._looked_up: dict[Word, dict[int, float]] = {}  # phrases share most words
         having = defaultdict[str, list[int]](list)
         for start, end in clauses(text):
             if piece := text[start:end].strip():
@@ -72,50 +88,69 @@ class Spoken:
                 for word in dict.fromkeys(map(_bare, wording.words)):
                     having[word].append(len(self.sentences))
                 self.sentences.append(Sentence(start, start + len(piece)))
-                self._wordings.append(wording)
+                self._initials.append(wording.initials)
         self._having: Mapping[str, Sequence[int]] = having
         """Word -> places of the sentences that contain it."""
-        self.beginning = defaultdict[str, list[str]](list)
+        self._beginning = defaultdict[str, list[str]](list)
         """First letters -> words that begin with them."""
         for word in having:
-            self.beginning[word[:_ALIKE]].append(word)
+            self._beginning[word[:_ALIKE]].append(word)
 
-    def may_have(self, words: Sequence[tuple[str, bool]], enough: float) -> bool:
+    def may_have(self, words: Iterable[Word], enough: float) -> bool:
         """Return False if no sentence has a sufficient share of some words, which is quick to tell.
 
         Args:
-            words: Words of a phrase, each with whether it is an acronym.
+            words: Words of a phrase.
             enough: Share of the words, 0 to 1, that a sentence must exceed.
         """
         told = total = 0.0
-        for word, is_acronym in words:
-            weight = _ACRONYM if is_acronym else 1.0
-            total += weight
-            if is_acronym or word[:_ALIKE] in self.beginning:
-                told += weight
+        for word in words:
+            total += word.base
+            if word.is_acronym or word.beginning in self._beginning:
+                told += word.base
         return told > enough * total
 
-    def having(self, word: str, *, is_acronym: bool) -> Mapping[int, float]:
-        """Return place of sentence -> certainty, 0 to 1, that the sentence contains a word.
+    def told(
+        self, weights: Mapping[Word, float], enough: float
+    ) -> Iterator[tuple[Sentence, float]]:
+        """Yield each sentence that has enough of some words, with the weight of those it has.
+
+        The share must also exceed `enough` without rarity weights: one rare word of two does not.
 
         Args:
-            word: Word of a phrase, without an article.
-            is_acronym: Whether the words that it abbreviates also match.
+            weights: Word of a phrase -> weight by rarity.
+            enough: Share of the words, 0 to 1, that a sentence must exceed.
         """
-        found = self._looked_up.get((word, is_acronym))
+        told: dict[int, float] = {}
+        counted: dict[int, float] = {}
+        total = total_count = 0.0
+        for word, weight in weights.items():  # in order, so that sums are equal in every process
+            total, total_count = total + weight, total_count + word.base
+            for place, alike in self.having(word).items():
+                told[place] = told.get(place, 0.0) + weight * alike
+                counted[place] = counted.get(place, 0.0) + word.base * alike
+        for place in sorted(told):
+            if told[place] > enough * total and counted[place] > enough * total_count:
+                yield self.sentences[place], told[place]
+
+    def having(self, word: Word) -> Mapping[int, float]:
+        """Return place of sentence -> certainty, 0 to 1, that the sentence contains a word."""
+        if not word.is_acronym and word.beginning not in self._beginning:
+            return _NOWHERE
+        found = self._looked_up.get(word)
         if found is None:
-            found = self._looked_up[word, is_acronym] = self._look_up(word, is_acronym)
+            found = self._looked_up[word] = self._look_up(word)
         return found
 
-    def _look_up(self, word: str, is_acronym: bool) -> dict[int, float]:
+    def _look_up(self, word: Word) -> dict[int, float]:
         found: dict[int, float] = {}
-        for other in self.beginning.get(word[:_ALIKE], []):
-            alike = _likeness(word, other)
+        for other in self._beginning.get(word.beginning, []):
+            alike = _likeness(word.text, other)
             for place in self._having[other] if alike else []:
                 found[place] = max(found.get(place, 0.0), alike)
-        if is_acronym:
-            for place, wording in enumerate(self._wordings):
-                if word in wording.initials:
+        if word.is_acronym:
+            for place, initials in enumerate(self._initials):
+                if word.text in initials:
                     found[place] = 1.0
         return found
 
@@ -125,28 +160,20 @@ spoken = lru_cache(maxsize=512)(Spoken)  # the turns of 32 questions, 12 MiB
 
 
 @lru_cache(maxsize=64)  # a phrase is searched for in several sets of turns
-def _searched(phrase: str) -> Sequence[tuple[str, bool]]:
-    """Return the different words of a phrase, each with whether it is an acronym, in order."""
+def _words_of(phrase: str) -> Sequence[Word]:
+    """Return the different words of a phrase to search for, in order."""
     wording = Wording(phrase)
     acronyms = wording.acronyms
-    words = dict.fromkeys(
+    texts = dict.fromkeys(
         _bare(word)
         for word in wording.words
         if not is_short(word) or word in acronyms or not word.isalpha()
     )
-    return [(word, word in acronyms and len(word) > 2) for word in words]
-
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """A word of a phrase."""
-
-    having: Mapping[int, float]
-    """Number of a sentence -> certainty, 0 to 1, that it contains the word."""
-    count: float
-    """Weight regardless of frequency: `_ACRONYM` for an acronym, else 1."""
-    weight: float
-    """Weight by rarity: higher if fewer sentences contain the word."""
+    words = []
+    for text in texts:
+        is_acronym = text in acronyms and len(text) > 2
+        words.append(Word(text, text[:_ALIKE], is_acronym, _ACRONYM if is_acronym else 1.0))
+    return words
 
 
 class Sources:
@@ -157,13 +184,9 @@ class Sources:
     """
 
     def __init__(self, texts: Mapping[int, str]) -> None:
-        self._sentences: list[tuple[int, Sentence]] = []  # with the turn, numbered from 0
-        self._spoken: list[tuple[int, Spoken]] = []  # with the number of the first sentence
-        for turn, text in sorted(texts.items()):
-            said = spoken(text)
-            self._spoken.append((len(self._sentences), said))
-            self._sentences += [(turn, one) for one in said.sentences]
-        self._words: dict[tuple[str, bool], _Word] = {}  # phrases of a summary share many
+        self._spoken = {turn: spoken(text) for turn, text in sorted(texts.items())}
+        self._size = sum(len(said.sentences) for said in self._spoken.values())
+        self._weights: dict[Word, float] = {}  # phrases of a summary share many
 
     def best(
         self,
@@ -180,53 +203,34 @@ class Sources:
             turns: Indices of the turns to search; empty searches all.
             otherwise: Sentence that wins a tie.
         """
+        words = _words_of(phrase)
+        likely = [
+            (turn, said)
+            for turn, said in self._spoken.items()
+            if (not turns or turn in turns) and said.may_have(words, enough)
+        ]
+        weights = {word: self._weight(word) for word in words} if likely else {}
         best: Quote | None = None
         most = 0.0
-        for number, told in sorted(self._told(_searched(phrase), enough).items()):
-            turn, one = self._sentences[number]
-            is_better = told > most or (told == most and best != otherwise)
-            if is_better and (not turns or turn in turns):
-                best, most = Quote(turn, one.start, one.end), told
+        for turn, said in likely:
+            for one, told in said.told(weights, enough):
+                if told > most or (told == most and best != otherwise):
+                    best, most = Quote(turn, one.start, one.end), told
         return best
 
-    def _told(self, words: Sequence[tuple[str, bool]], enough: float) -> dict[int, float]:
-        """Return number -> matched weight of each sentence that matches enough of some words.
-
-        The share must also exceed `enough` without rarity weights: one rare word of two does not.
-        """
-        if not any(said.may_have(words, enough) for _, said in self._spoken):
-            return {}
-        found = [self._word(*word) for word in words]
-        weights: dict[int, float] = {}
-        total = total_count = 0.0
-        for word in found:  # in order, so that sums are equal in every process
-            total, total_count = total + word.weight, total_count + word.count
-            for sentence, alike in word.having.items():
-                weights[sentence] = weights.get(sentence, 0.0) + word.weight * alike
-        return {
-            sentence: weight
-            for sentence, weight in weights.items()
-            if weight > enough * total
-            and sum(word.count * word.having.get(sentence, 0.0) for word in found)
-            > enough * total_count
-        }
-
-    def _word(self, word: str, is_acronym: bool) -> _Word:
-        found = self._words.get((word, is_acronym))
-        if found is None:
-            beginning = word[:_ALIKE]
-            having = {
-                first + place: alike
-                for first, said in self._spoken
-                if is_acronym or beginning in said.beginning  # few turns have most words
-                for place, alike in said.having(word, is_acronym=is_acronym).items()
-            }
-            count = _ACRONYM if is_acronym else 1.0
-            weight = count * log(1 + len(self._sentences) / max(sum(having.values()), 1))
-            found = self._words[word, is_acronym] = _Word(having, count, weight)
-        return found
+    def _weight(self, word: Word) -> float:
+        """Return the weight of a word by rarity: higher if fewer sentences contain it."""
+        weight = self._weights.get(word)
+        if weight is None:
+            having = 0.0
+            for said in self._spoken.values():
+                if found := said.having(word):
+                    having += sum(found.values())
+            weight = self._weights[word] = word.base * log(1 + self._size / max(having, 1))
+        return weight
 
 
+@lru_cache(maxsize=4096)  # most words are frequent ones
 def _bare(word: str) -> str:
     """Return a word without its Arabic article, or a number without attached characters."""
     if word.isascii() and word.isalpha():
