@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from exaid_core.trace.traces import read_trace
+from exaid_core.trace.traces import Trace, read_trace
 from mdagents.agents.events import TurnBegan
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.case import LiveCase
+from mdagents.live.lines import FeedLine, Words
 from mdagents.live.replay import replayed, role_of
 from mdagents.live.run import LiveRun
 from mdagents.records.calls import read_calls
@@ -25,20 +26,31 @@ pytestmark = pytest.mark.process
 LEVELS = "basic,intermediate,advanced"
 
 
-def finished(run: Run, *arguments: str) -> Iterator[tuple[LiveCase, LiveCase]]:
-    """Each question of a run: as its feed told of it, and as its files do."""
-    assert run(*arguments)[0] == 0
-    (folder,) = (path for path in Path("output").iterdir() if (path / "run.json").is_file())
-    live = LiveRun(folder / LIVE_FILE)
-    live.update()
+def replays(folder: Path) -> Iterator[tuple[Trace, list[FeedLine], LiveCase]]:
+    """Each question of a run: its trace, its rebuilt feed, and the state after that."""
     calls = [row for _, row in read_calls(folder / "calls.jsonl")]
     for content in records():
         record = SampleRecord.model_validate(content)
         trace = read_trace(case_files(folder, record.case_id)[0])
         of_case = [row for row in calls if row.case_id == record.case_id]
         again = LiveCase((record.question_id, record.epoch))
-        for line in replayed(record, trace, of_case):
+        lines = replayed(record, trace, of_case)
+        for line in lines:
             again.take(line)
+        yield trace, lines, again
+
+
+def run_folder() -> Path:
+    (folder,) = (path for path in Path("output").iterdir() if (path / "run.json").is_file())
+    return folder
+
+
+def finished(run: Run, *arguments: str) -> Iterator[tuple[LiveCase, LiveCase]]:
+    """Each question of a run: as its feed told of it, and as its files do."""
+    assert run(*arguments)[0] == 0
+    live = LiveRun(run_folder() / LIVE_FILE)
+    live.update()
+    for _, _, again in replays(run_folder()):
         yield live.cases[again.item], again
 
 
@@ -98,6 +110,30 @@ def test_lines_are_in_the_order_of_time_and_a_turn_begins_before_its_words(
         assert again.speaking == []
         assert [t.began_at for t in again.turns] == sorted(t.began_at for t in again.turns)
         assert all(t.seqs for t in again.turns if t.text)
+
+
+def test_a_summary_is_of_the_turns_that_had_spoken_when_it_was_made(
+    provider: FakeProvider, run: Run
+) -> None:
+    chatter(provider)
+    assert run("--num-samples", "3", "--difficulty", LEVELS, "--exaid", "full_exaid")[0] == 0
+    for trace, lines, again in replays(run_folder()):
+        assert [turn.text for turn in again.turns] == [turn.text for turn in trace.turns]
+        words = [line for line in lines if isinstance(line.what, Words)]
+        assert len(words) <= len(trace.turns) + len(again.summaries) * len(trace.turns)
+        assert len(words) < sum(len(turn.deltas) for turn in trace.turns)
+        for made in again.summaries:
+            by_then = [
+                [delta.seq for delta in turn.deltas if delta.t_ms <= made.at]
+                for turn in trace.turns
+            ]
+            assert made.of_turns == tuple(
+                index
+                for index, (turn, seqs) in enumerate(zip(trace.turns, by_then, strict=True))
+                if turn.agent_id in made.summary.agents
+                and seqs
+                and any(a <= seqs[-1] and seqs[0] <= b for a, b in made.summary.source_seqs)
+            )
 
 
 @pytest.mark.parametrize(
