@@ -66,6 +66,10 @@ class Price:
         return cost / 1_000_000
 
 
+PriceOf = Callable[[bool], Price | None]
+"""Function of whether a call was made in a batch that returns the price; None if it is unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Logged:
     """The texts that the user wants in the ledger."""
@@ -124,14 +128,13 @@ class CallRow:
         *,
         provider: str,
         model: str,
-        price: Price | None,
+        price: PriceOf,
         started_at: str,
         attempt: int = 1,
         waited: float = 0.0,
         latency: float = 0.0,
         failure: str = "",
         logged: Logged = Logged(),
-        batch_price: Price | None = None,
     ) -> CallRow:
         """Return the row of an attempt, or of a cache hit if the reply came from the cache.
 
@@ -140,19 +143,18 @@ class CallRow:
             reply: Reply; None if the attempt failed.
             provider: Name of the provider.
             model: Name of the requested model.
-            price: Price of the model; None if unknown.
+            price: Price of the model.
             started_at: Start of the attempt, ISO 8601 in UTC.
             attempt: Number of the attempt, counted from 1.
             waited: Seconds that the request had waited (backoff and queue).
             latency: Latency in seconds.
             failure: Outcome of an attempt without a reply.
             logged: Texts to include in the row.
-            batch_price: Price of the model in a batch; None if unknown.
         """
         cached = reply is not None and reply.cached
         batched = reply is not None and reply.batched
-        price = batch_price if batched else price
         usage = TokenUsage() if reply is None else reply.usage
+        paid = price(batched)
         return cls(
             started_at=started_at,
             case_id=request.labels.case_id,
@@ -167,7 +169,7 @@ class CallRow:
             latency=round(latency, 4),
             outcome=failure if reply is None else OUTCOMES[reply.stop_reason],
             usage=usage,
-            cost_usd=None if price is None else price.of(usage),
+            cost_usd=None if paid is None else paid.of(usage),
             cached=cached,
             batched=batched,
             usage_estimated=reply is not None and reply.usage_estimated,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from mdagents_llm.chat import ChatRequest
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.ledger import Price
+from mdagents_llm.ledger import Price, PriceOf
 from mdagents_llm.prices import known_price
 
 LOCAL = "local"
@@ -68,7 +68,7 @@ class ModelInfo:
     """The properties of a model. The defaults suit an unknown, ordinary chat model."""
 
     price: Price | None = None
-    """Price that overrides the one of `genai-prices`; None if neither is known."""
+    """Price that overrides the one of `genai-prices`; None for that one (`ModelConfigs.price`)."""
     context: int | None = None
     """Context window: maximum tokens of prompt and reply together; None if unknown."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -172,19 +172,12 @@ class ModelConfigs:
         return [*self.providers, *(point.name for point in _entry_points())]
 
     def info(self, provider: str, name: str) -> ModelInfo:
-        """Return the properties of a model, with its price if known.
+        """Return the properties of a model.
 
         The entry with the exact name is used, else the one with the longest matching prefix, else
         the defaults.
         """
-        own = self.provider(provider)
-        entry = self._entry(own, provider, name)
-        if entry.price is not None or own is None or not own.priced_as:
-            return entry
-        return replace(entry, price=known_price(own.priced_as, name))
-
-    def _entry(self, own: ProviderInfo | None, provider: str, name: str) -> ModelInfo:
-        models = self.models
+        own, models = self.provider(provider), self.models
         if own is not None and own.models:
             models = {f"{provider}/{model}": info for model, info in own.models.items()}
         full = f"{provider}/{name}"
@@ -195,11 +188,17 @@ class ModelConfigs:
 
     def price(self, provider: str, name: str, *, in_batches: bool = False) -> Price | None:
         """Return the price of a model; None if unknown, or if `in_batches` and it takes none."""
-        known, price = self.provider(provider), self.info(provider, name).price
+        own, price = self.provider(provider), self.info(provider, name).price
+        if price is None and own is not None and own.priced_as:
+            price = known_price(own.priced_as, name)
         if not in_batches or price is None:
             return price
-        parts = None if known is None else known.batch_price
+        parts = None if own is None else own.batch_price
         return None if parts is None else price.in_batches(*parts)
+
+    def price_of(self, provider: str, name: str) -> PriceOf:
+        """Return the function that looks up the price of a model at its first call."""
+        return cache(lambda in_batches: self.price(provider, name, in_batches=in_batches))
 
     def provider_of(self, name: str) -> str | None:
         """Return the provider that a bare model name belongs to; None if not recognized."""

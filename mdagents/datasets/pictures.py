@@ -33,7 +33,7 @@ _MARKS = re.compile(
     r"|\bhttps?://[^\s<>\"']+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg)\b",
     re.IGNORECASE,
 )
-_BEGINNING_OF_A_MARK = re.compile(r"[<\[\\]|:(?=image/)|://")
+_BEGINNINGS_OF_A_MARK = ("<", "[", "\\", ":image/", "://")
 _FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|dcm)", re.IGNORECASE)
 
 
@@ -79,7 +79,7 @@ def _kind_of_field(name: str) -> _Field:
 
 def _mark_in(text: str) -> re.Match[str] | None:
     # The prefilter spares most texts the search, which tries every alternative at each character.
-    return _MARKS.search(text) if _BEGINNING_OF_A_MARK.search(text) else None
+    return _MARKS.search(text) if any(map(text.__contains__, _BEGINNINGS_OF_A_MARK)) else None
 
 
 def text_of_parts(parts: object) -> object:
@@ -94,9 +94,10 @@ def mentioned_picture(text: str) -> str:
 
     The text may describe the picture, so this is a hint, not proof.
     """
-    lower = text.lower()
-    for words, pattern in _REFERENCES:
-        if any(word in lower for word in words) and (found := pattern.search(text)):
+    present = set(filter(text.lower().__contains__, _WORDS))
+    for pattern, groups in _REFERENCES:
+        is_possible = not any(map(present.isdisjoint, groups))
+        if is_possible and (found := pattern.search(text)):
             return " ".join(found[0].split())
     return ""
 
@@ -135,57 +136,64 @@ def _parts(value: object) -> Iterator[Mapping[str, Any]]:
 _PICTURE = (
     r"(?:figure|image|picture|photo(?:graph|micrograph)?|diagram|illustration|drawing|exhibit)s?"
 )
-_CHART = r"(?:graph|chart|table|pedigree|tracing|curve|loop)s?"
+_CHART_WORDS = ("graph", "chart", "table", "pedigree", "tracing", "curve", "loop")
+_CHART = rf"(?:{'|'.join(_CHART_WORDS)})s?"
 _RECORDING = (
     r"(?:x-?ray|radiograph|ECG|EKG|electrocardiogram|CT|MRI|scan|smear|biops(?:y|ies)|slide)s?"
 )
-_SHOWN = r"(?:shown|depicted|pictured|displayed|illustrated)"
 _SHOWN_WORDS = ("shown", "depicted", "pictured", "displayed", "illustrated")
+_SHOWN = rf"(?:{'|'.join(_SHOWN_WORDS)})"
 _PLACE_WORDS = ("above", "below")
 _PICTURE_WORDS = (
     "figure", "image", "picture", "photo", "diagram", "illustration", "drawing", "exhibit"
 )  # fmt: skip
 _REFERENCES = [
-    (words, re.compile(pattern, re.IGNORECASE))
-    for words, pattern in (
+    (re.compile(pattern, re.IGNORECASE), groups)
+    for pattern, *groups in (
         (
-            ("fig", "exhibit", "table", "image"),
             r"\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
+            ("fig", "exhibit", "table", "image"),
         ),
         (
-            _PICTURE_WORDS,
             rf"\b(?:see|in|from|to|on|based on|following|attached|accompanying)\s+"
             rf"(?:(?:the|this|these|an?)\s+)?(?:(?:following|attached|accompanying)\s+)?{_PICTURE}\b",
+            _PICTURE_WORDS,
         ),
         (
-            _SHOWN_WORDS + _PLACE_WORDS,
             rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:the|this)?\s*"
             rf"(?:(?:following|attached|accompanying)\s+)?{_CHART}\s+(?:above|below|{_SHOWN})\b",
+            _SHOWN_WORDS + _PLACE_WORDS,
+            _CHART_WORDS,
         ),
         (
-            _SHOWN_WORDS,
             rf"\b(?:{_PICTURE}|{_CHART}|{_RECORDING})\b[^.?!;]{{0,80}}?"
             rf"\b(?:is|are|was|were)\s+{_SHOWN}\b(?!\s+to\b)",
+            _SHOWN_WORDS,
         ),
         (
-            _SHOWN_WORDS,
             rf"\b{_SHOWN}\s+(?:in|on|by)\s+(?:the\s+)?(?:{_PICTURE}|{_CHART})\b",
+            _SHOWN_WORDS,
         ),
         # Skip it if a list of values follows: nothing is missing then.
-        (_SHOWN_WORDS, rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)"),
-        (_SHOWN_WORDS, rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]"),
-        (("arrow",), r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow"),
-        (_PLACE_WORDS, rf"\b(?:{_PICTURE}|{_CHART})\s+(?:above|below)\b"),
+        (rf"\b{_SHOWN}\s+(?:here|above|below)\b(?![^?]{{0,40}}:)", _SHOWN_WORDS),
+        (rf"\b(?:is|are|was|were)\s+{_SHOWN}\s*[.?]", _SHOWN_WORDS),
+        (r"\b(?:by|with|at)\s+(?:(?:the|an|this)\s+)?arrow", ("arrow",)),
         (
-            _PICTURE_WORDS,
-            rf"\b(?:the|this)\s+(?:accompanying\s+|attached\s+|following\s+|given\s+)?{_PICTURE}"
-            r"\s+(?:shows?|depicts?|displays?|illustrates?)\b",
+            rf"\b(?:{_PICTURE}|{_CHART})\s+(?:above|below)\b",
+            _PLACE_WORDS,
+            _PICTURE_WORDS + _CHART_WORDS,
         ),
         (
-            ("following", "accompanying", "attached"),
+            rf"\b(?:the|this)\s+(?:accompanying\s+|attached\s+|following\s+|given\s+)?{_PICTURE}"
+            r"\s+(?:shows?|depicts?|displays?|illustrates?)\b",
+            _PICTURE_WORDS,
+        ),
+        (
             rf"\b(?:(?:of|in|on|see)\s+the\s+following|accompanying|attached)\s+{_RECORDING}"
             r"\s*(?:[-:.?,]|$)",
+            ("following", "accompanying", "attached"),
         ),
     )
 ]
-"""(words in lower case of which each matching text has at least one, pattern)."""
+"""(pattern, groups of words in lower case; each matching text has a word of every group)."""
+_WORDS = frozenset(word for _, groups in _REFERENCES for group in groups for word in group)

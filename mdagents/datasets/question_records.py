@@ -57,15 +57,14 @@ def parse_question(
     """
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
-    names = reprlib.repr([*record])[1:-1]
     published = record
     record = in_medqa_form(record, where, cop_from)
     text = text_of_parts(record.get("question"))
     if not isinstance(text, str) or not text.strip():
         if "question" not in record:
             raise ConfigError(
-                f"{where}: there is no field 'question', but {names}; needed are question, options "
-                "(or A, B, C, …) and answer_idx"
+                f"{where}: there is no field 'question', but {_names(published)}; needed are "
+                "question, options (or A, B, C, …) and answer_idx"
             )
         raise ConfigError(f"{where}: field 'question' must be a non-empty text")
     _check_length(text, f"{where}: field 'question'")
@@ -78,7 +77,7 @@ def parse_question(
     if "answer_idx" not in record:
         raise ConfigError(
             f"{where}: no field says which option is right, such as answer_idx with its letter; "
-            f"there are {names}"
+            f"there are {_names(published)}"
         )
     if isinstance(gold, str) and gold in hidden:
         raise ConfigError(
@@ -93,6 +92,10 @@ def parse_question(
     if isinstance(answer, str) and answer.strip() and gold not in letters_meant(answer, options):
         _check_answer(answer, options[gold], f"{where}: field 'answer'", gold)
     return SourceQuestion(_id(record, where, number), text.strip(), options, gold, hidden, picture)
+
+
+def _names(record: Mapping[str, object]) -> str:
+    return reprlib.repr([*record])[1:-1]
 
 
 def _check_answer(answer: str, right: str, field: str, gold: str) -> None:

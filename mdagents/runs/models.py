@@ -136,8 +136,7 @@ def check_models(
             )
         if config.cache is not CacheMode.ONLY:
             check_reachable(spec, environment, configs)
-        has_price = configs.info(spec.provider, spec.name).price is not None
-        if config.limits.run_cost is not None and not has_price:
+        if config.limits.run_cost is not None and configs.price(spec.provider, spec.name) is None:
             raise ConfigError(
                 f"--cost-limit needs the price of {spec}, which is not known; use --token-limit"
             )

@@ -22,7 +22,7 @@ from mdagents.records.folder import differences
 from mdagents.records.manifest import RunManifest, Spent, read_manifest
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
-from mdagents.runs.garbage_collection import spare_the_collector
+from mdagents.runs.garbage_collection import collector_paused, spare_the_collector
 from mdagents.runs.idle_flags import refuse_idle_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.runs.plan import make_plan
@@ -125,7 +125,7 @@ def main(
         signal.signal(signal.SIGINT, signal.default_int_handler)
     program = _Program(argv, called or _from_a_clone(sys.argv[0]))
     try:
-        with ExitStack() as own:
+        with ExitStack() as own, collector_paused():
             return program.run(skip, until or own, show_interaction_table=show_interaction_table)
     except ConfigError as error:
         print_line(f"error: {error}")

@@ -191,8 +191,7 @@ def _check(study: StudyFile, runs: Sequence[CellRun]) -> None:
                 f"{study.path}: ({other.cell}) and ({run.cell}) are the same run; leave one out"
             )
         for spec in run.plan.specs.values():
-            is_priced = configs.info(spec.provider, spec.name).price is not None
-            if study.cost_limit is not None and not is_priced:
+            if study.cost_limit is not None and configs.price(spec.provider, spec.name) is None:
                 raise ConfigError(
                     f"{study.path}: a limit of cost needs the price of {spec}, which is not known; "
                     "limit the tokens"

@@ -11,7 +11,7 @@ from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
 from mdagents_llm.layers.transit import in_transit
-from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, Price
+from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, PriceOf
 
 ATTEMPT_TIMEOUT = 120.0
 """Default timeout of one attempt at an endpoint, in seconds."""
@@ -28,7 +28,7 @@ class Attempt:
         ledger: Ledger for the rows.
         provider: Name of the provider, for the row.
         model: Name of the requested model, for the row.
-        price: Price of the model; None if unknown.
+        price: Price of the model.
         clock: Clock for the start time and the latency.
         timeout: Seconds from the start of the attempt to its last byte.
         logged: Texts to include in a row.
@@ -41,7 +41,7 @@ class Attempt:
         *,
         provider: str,
         model: str,
-        price: Price | None,
+        price: PriceOf,
         clock: Clock,
         timeout: float = ATTEMPT_TIMEOUT,
         logged: Logged = Logged(),

@@ -31,7 +31,7 @@ from mdagents_llm.errors import (
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.files.private import make_private_file
 from mdagents_llm.json_schema import reply_schema
-from mdagents_llm.ledger import CallRow, Ledger, Logged, Price
+from mdagents_llm.ledger import CallRow, Ledger, Logged, PriceOf
 from mdagents_llm.terminal.printing import print_line
 
 _SCHEMA_VERSION = 1
@@ -472,9 +472,8 @@ class Hits:
         provider: Name of the provider, for the row.
         model: Identity of the model: the same name at two endpoints is two models.
         name: Name of the requested model, for the row.
-        price: Price of the model, for the cost of a reply; None if unknown.
+        price: Price of the model, for the cost of a reply.
         clock: Clock for the row.
-        batch_price: Price of the model in a batch; None if unknown.
         logged: Texts to include in a row; hidden reasoning is cached only if it is included.
     """
 
@@ -485,20 +484,12 @@ class Hits:
         provider: str,
         model: str,
         name: str,
-        price: Price | None,
+        price: PriceOf,
         clock: Clock,
-        batch_price: Price | None = None,
         logged: Logged = Logged(),
     ) -> None:
         self._ledger = ledger
-        self._row = partial(
-            CallRow.of,
-            provider=provider,
-            model=name,
-            price=price,
-            batch_price=batch_price,
-            logged=logged,
-        )
+        self._row = partial(CallRow.of, provider=provider, model=name, price=price, logged=logged)
         self.keeps_reasoning = logged.reasoning
         self._model = model
         self._clock = clock

@@ -98,7 +98,7 @@ async def test_closing_cancels_what_is_under_way_and_books_it() -> None:
         Ledger(rows.append),
         provider="openai",
         model="m",
-        price=None,
+        price=lambda _: None,
         clock=clock,
     )
     exaid = make_exaid(model(SHIFT, WAIT), write, case_id="case-7", coalesce=False)

@@ -62,7 +62,7 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
             provider="p",
             model=name,
             name=name,
-            price=Price(1.0, 1.0),
+            price=lambda _: Price(1.0, 1.0),
             clock=Clock(),
         )
         return Replay(store, hits) if model is None else Cache(model, store, hits)
@@ -191,7 +191,7 @@ async def test_of_equal_requests_at_once_one_is_asked(
     inner = _Slow()
 
     def model() -> Cache:  # as each run has one of its own
-        hits = Hits(Ledger(), provider="p", model="m", name="m", price=None, clock=Clock())
+        hits = Hits(Ledger(), provider="p", model="m", name="m", price=lambda _: None, clock=Clock())
         return Cache(inner, store, hits)
 
     tasks = [asyncio.ensure_future(model().generate(REQUEST)) for _ in range(5)]

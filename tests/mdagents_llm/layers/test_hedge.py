@@ -108,7 +108,7 @@ class Bench:
             Ledger(self.rows.append),
             provider="p",
             model="m",
-            price=None,
+            price=lambda _: None,
             clock=clock,
         )
         self.model = Hedge(Gate(attempt, self.connections, clock.monotonic), 8.0, sleep=self.delay)

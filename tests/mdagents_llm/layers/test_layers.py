@@ -252,7 +252,13 @@ class Hanging:
 
 def attempting(model: ChatModel, ledger: Ledger, price: Price | None = None) -> Attempt:
     return Attempt(
-        model, ledger, provider="p", model="m", price=price, clock=Clock(), timeout=TIMEOUT
+        model,
+        ledger,
+        provider="p",
+        model="m",
+        price=lambda _: price,
+        clock=Clock(),
+        timeout=TIMEOUT,
     )
 
 
