@@ -1,10 +1,14 @@
 """Run a benchmark: `python main.py --dataset medqa --difficulty adaptive`."""
 
+import gc
 import signal
 import sys
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while modules load: no traceback
+
+if __name__ == "__main__":
+    gc.disable()  # modules are no garbage; `main` enables it again
 
 from mdagents.runs.options import env_flag
 from mdagents.runs.program import main

@@ -1,4 +1,4 @@
-"""Enums of levels, statuses and roles, and the numbers that define the teams."""
+"""Enums of levels, statuses and roles, the numbers that define the teams, and display names."""
 
 from __future__ import annotations
 
@@ -140,3 +140,6 @@ PRESETS = {
 
 SMALLEST_COUNT, LARGEST_COUNT = 1, 10
 """Bounds of every count that a user can set."""
+
+DISPLAYS = ("full", "plain", "log", "none")
+"""Values of `--display`."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from threading import Thread
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from mdagents_llm.errors import BenchError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
@@ -50,6 +50,10 @@ def in_processes(
     if processes <= 1:
         yield from map(function, tasks)
         return
+    # Slow to import, and most programs use one process.
+    import multiprocessing
+    from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
+
     waiting: deque[Future[_Result]] = deque()
     # Spawned: a forked copy of this process would lack its other threads.
     context = multiprocessing.get_context("spawn")
@@ -88,7 +92,9 @@ def _start() -> None:
 
 
 def _wait_for_parent() -> None:
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+
+    parent = parent_process()
     assert parent is not None
     parent.join()
     os._exit(1)

@@ -15,10 +15,14 @@ PLACED_BY_HAND = "by hand"
 """Value of `host` for a file supplied by a user."""
 
 
+# Most data sets have no note.
+_CONFIG = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
 class Upstream(BaseModel):
     """A published file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _CONFIG
 
     host: str
     """`huggingface`, `github`, or `by hand`."""
@@ -36,7 +40,7 @@ class Upstream(BaseModel):
 class FileOrigin(BaseModel):
     """Where one file of ``data/{name}/`` came from."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _CONFIG
 
     sha256: str
     """SHA-256 of the local file."""
@@ -63,7 +67,7 @@ class FileOrigin(BaseModel):
 class SourceNote(BaseModel):
     """Contents of ``data/{name}/SOURCE.json``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = _CONFIG
 
     schema_version: Literal[2, 3] = 3
     """Version of this form. 2 had no `cop_from`, and a `verified_at` for files by hand too."""

@@ -9,7 +9,6 @@ from mdagents.display.failsafe import Failsafe
 from mdagents.display.plain import Bar, LogLines
 
 __all__ = [
-    "DISPLAYS",
     "Bar",
     "Display",
     "Failsafe",
@@ -18,10 +17,6 @@ __all__ = [
     "accuracy_so_far",
     "make_display",
 ]
-
-DISPLAYS = ("full", "plain", "log", "none")
-"""Values of `--display`."""
-
 
 def make_display(
     kind: str, questions: int, *, with_summaries: bool = True, in_batches: bool = False

@@ -6,7 +6,7 @@ import operator
 import re
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdagents.agents.case import PREPARE
 from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
@@ -21,7 +21,7 @@ SCHEMA_VERSION = "1.3.0"
 class ExaidTotals(BaseModel):
     """What EXAID did in a run: sums over the complete lines of `summaries.jsonl`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     questions: int = 0
     """Answers for which it has finished."""
@@ -63,7 +63,7 @@ def _count(listed: object) -> int:
 class RunTotals(BaseModel):
     """Sums over the records of a run."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     questions: int = 0
     status_counts: dict[str, int] = {}
@@ -82,7 +82,7 @@ class RunTotals(BaseModel):
     exaid_tokens: int = 0
     exaid_cost_usd: float | None = 0.0
     """None when the price of a model that EXAID used is not known."""
-    exaid: ExaidTotals = ExaidTotals()
+    exaid: ExaidTotals = Field(default_factory=ExaidTotals)
 
     def add_summaries(self, made: CaseSummaries) -> None:
         """Add EXAID's results for one more answer."""
@@ -148,7 +148,7 @@ class RunTotals(BaseModel):
 class Spent(BaseModel):
     """Calls, tokens and cost over all invocations: the sum of the rows of `calls.jsonl`."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     calls: int = 0
     """Replies received from providers."""
@@ -221,7 +221,7 @@ class Spent(BaseModel):
 class Invocation(BaseModel):
     """One start of the program on this run."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     started_at: str
     ended_at: str | None = None
@@ -234,7 +234,7 @@ class Invocation(BaseModel):
 class RunManifest(BaseModel):
     """Contents of `run.json`: configuration, environment and results of a run."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     schema_version: str = SCHEMA_VERSION
     version: str = ""
@@ -272,8 +272,8 @@ class RunManifest(BaseModel):
     invocations: list[Invocation] = []
     finished: bool = False
     """Whether every selected question has a record."""
-    totals: RunTotals = RunTotals()
-    spent: Spent = Spent()
+    totals: RunTotals = Field(default_factory=RunTotals)
+    spent: Spent = Field(default_factory=Spent)
 
     @property
     def models_asked(self) -> str:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
-from mdagents.display import DISPLAYS
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.config import RunConfig
@@ -29,7 +28,7 @@ from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import carry_out
 from mdagents.runs.solver import Solver
-from mdagents.settings import MDAGENTS, Difficulty
+from mdagents.settings import DISPLAYS, MDAGENTS, Difficulty
 from mdagents.teams.methods import baseline_names, method_names
 from mdagents.teams.own_method import is_own
 from mdagents_llm.clock import Clock

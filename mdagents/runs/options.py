@@ -19,7 +19,6 @@ import configargparse
 from pydantic.fields import FieldInfo
 
 import mdagents
-from mdagents.display import DISPLAYS
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.call_flags import CallFlags
 from mdagents.runs.flags.flag import Flag, Flags, flag_name, value_type
@@ -28,7 +27,7 @@ from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import TeamFlags
-from mdagents.settings import Difficulty
+from mdagents.settings import DISPLAYS, Difficulty
 from mdagents_llm.config import origin_of, read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.yaml_text import read_yaml

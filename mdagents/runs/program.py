@@ -17,21 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdagents.datasets.record_lines import ENDINGS
-from mdagents.display.display import tokens_in_words
-from mdagents.records.folder import differences
-from mdagents.records.manifest import RunManifest, Spent, read_manifest
-from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.garbage_collection import collector_paused, spare_the_collector
 from mdagents.runs.idle_flags import refuse_idle_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
-from mdagents.runs.plan import make_plan
-from mdagents.runs.result import RunResult
-from mdagents.runs.session import carry_out
-from mdagents.scoring.formatting import usd
-from mdagents.scoring.report import make_report
-from mdagents.scoring.report_text import render_report
-from mdagents.scoring.rows import read_output
 from mdagents.settings import Status
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import choices, parse_environment, read_variables, set_by_process
@@ -49,6 +38,9 @@ from mdagents_llm.terminal.printing import print_line, print_result, reaches_any
 from mdagents_llm.web.address import has_screen
 
 if TYPE_CHECKING:
+    from mdagents.records.manifest import RunManifest, Spent
+    from mdagents.runs.config import RunConfig
+    from mdagents.runs.result import RunResult
     from mdagents.view.subprocess_view import RunView
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
@@ -169,6 +161,10 @@ class _Program:
 
             text = forecast(config, environment).as_text()
             return FINISHED if self._print(text) else STOPPED
+        from mdagents.records.folder import differences  # not needed for help and forecasts
+        from mdagents.runs.plan import make_plan
+        from mdagents.runs.session import carry_out
+
         clock = Clock()
         plan = make_plan(config, environment, clock)
         if resumed is not None and config.output_dir / plan.manifest.name != resumed[0]:
@@ -228,6 +224,8 @@ class _Program:
             raise ConfigError(
                 "--resume continues a run and --fresh starts it over; use only one of them"
             )
+        from mdagents.records.manifest import read_manifest  # not needed for most runs
+
         named = Path(options.resume.removesuffix(".json"))
         name = named.name
         # NAME is a run below --output-dir; FOLDER/NAME is a run in that folder.
@@ -281,6 +279,10 @@ class _Program:
 
     def _shown(self, result: RunResult, *, as_json: bool) -> str:
         """Return the text for stdout at the end; empty while there is no record."""
+        from mdagents.scoring.report import make_report  # not needed before the end of a run
+        from mdagents.scoring.report_text import render_report
+        from mdagents.scoring.rows import read_output
+
         report = None
         if result.manifest.totals.questions:
             report = make_report(read_output(result.folder))
@@ -365,6 +367,9 @@ def _of_exaid(result: RunResult) -> list[str]:
 
 def _paid(spent: Spent) -> str:
     """Return what all processes of a run have paid for, for the teams and EXAID separately."""
+    from mdagents.display.display import tokens_in_words  # not needed before the end of a run
+    from mdagents.scoring.formatting import usd
+
     if not spent.calls:
         return "nothing; every reply came from the cache" if spent.cached_calls else "nothing"
     words = tokens_in_words(spent)

@@ -93,7 +93,7 @@ async def carry_out(
         plan: Plan of the run.
         environment: API keys and endpoints.
         clock: Clock for all times.
-        display: One of `DISPLAYS`, on stderr.
+        display: One of `settings.DISPLAYS`, on stderr.
         show_interaction_table: Whether the display shows who wrote to whom in a debate.
         on_ready: Called once, when everything that the questions need is loaded.
         on_all_begun: Called when the last question has started.
