@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from mdagents_llm.errors import ConfigError
@@ -47,6 +46,8 @@ def check_installed(*packages: str) -> None:
 
 def install_extra(extra: str) -> str:
     """Return the command that installs the packages of an extra into the running Python."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import
+
     try:
         version(DISTRIBUTION)
     except PackageNotFoundError:  # a clone that is not installed in this Python

@@ -18,6 +18,7 @@ __all__ = [
     "make_display",
 ]
 
+
 def make_display(
     kind: str, questions: int, *, with_summaries: bool = True, in_batches: bool = False
 ) -> Display:

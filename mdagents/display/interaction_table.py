@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from prettytable import PrettyTable
-
 from mdagents.agents.events import DebateMessage
 from mdagents.teams.decision import Panelist
 
@@ -17,6 +15,8 @@ def interaction_table(panel: Sequence[Panelist], messages: Sequence[DebateMessag
 
     `->`: the row's expert wrote to the column's; `<-`: the reverse; `<->`: both.
     """
+    from prettytable import PrettyTable  # few runs show it
+
     wrote = {(message.sender, message.recipient) for message in messages}
     names = [f"Agent {number} ({expert.emoji})" for number, expert in enumerate(panel, start=1)]
     table = PrettyTable(["", *(str(number) for number in range(1, len(names) + 1))])

@@ -7,10 +7,12 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-from prettytable import PrettyTable
+from typing import TYPE_CHECKING
 
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
+
+if TYPE_CHECKING:
+    from prettytable import PrettyTable
 
 SCREEN_WIDTH = 80
 """Width in columns of the narrowest supported terminal."""
@@ -30,6 +32,8 @@ class Table:
 
     def as_text(self) -> str:
         """Return the table for a terminal; if too wide, padding is removed, then names wrap."""
+        from prettytable import PrettyTable  # not needed before the end of a run
+
         table = PrettyTable(list(self.headings), align="r")
         table.align[self.headings[0]] = "l"
         last = len(self.rows) - 1

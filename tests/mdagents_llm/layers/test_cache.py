@@ -191,7 +191,9 @@ async def test_of_equal_requests_at_once_one_is_asked(
     inner = _Slow()
 
     def model() -> Cache:  # as each run has one of its own
-        hits = Hits(Ledger(), provider="p", model="m", name="m", price=lambda _: None, clock=Clock())
+        hits = Hits(
+            Ledger(), provider="p", model="m", name="m", price=lambda _: None, clock=Clock()
+        )
         return Cache(inner, store, hits)
 
     tasks = [asyncio.ensure_future(model().generate(REQUEST)) for _ in range(5)]
