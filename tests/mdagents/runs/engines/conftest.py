@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -130,13 +131,22 @@ def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-def wait_until(is_true: Any) -> None:
+def is_running(name: str) -> bool:
+    """Return whether a program with this name is running on this machine."""
+    found = False
+    for file in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # it has ended
+            found |= file.read_text(encoding="utf-8").strip() == name
+    return found
+
+
+def wait_until(is_true: Any, seconds: float = 60) -> None:
     """Wait for what other processes do.
 
     Raises:
-        TimeoutError: A minute was not enough.
+        TimeoutError: It took longer than `seconds`.
     """
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + seconds
     while not is_true():
         if time.monotonic() > deadline:
             raise TimeoutError

@@ -13,9 +13,11 @@ from tests.fake_provider import FakeProvider
 from tests.mdagents.runs.engines.conftest import (
     Machine,
     ended,
+    is_running,
     records,
     sent,
     spent,
+    wait_until,
     with_kill,
 )
 
@@ -75,6 +77,8 @@ def test_a_cluster_of_another_version(machine: Machine) -> None:
     ],
 )
 def test_a_wrong_address(address: str, said: str, machine: Machine) -> None:
+    if address == "auto":  # finds a cluster of any program on this machine
+        wait_until(lambda: not is_running("gcs_server"), seconds=600)
     status, out, err = ended(machine.start("--ray-address", address))
     assert (status, out) == (2, "")
     assert err.count("\n") == 1
