@@ -140,9 +140,11 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def _paid(spent: Mapping[str, Any]) -> str:
-    """Return the cost of router, teams and EXAID, excluding cached replies; empty if unknown."""
+    """Return tokens and cost of the ledger, excluding cached replies; unknown ones are left out."""
+    read, written = number_of(spent.get("input_tokens")), number_of(spent.get("output_tokens"))
     cost = number_of(spent.get("cost_usd"))
-    return "" if cost is None else f"{usd(cost)} USD"
+    tokens = "" if read is None or written is None else f"{read + written:,.0f} tokens"
+    return ", ".join(filter(None, [tokens, "" if cost is None else f"{usd(cost)} USD"]))
 
 
 def _wall_time(manifest: Mapping[str, Any]) -> str:

@@ -115,6 +115,23 @@ def test_the_card_says_what_the_run_was() -> None:
 
 
 @pytest.mark.parametrize(
+    ("spent", "paid"),
+    [
+        (
+            {"input_tokens": 1_200_000, "output_tokens": 34, "cost_usd": 0.5},
+            "1,200,034 tokens, 0.50 USD",
+        ),
+        ({"input_tokens": 7, "output_tokens": 34, "cost_usd": None}, "41 tokens"),
+        ({"input_tokens": "many", "output_tokens": 34, "cost_usd": 0.5}, "0.50 USD"),
+    ],
+)
+def test_the_card_says_what_was_paid_as_the_terminal_does(spent: dict[str, Any], paid: str) -> None:
+    write(letters("AB"))
+    manifest("run", spent=spent)
+    assert card(page())["paid in all"] == paid
+
+
+@pytest.mark.parametrize(
     "odd",
     [
         {"models": ["x"], "invocations": {}, "spent": 3, "git_revision": None},
