@@ -23,9 +23,13 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.model_configs import Thinking
+from mdagents_llm.processes import cores
 
 DEEPEST_IN_BATCHES = 3
 """Maximum number of sequential calls in batches: each waits for a batch, up to a day."""
+_PROCESSES_PER_CORE = 4  # more gain nothing and, at 130 MB each, can exhaust the memory
+_LEAST_PROCESSES = 16
+"""Number of processes that any machine may have."""
 
 
 # Pydantic takes the fields of the last base first. The usual value of `exaid` in TeamFlags depends
@@ -123,6 +127,12 @@ class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
         if self.is_distributed and self.cache is CacheMode.ONLY:
             raise ConfigError(
                 f"--cache only makes no call and needs no workers; leave {self._elsewhere} out"
+            )
+        most = max(_LEAST_PROCESSES, _PROCESSES_PER_CORE * cores())
+        if not self.ray_address and self.local_processes > most:
+            raise ConfigError(
+                f"--processes is {self.processes:,}, but this machine has {cores()} cores; give it "
+                f"{most} at most, or auto"
             )
         if self.is_distributed and self.declared.one_process:
             raise ConfigError(

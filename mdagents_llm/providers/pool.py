@@ -48,7 +48,7 @@ class Pool:
     """
 
     def __init__(self, endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> None:
-        self._is_secure = endpoint.base_url.startswith("https:")
+        self._is_secure = not endpoint.base_url.lower().startswith("http:")
         self._keep_alive = keep_alive
         self._timeout = aiohttp.ClientTimeout(
             sock_connect=CONNECT_TIMEOUT, sock_read=endpoint.attempt_timeout

@@ -50,7 +50,7 @@ def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any
     )
     timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=CONNECT_TIMEOUT)
     # Loading certificates takes 20 ms. Over plain HTTP only a proxy can need them.
-    has_tls = not endpoint.base_url.startswith("http:") or bool(getproxies())
+    has_tls = not endpoint.base_url.lower().startswith("http:") or bool(getproxies())
     client = httpx2.AsyncClient(
         verify=has_tls, timeout=timeout, limits=limits, follow_redirects=False
     )

@@ -42,6 +42,14 @@ def test_it_is_a_number_or_auto(monkeypatch: pytest.MonkeyPatch) -> None:
             RunConfig(processes=wrong)
 
 
+def test_a_machine_is_not_filled_with_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mdagents.runs.config.cores", lambda: 6)
+    assert RunConfig(processes=24).local_processes == 24
+    assert RunConfig(processes=9_000, ray_address="head:6379").processes == 9_000
+    with pytest.raises(ConfigError, match="9,000, but this machine has 6 cores; give it 24 at"):
+        RunConfig(processes=9_000)
+
+
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
