@@ -56,7 +56,7 @@ class LiveFeed:
     def __enter__(self) -> LiveFeed:
         with self._harmless():
             self._n = max((line.n for line in FeedReader(self.path).read()), default=0)
-            self._log = LineLog(self.path, sync=False)
+            self._log = LineLog(self.path, syncs=False)
             self._size = self.path.stat().st_size
             self._owners, self._ends = [None], array("q", [self._size])  # of earlier starts
         return self
@@ -156,7 +156,7 @@ class LiveFeed:
                     self._ends.append(new.tell())
         anew.replace(self.path)
         self._close()
-        self._log = LineLog(self.path, sync=False)
+        self._log = LineLog(self.path, syncs=False)
         self._size = self._ends[-1] if self._ends else 0
 
     @contextlib.contextmanager

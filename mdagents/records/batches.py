@@ -77,7 +77,7 @@ class BatchFile:
     def _write(self, entry: dict[str, object]) -> None:
         try:
             if self._log is None:
-                self._log = LineLog(self._path, sync=True)
+                self._log = LineLog(self._path, syncs=True)
             self._log.append(json.dumps(entry).encode())
         except OSError as error:
             raise StorageError(f"cannot write to {self._path}: {error.strerror}") from error

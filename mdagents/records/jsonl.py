@@ -12,6 +12,7 @@ from threading import Lock
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.private import open_private
 from mdagents_llm.files.regular_file import open_regular, regular_file
+from mdagents_llm.files.syncing import sync
 
 _BLOCK = 65_536  # bytes
 _MARK = b"\xef\xbb\xbf"  # byte order mark that an editor may prepend to a file
@@ -40,7 +41,7 @@ class LineLog:
 
     Args:
         path: Path of the file; created if missing.
-        sync: Whether `append` calls fsync before it returns. A kill loses nothing either way, but
+        syncs: Whether `append` calls fsync before it returns. A kill loses nothing either way, but
             lines survive a power failure only after an fsync; `synced` makes one for many lines.
         private: Whether only the owner can read the file.
 
@@ -48,9 +49,9 @@ class LineLog:
         OSError: The file cannot be opened.
     """
 
-    def __init__(self, path: Path, *, sync: bool, private: bool = False) -> None:
+    def __init__(self, path: Path, *, syncs: bool, private: bool = False) -> None:
         self.path = path
-        self._syncs = sync
+        self._syncs = syncs
         opener = open_private if private else open_regular
         self._file = opener(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self._size = self._on_disk = _end_of_last_line(self._file)
@@ -71,7 +72,7 @@ class LineLog:
             while written < len(data):
                 written += os.write(self._file, data[written:])
             if self._syncs:
-                os.fsync(self._file)
+                sync(self._file)
         except OSError:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._file, self._size)
@@ -108,7 +109,7 @@ class LineLog:
         with self._opening:
             size = self._size
             if self._is_open and self._on_disk < size:
-                os.fsync(self._file)
+                sync(self._file)
                 self._on_disk = size
 
     def is_in_place(self) -> bool:

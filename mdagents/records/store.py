@@ -113,14 +113,14 @@ class RunStore:
             if earlier is not None:
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
-            self._samples = LineLog(self.folder / "samples.jsonl", sync=False, private=private)
+            self._samples = LineLog(self.folder / "samples.jsonl", syncs=False, private=private)
             opened.callback(self._samples.close)
-            self._calls = LineLog(self.folder / "calls.jsonl", sync=False, private=private)
+            self._calls = LineLog(self.folder / "calls.jsonl", syncs=False, private=private)
             opened.callback(self._calls.close)
             self._summaries_path = self.folder / "summaries.jsonl"
             self._summaries = None
             if with_exaid or self._summaries_path.exists():
-                self._summaries = LineLog(self._summaries_path, sync=False, private=private)
+                self._summaries = LineLog(self._summaries_path, syncs=False, private=private)
                 opened.callback(self._summaries.close)
             self.done: set[ItemKey] = set()
             """Questions that an earlier process finished."""

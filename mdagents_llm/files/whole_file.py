@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from mdagents_llm.files import syncing
 from mdagents_llm.files.private import make_private_folder, open_private
 
 
@@ -33,7 +33,7 @@ def whole_file(
             yield file
             if sync:
                 file.flush()
-                os.fsync(file.fileno())
+                syncing.sync(file.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)

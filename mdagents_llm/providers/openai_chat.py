@@ -192,7 +192,8 @@ class OpenAIChat(SdkChat):
         return Chunks(self._model, on_text)
 
     def _whole(self, chunks: Any, request: ChatRequest) -> ChatReply:
-        if chunks.finish is None and chunks.message and not chunks.is_done:
+        has_ended = chunks.finish is not None or chunks.is_done
+        if not has_ended and (chunks.message or not chunks.usage):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
         reply = made(chunks.message, chunks.finish or "stop", chunks.usage, chunks.model, request)

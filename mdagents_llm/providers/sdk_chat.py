@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from types import ModuleType
@@ -242,12 +243,13 @@ class SdkChat(ABC):
         """Yield the parsed data of the events of a stream, and its end marker, `DONE`."""
         pieces = self._posts.pieces(response)
         decoder = self._client._make_sse_decoder()  # noqa: SLF001
-        async for event in decoder.aiter_bytes(pieces):
+        async for event in decoder.aiter_bytes(_without_mark(pieces)):
             if event.data.startswith(DONE):
                 yield DONE
                 await self._drain(pieces)
                 return
-            if event.data and event.event != "ping":
+            is_comment = event.data.startswith(":")  # which a gateway passes on as data
+            if event.data and not is_comment and event.event != "ping":
                 yield parse_json(event.data)
 
     async def _drain(self, pieces: AsyncIterator[bytes]) -> None:
@@ -261,3 +263,17 @@ class SdkChat(ABC):
         if self._typed:
             return await typed_calls.whole(self._create, self._fields, body)
         return await self._posts.read(await self._posts.open(body))
+
+
+async def _without_mark(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the pieces of a stream without a byte order mark at its beginning."""
+    beginning = b""
+    async for piece in pieces:
+        beginning += piece
+        if len(beginning) >= len(BOM_UTF8):
+            yield beginning.removeprefix(BOM_UTF8)
+            break
+    else:
+        yield beginning
+    async for piece in pieces:
+        yield piece

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import threading
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from mdagents.records.jsonl import LineLog
+from mdagents_llm.files.whole_file import whole_file
 
 
 class SlowDisk:
@@ -43,7 +45,7 @@ def disk(monkeypatch: pytest.MonkeyPatch) -> SlowDisk:
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[LineLog]:
-    log = LineLog(tmp_path / "x.jsonl", sync=False)
+    log = LineLog(tmp_path / "x.jsonl", syncs=False)
     yield log
     log.close()
 
@@ -93,10 +95,25 @@ async def test_a_cancelled_caller_does_not_stop_the_others(log: LineLog, disk: S
 
 
 async def test_a_file_is_closed_after_the_fsync_in_progress(tmp_path: Path, disk: SlowDisk) -> None:
-    log = LineLog(tmp_path / "y.jsonl", sync=False)
+    log = LineLog(tmp_path / "y.jsonl", syncs=False)
     waiting = asyncio.create_task(_kept(log, 1))
     await asyncio.to_thread(disk.is_busy.wait)
     log.close()
     await waiting
     log.sync()  # of a closed file: does nothing
     assert disk.calls == 1
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOTSUP, errno.ENOSYS])
+async def test_a_file_system_without_fsync_keeps_a_run(
+    log: LineLog, number: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # As on CIFS (https://github.com/bup/bup/pull/37) and others: syncthing/syncthing#5704.
+    def fsync(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    await _kept(log, 1)
+    with whole_file(tmp_path / "run.json", sync=True) as file:
+        file.write(b"{}")
+    assert (tmp_path / "run.json").read_bytes() == b"{}"

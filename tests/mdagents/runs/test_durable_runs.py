@@ -546,7 +546,7 @@ def test_storms_lose_nothing(provider: FakeProvider, run: Run) -> None:
 
 
 def test_a_line_that_cannot_be_written_leaves_no_part(tmp_path: Path) -> None:
-    log = LineLog(tmp_path / "x.jsonl", sync=True)
+    log = LineLog(tmp_path / "x.jsonl", syncs=True)
     log.append(b"one")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(b"one\ntw"), before[1]))

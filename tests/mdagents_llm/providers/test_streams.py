@@ -1,0 +1,150 @@
+"""Streams and bodies as servers and gateways send them, from public bug reports, over the pool."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest
+from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers.openai_client import OpenAIClient
+from mdagents_llm.wire import Endpoint
+
+
+def _chunk(text: str = "", finish: str | None = None) -> str:
+    choice = {"index": 0, "delta": {"content": text} if text else {}, "finish_reason": finish}
+    return "data: " + json.dumps({"model": "m", "choices": [choice]})
+
+
+FIRST, SECOND, LAST = _chunk("Hé"), _chunk("llo"), _chunk(finish="stop")
+USAGE = 'data: {"model":"m","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'
+END = (SECOND, LAST, USAGE, "data: [DONE]")
+WHOLE = json.dumps(
+    {
+        "model": "m",
+        "choices": [{"message": {"content": "Héllo"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 3, "completion_tokens": 2},
+    }
+).encode()
+
+
+def _stream(*events: str, between: str = "\n\n") -> bytes:
+    return (between.join(events) + between).encode()
+
+
+def _without_space(events: bytes) -> bytes:
+    return events.replace(b"data: ", b"data:")
+
+
+async def _reply(
+    body: bytes, *headers: str, on_text: Callable[[str | None], None] | None = None
+) -> ChatReply:
+    """Return the reply of a server that sends these bytes, a few at a time, and hangs up."""
+    head = "\r\n".join(["HTTP/1.1 200 OK", "Connection: close", *headers, "", ""]).encode()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        length = int(asked.lower().partition(b"content-length:")[2].split()[0])
+        await reader.readexactly(length)
+        writer.write(head)
+        with contextlib.suppress(ConnectionError):  # the client has seen enough
+            for start in range(0, len(body), 7):
+                writer.write(body[start : start + 7])
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        client = OpenAIClient(Endpoint(f"http://127.0.0.1:{port}/v1", "k", attempt_timeout=5))
+        request = ChatRequest((ChatMessage("user", "Hello"),), max_tokens=5)
+        try:
+            return await client.model("m", ModelInfo()).generate(request, on_text)
+        finally:
+            await client.aclose()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(_stream(": keep-alive", FIRST, ":", *END), id="comments"),
+        # https://github.com/mnfst/llm-gateway/issues/2053
+        pytest.param(
+            _stream("data: : OPENROUTER PROCESSING", FIRST, "data: : x", *END), id="in data"
+        ),
+        pytest.param(_stream(FIRST, ": [DONE]", *END), id="a comment that looks like the end"),
+        # https://github.com/dataelement/Clawith/pull/106
+        pytest.param(_without_space(_stream(FIRST, *END)), id="no space"),
+        pytest.param(_stream(FIRST, *END, between="\r\n\r\n"), id="crlf"),
+        # https://github.com/jundot/omlx/pull/1011
+        pytest.param(
+            _stream('event: ping\ndata: {"type":"ping"}', _chunk(), FIRST, *END), id="no-op events"
+        ),
+        pytest.param(_stream("data:", FIRST, "data: ", *END), id="empty data"),
+        pytest.param(_stream("retry: 3000\nid: 1\n" + FIRST, *END), id="other fields"),
+        pytest.param(_stream(FIRST, *END).rstrip(), id="no line break at the end"),
+        pytest.param(b"\xef\xbb\xbf" + _stream(FIRST, *END), id="byte order mark"),
+    ],
+)
+async def test_a_stream_is_read(body: bytes) -> None:
+    said: list[str | None] = []
+    reply = await _reply(body, "Content-Type: text/event-stream", on_text=said.append)
+    assert (reply.text, reply.usage.total_tokens, said) == ("Héllo", 5, ["Hé", "llo"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _stream(": a", ": b"),
+        # https://github.com/ggml-org/llama.cpp/pull/16109: an error in a field of its own
+        _stream('error: {"code":500,"message":"slot is gone"}'),
+        _stream(FIRST),
+        b"",
+    ],
+)
+async def test_a_stream_without_an_end_is_no_reply(body: bytes) -> None:
+    with pytest.raises(ProviderError, match="ended the stream before") as caught:
+        await _reply(body, "Content-Type: text/event-stream", on_text=lambda _: None)
+    assert caught.value.kind is ErrorKind.BAD_BODY
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("", WHOLE),  # https://github.com/aio-libs/aiohttp/issues/1931
+        ("identity", WHOLE),
+        ("GZIP", gzip.compress(WHOLE)),
+        ("deflate", zlib.compress(WHOLE)),
+    ],
+)
+async def test_an_encoded_body_is_read(encoding: str, body: bytes) -> None:
+    reply = await _reply(body, f"Content-Encoding: {encoding}")
+    assert reply.text == "Héllo"
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "kind"),
+    [
+        ("Content-Encoding: deflate", WHOLE, ErrorKind.CONNECTION),
+        ("Content-Encoding: br", WHOLE, ErrorKind.BAD_BODY),
+        ("Content-Encoding: gzip", gzip.compress(WHOLE)[:-12], ErrorKind.BAD_BODY),
+        # https://github.com/UKGovernmentBEIS/inspect_ai/pull/4321
+        ("Content-Length: 500", WHOLE, ErrorKind.CONNECTION),
+        ("Content-Length: -5", WHOLE, ErrorKind.CONNECTION),
+        ("Content-Length: 99999999999999999999", WHOLE, ErrorKind.CONNECTION),
+        ("Transfer-Encoding: chunked", b"5\r\nabc", ErrorKind.CONNECTION),
+    ],
+)
+async def test_a_broken_body_is_an_error_that_is_retried(
+    header: str, body: bytes, kind: ErrorKind
+) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await _reply(body, header)
+    assert caught.value.kind is kind
+    assert caught.value.retryable
