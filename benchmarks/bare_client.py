@@ -13,16 +13,24 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 from openai import AsyncOpenAI, DefaultAioHttpClient
+
+from mdagents_llm.providers.direct import DirectPosts
+from mdagents_llm.providers.pool import Pool
+from mdagents_llm.wire import Endpoint
 
 TYPED, RAW = "typed", "raw"
 AIOHTTP = "-aiohttp"
 """Suffix of a way that uses the aiohttp transport of the openai package."""
-WAYS = (TYPED, RAW, TYPED + AIOHTTP, RAW + AIOHTTP)
+POOL = "pool"
+"""Way of a run: URL and headers of the SDK, sent over our own pool."""
+WAYS = (TYPED, RAW, TYPED + AIOHTTP, RAW + AIOHTTP, POOL)
 
 Call = Callable[[dict[str, Any]], Awaitable[str | None]]
 """Function that sends a request body and returns the text of the reply."""
@@ -47,6 +55,17 @@ def _raw(client: AsyncOpenAI) -> Call:
     return call
 
 
+def _pooled(client: AsyncOpenAI, pool: Pool, model: str) -> Call:
+    posts = DirectPosts(openai, client, "/chat/completions", model, pool)
+
+    async def call(body: dict[str, Any]) -> str | None:
+        reply: dict[str, Any] = json.loads(await posts.read(await posts.open(body)))
+        text: str | None = reply["choices"][0]["message"]["content"]
+        return text
+
+    return call
+
+
 async def make_calls(
     base_url: str, bodies: Sequence[dict[str, Any]], *, calls: int, in_flight: int, way: str
 ) -> None:
@@ -56,10 +75,13 @@ async def make_calls(
         ValueError: A reply has no text.
     """
     http_client = DefaultAioHttpClient() if way.endswith(AIOHTTP) else None
-    async with AsyncOpenAI(
-        base_url=base_url, api_key="any", max_retries=0, http_client=http_client
-    ) as client:
-        call = _typed(client) if way.startswith(TYPED) else _raw(client)
+    pool = Pool(Endpoint(base_url, "any", attempt_timeout=120))
+    client = AsyncOpenAI(base_url=base_url, api_key="any", max_retries=0, http_client=http_client)
+    async with client, aclosing(pool):
+        if way == POOL:
+            call = _pooled(client, pool, str(bodies[0]["model"]))
+        else:
+            call = _typed(client) if way.startswith(TYPED) else _raw(client)
         slots = asyncio.Semaphore(in_flight)
 
         async def one(number: int) -> None:

@@ -30,7 +30,7 @@ from time import process_time
 import httpx2
 from openai import AsyncOpenAI
 
-from benchmarks.bare_client import AIOHTTP, RAW, TYPED
+from benchmarks.bare_client import AIOHTTP, POOL, RAW, TYPED
 from benchmarks.harness import (
     BASIC,
     CALLS_OF_BASIC,
@@ -62,6 +62,7 @@ _NAMES = {
     RAW: "bare openai client, post(cast_to=httpx2.Response)",
     TYPED + AIOHTTP: "bare openai client over aiohttp, typed create",
     RAW + AIOHTTP: "bare openai client over aiohttp, post(cast_to=httpx2.Response)",
+    POOL: "its URL and headers, over the pool of a run",
 }
 _IN_FLIGHT = 16  # the default of --max-connections
 
@@ -302,19 +303,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--many", type=int, default=330, help="questions of the large runs [%(default)s]")
     add("--rounds", type=int, default=5, help="runs of each program [%(default)s]")
     add("--replies", type=int, default=50, help="streamed replies of a size [%(default)s]")
-    add("--no-aiohttp", action="store_true", help="leave the aiohttp transport out")
+    add("--no-aiohttp", action="store_true", help="leave the SDK's aiohttp transport out")
     add("-p", "--profile", action="store_true", help="show where the time of main.py goes as well")
     options = parse(parser, argv, quick={"few": 5, "many": 45, "rounds": 1, "replies": 5})
     show_machine("overhead")
     measure_streaming(options.replies)
-    ways = [TYPED, RAW, TYPED + AIOHTTP, RAW + AIOHTTP]
+    ways = [TYPED, RAW, POOL, TYPED + AIOHTTP, RAW + AIOHTTP]
     with workspace(options.many) as place:
         measure(
             place,
             options.few,
             options.many,
             options.rounds,
-            ways[:2] if options.no_aiohttp else ways,
+            ways[:3] if options.no_aiohttp else ways,
         )
         if options.profile:
             profile(place, options.few, options.many)

@@ -37,6 +37,7 @@ class InThread:
         return await result
 
     async def _call_all(self) -> None:
+        calls: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
         try:
             while self._waiting:
                 calls, self._waiting = self._waiting, []
@@ -50,6 +51,9 @@ class InThread:
                         result.set_exception(error)
         finally:
             self._is_calling = False
+            for _, result in (*calls, *self._waiting):
+                result.cancel()  # nobody waits in vain when the program ends; others are done
+            self._waiting = []
 
 
 _TASKS: set[asyncio.Task[None]] = set()

@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from mdagents_llm.files import in_thread
 from mdagents_llm.files.in_thread import InThread
 
 
@@ -37,6 +38,20 @@ async def test_an_error_is_raised_to_its_caller_alone() -> None:
     assert outcomes[0] == 1
     assert isinstance(outcomes[1], OSError)
     assert outcomes[2] == 2
+
+
+async def test_nobody_waits_in_vain_when_the_program_ends() -> None:
+    disk, going = InThread(), threading.Event()
+    waiting = [asyncio.create_task(disk.call(going.wait)) for _ in range(3)]
+    await asyncio.sleep(0)
+    (calling,) = in_thread._TASKS  # noqa: SLF001 - as `asyncio.run` cancels it at its end
+    late = asyncio.create_task(disk.call(going.is_set))
+    await asyncio.sleep(0)
+    calling.cancel()
+    going.set()
+    outcomes = await asyncio.gather(*waiting, late, return_exceptions=True)
+    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+    assert await disk.call(going.is_set)
 
 
 async def test_a_function_is_called_although_its_caller_was_cancelled() -> None:
