@@ -132,10 +132,9 @@ class LiveFeed:
 
     def _compact(self) -> None:
         """Rewrite the file without lines of earlier starts and the oldest decided questions."""
-        starts = chain([0], self._ends)
-        extents = list(zip(self._owners, starts, self._ends, strict=False))
+        owners, ends = self._owners, self._ends
         sizes: dict[ItemKey | None, int] = {}
-        for item, start, end in extents:
+        for item, start, end in zip(owners, chain([0], ends), ends, strict=False):
             sizes[item] = sizes.get(item, 0) + end - start
         left, out = self._size - sizes.pop(None, 0), set[ItemKey | None]([None])
         for item in tuple(self._decided):
@@ -148,7 +147,7 @@ class LiveFeed:
         anew = self.path.with_suffix(".new")
         self._owners, self._ends = [], array("q")
         with self.path.open("rb") as old, anew.open("wb") as new:
-            for item, start, end in extents:
+            for item, start, end in zip(owners, chain([0], ends), ends, strict=False):
                 if item not in out:
                     old.seek(start)
                     new.write(old.read(end - start))

@@ -105,6 +105,19 @@ def children(pid: int) -> list[int]:
     return found
 
 
+def view_of(run: int) -> int:
+    """The process of a run's view; the run may have asked Git something at the same moment."""
+    (child,) = (pid for pid in children(run) if "mdagents.view.serve" in command_of(pid))
+    return child
+
+
+def command_of(pid: int) -> list[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []  # it has ended
+
+
 def is_running(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

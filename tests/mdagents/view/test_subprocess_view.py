@@ -24,7 +24,7 @@ from playwright.async_api import expect
 from scripts import first_run
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
-from tests.mdagents.view.served import address_in, children, is_running, kill, start
+from tests.mdagents.view.served import address_in, is_running, kill, start, view_of
 from tests.support.browser import CHROMIUM, open_page, problems
 from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE, Run, program, records
@@ -71,7 +71,7 @@ def test_the_view_shows_the_run_and_ends_with_it(provider: FakeProvider, run: Ru
     with program(provider, "--num-samples", "2", *VIEWED) as process:
         page = address(process)
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/runs/[\w.-]+", page)
-        (child,) = children(process.pid)
+        child = view_of(process.pid)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert ends(child)
@@ -99,7 +99,7 @@ def test_it_ends_however_the_run_ends(
     numbers: list[int], status: int, provider: FakeProvider
 ) -> None:
     with at_work(provider) as (process, page):
-        (child,) = children(process.pid)
+        child = view_of(process.pid)
         with httpx2.stream("GET", f"{page}/events", timeout=30):
             for number in numbers:
                 process.send_signal(number)
@@ -116,7 +116,7 @@ async def test_an_open_page_is_told_how_the_run_ended(provider: FakeProvider) ->
     flags = ("--num-samples", "2", *VIEWED, "--max-samples", "2")
     with program(provider, *flags) as process:
         url = address(process)
-        (child,) = children(process.pid)
+        child = view_of(process.pid)
         async with open_page() as page, open_page() as question:
             for one in (page, question):
                 async with one.expect_response(STREAM):
@@ -177,7 +177,7 @@ def test_it_outlives_a_ctrl_c_while_questions_finish(provider: FakeProvider) -> 
         os.kill(process.pid, signal.SIGINT)
         assert process.stderr is not None
         assert any("stopping: questions in progress" in line for line in process.stderr)
-        (child,) = children(process.pid)
+        child = view_of(process.pid)
         assert os.getsid(child) != os.getsid(process.pid), "no Ctrl-C of the terminal reaches it"
         root, _ = page.split("/runs/")
         assert httpx2.get(f"{root}/api/runs").status_code == 200
@@ -188,7 +188,7 @@ def test_a_view_that_is_killed_is_said_and_the_run_goes_on(provider: FakeProvide
     hold = provider.hold()
     with program(provider, "--num-samples", "2", *VIEWED) as process:
         address(process)
-        (child,) = children(process.pid)
+        child = view_of(process.pid)
         kill(child)
         assert process.stderr is not None
         note = next(line for line in process.stderr if line.startswith("NOTE: there is no"))
@@ -206,7 +206,7 @@ def test_a_view_that_dies_at_the_end_is_said_instead_of_what_comes_next(
     hold = provider.hold()
     with program(provider, "--num-samples", "1", *VIEWED) as process:
         address(process)
-        (child,) = children(process.pid)
+        child = view_of(process.pid)
         hold.release()
         assert process.stderr is not None
         assert any(" calls, " in line for line in process.stderr)
@@ -392,7 +392,7 @@ def test_in_a_terminal_the_view_stays_until_a_key(
         terminal.press(b"\r\r")  # while the run is at work: no answer to a later question
         terminal.wait_for(STAYS)
         assert state_of(terminal) == "finished"
-        (child,) = children(terminal.process.pid)
+        child = view_of(terminal.process.pid)
         terminal.press(key)
         assert terminal.end() == 0
         assert ends(child)
@@ -419,7 +419,7 @@ def test_ctrl_c_in_a_terminal_leaves_at_once(provider: FakeProvider) -> None:
         hold.wait(1)
         terminal.press(b"\x03")
         terminal.wait_for("stopping: ")
-        (child,) = children(terminal.process.pid)
+        child = view_of(terminal.process.pid)
         assert is_running(child)
         terminal.press(b"\x03")
         assert terminal.end() == 130
