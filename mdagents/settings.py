@@ -46,6 +46,15 @@ class TeamRole(StrEnum):
     DECISION = "decision"
 
 
+class ImageAgents(StrEnum):
+    """Agents that see the pictures of a question."""
+
+    ALL = "all"
+    EXPERTS = "experts"
+    """The router and the experts; recruiter, arbitrator, moderator and coordinator read only what
+    the experts say about a picture."""
+
+
 class Status(StrEnum):
     """Final status of a question."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from pydantic import BaseModel
+
+from mdagents_llm.pictures import Picture
 
 
 class OnText(Protocol):
@@ -73,6 +75,24 @@ class ChatMessage:
     shared: tuple[int, ...] = ()
     """Lengths, in characters, of the prefixes of `content` that other calls share. They become
     cache breakpoints for a provider whose prompt cache needs explicit ones."""
+    pictures: tuple[Picture, ...] = ()
+    """Pictures of the message, in the order of their labels."""
+    pictures_at: int = 0
+    """Offset in `content`, in characters, at which the pictures stand."""
+
+    def parts(self) -> Iterator[str | Picture]:
+        """Yield the texts and pictures of the message in their order; no text is empty."""
+        if not self.pictures:
+            yield self.content
+            return
+        if before := self.content[: self.pictures_at]:
+            yield before
+        for picture in self.pictures:
+            if picture.label:
+                yield f"{picture.label}:"
+            yield picture
+        if after := self.content[self.pictures_at :]:
+            yield after
 
 
 @dataclass(frozen=True, slots=True)

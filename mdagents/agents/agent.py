@@ -14,6 +14,7 @@ from mdagents.agents.replies import Opinion, Reply
 from mdagents.agents.streaming import ANSWER, StreamedTurn
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
 from mdagents_llm.json_schema import token_limit
+from mdagents_llm.pictures import Picture
 
 R = TypeVar("R", bound=Reply)
 
@@ -55,6 +56,8 @@ class Agent:
     replies of the agent use the letters of the case."""
     persona: str = ""
     """Text that states who the agent is; empty when the task does so itself."""
+    pictures: tuple[Picture, ...] = ()
+    """Pictures of the question that the agent sees; they stand before the question."""
     opinion: Opinion | None = None
     inbox: list[DebateMessage] = field(default_factory=list)
     """Messages that the agent has not read yet."""
@@ -97,12 +100,16 @@ class Agent:
         parts = [part for part in (self.exemplars, question, shared) if part]
         beginnings = accumulate(len(part) + len(_BREAK) for part in parts)
         prompt = _BREAK.join(part for part in (*parts, self.persona, task) if part)
+        user = ChatMessage(
+            "user",
+            prompt,
+            shared=tuple(beginnings),
+            pictures=self.pictures,
+            pictures_at=len(self.exemplars) + len(_BREAK) if self.exemplars else 0,
+        )
         answer = await self.model.generate(
             ChatRequest(
-                messages=(
-                    ChatMessage("system", render(self.system)),
-                    ChatMessage("user", prompt, shared=tuple(beginnings)),
-                ),
+                messages=(ChatMessage("system", render(self.system)), user),
                 max_tokens=token_limit(reply),
                 temperature=self.temperature,
                 seed=self.seed,

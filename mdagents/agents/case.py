@@ -17,6 +17,7 @@ from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.errors import BenchError, ProviderError, StructuredOutputError
+from mdagents_llm.pictures import Picture
 
 T = TypeVar("T")
 
@@ -46,6 +47,8 @@ class Case:
     """Role -> model; `expert-2` besides `expert` if the second expert has its own model."""
     settings: TeamSettings
     seed: int
+    pictures: tuple[Picture, ...] = ()
+    """Pictures of the question, as they are sent; empty also for `--images drop`."""
     bus: TraceBus = field(default_factory=TraceBus)
     """Bus on which the turns of the case's agents are published."""
     tell: Observer = unobserved
@@ -91,6 +94,7 @@ class Case:
             question_block=self.question.block(),
             temperature=temperature,
             seed=self.seed,
+            pictures=self.pictures,
             bus=self.bus,
             tell=self.tell,
             repeat=self.repeat,

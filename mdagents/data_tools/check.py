@@ -174,8 +174,8 @@ def _about_options(question: SourceQuestion) -> Iterator[_Remark]:
 
 
 def _about_text(question: SourceQuestion) -> Iterator[_Remark]:
-    if question.picture:
-        yield Kind.PICTURE, f"{question.picture}; runs refuse it", False
+    if question.missing_picture:
+        yield Kind.PICTURE, f"{question.missing_picture}; runs refuse it", False
     elif words := mentioned_picture(question.text):
         yield Kind.MISSING_FIGURE, f"'{_short(words)}'", False
 

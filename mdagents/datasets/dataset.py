@@ -36,8 +36,11 @@ class IndexEntry:
     """Line number, from 1."""
     digest: str
     """First 16 hex digits of the SHA-256 of the line."""
-    picture: str = ""
-    """Evidence that the question has a picture; empty without one."""
+    pictures: int = 0
+    """Number of pictures that the data set provides for the question."""
+    missing_picture: str = ""
+    """Evidence that the question has a picture which the data set does not provide; empty without
+    one."""
     mentions_picture: bool = False
     """Whether the text refers to a figure, an image or a table."""
 
@@ -257,9 +260,9 @@ def _index(name: str, path: Path) -> Dataset:
         if not line.strip():
             continue
         record = _record(line, path, number)
-        question = parse_question(
-            record, place(path, number), number, counting.first if counting else None
-        )
+        cop_from = counting.first if counting else None
+        where = place(path, number)
+        question = parse_question(record, where, number, cop_from, folder=path.parent)
         notice = _notice(record)
         if notice and notice not in notices:
             notices.append(notice)
@@ -267,7 +270,15 @@ def _index(name: str, path: Path) -> Dataset:
             without_value.append(number)
         mentions = bool(mentioned_picture(question.text))
         entries.append(
-            IndexEntry(question.id, offset, number, _digest(line), question.picture, mentions)
+            IndexEntry(
+                question.id,
+                offset,
+                number,
+                _digest(line),
+                len(question.pictures),
+                question.missing_picture,
+                mentions,
+            )
         )
     if not entries:
         raise ConfigError(f"{path} has no questions in it")
@@ -334,7 +345,7 @@ def read_question(
     """
     where = place(path, number)
     cop_from = counting.first if counting else None
-    return parse_question(load_json(line, where), where, number, cop_from)
+    return parse_question(load_json(line, where), where, number, cop_from, folder=path.parent)
 
 
 def _digest(line: bytes) -> str:

@@ -81,7 +81,9 @@ class Exemplars:
     """
 
     def __init__(self, train: Dataset, order: OptionOrder, seed: int) -> None:
-        entries = [entry for entry in train.index if not entry.picture]
+        entries = [
+            entry for entry in train.index if not entry.pictures and not entry.missing_picture
+        ]
         if len(entries) < SHOTS:
             raise ConfigError(
                 f"a prompt shows {SHOTS} questions and {train.path} has only {len(entries)}; "

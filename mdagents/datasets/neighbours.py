@@ -105,7 +105,7 @@ class Neighbours:
                 break
             source = self._train.load(self._train.index[place])
             own = fingerprint(source.text)
-            if own not in taken and not source.picture:
+            if own not in taken and not source.pictures and not source.missing_picture:
                 taken.add(own)
                 nearest.append(present(source, self._order, self._seed))
         return nearest

@@ -6,12 +6,14 @@ import math
 import re
 import reprlib
 from collections.abc import Mapping
+from pathlib import Path
 
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
 from mdagents.datasets.pictures import picture_in, text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
+from mdagents.datasets.question_pictures import pictures_of
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError
 
@@ -38,6 +40,7 @@ def parse_question(
     number: int,
     cop_from: int | None = None,
     *,
+    folder: Path | None = None,
     needs_gold: bool = True,
 ) -> SourceQuestion:
     """Validate a record and return its question.
@@ -50,6 +53,8 @@ def parse_question(
         where: File and line, for error messages.
         number: Line number from 1, used as the id of a record without one.
         cop_from: Value of MedMCQA's field `cop` for the first option in this file: 0 or 1.
+        folder: Folder that the paths of pictures are relative to; None: a picture must be in the
+            record itself.
         needs_gold: Whether `answer_idx` is required.
 
     Raises:
@@ -69,11 +74,12 @@ def parse_question(
         raise ConfigError(f"{where}: field 'question' must be a non-empty text")
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(record.get("options"), where)
-    picture = picture_in(published, text, options)
+    pictures = pictures_of(published, folder)
+    missing = "" if pictures else picture_in(published, text, options)
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
         id_ = _id(record, where, number)
-        return SourceQuestion(id_, text.strip(), options, "", hidden, picture)
+        return SourceQuestion(id_, text.strip(), options, "", hidden, pictures, missing)
     if "answer_idx" not in record:
         raise ConfigError(
             f"{where}: no field says which option is right, such as answer_idx with its letter; "
@@ -91,7 +97,8 @@ def parse_question(
     answer = record.get("answer")
     if isinstance(answer, str) and answer.strip() and gold not in letters_meant(answer, options):
         _check_answer(answer, options[gold], f"{where}: field 'answer'", gold)
-    return SourceQuestion(_id(record, where, number), text.strip(), options, gold, hidden, picture)
+    id_ = _id(record, where, number)
+    return SourceQuestion(id_, text.strip(), options, gold, hidden, pictures, missing)
 
 
 def _names(record: Mapping[str, object]) -> str:

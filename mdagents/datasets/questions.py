@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from string import ascii_uppercase
 
 from mdagents.datasets.option_places import speaking_of_places
+from mdagents.datasets.question_pictures import QuestionPicture
 
 LETTERS = ascii_uppercase[:10]
 """Supported option letters: A to J."""
@@ -37,8 +38,11 @@ class SourceQuestion:
     """Source letter of the right option; empty when unknown."""
     hidden: Mapping[str, str] = field(default_factory=dict)
     """Source letter -> text of the hidden options: empty, `n/a` or a trailing `nan`."""
-    picture: str = ""
-    """Evidence that the question has a picture, such as a field; empty without one."""
+    pictures: tuple[QuestionPicture, ...] = ()
+    """Pictures of the question and of its shown options, those of the question first."""
+    missing_picture: str = ""
+    """Evidence that the question has a picture which the data set does not provide, such as a mark
+    in its text; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,9 @@ class Question:
     """Presented letter -> source letter."""
     order_kept: bool = False
     """Whether all options are in the data set's order, because some refer to others' places."""
+    pictures: tuple[QuestionPicture, ...] = ()
+    """Pictures in the order in which prompts show them: the question's, then those of the options
+    in their presented order."""
 
     @property
     def letters(self) -> str:
@@ -63,12 +70,36 @@ class Question:
 
     def block(self) -> str:
         """Return the question and one option per line, the prefix of every prompt of a case."""
-        options = "\n".join(f"{letter}) {text}" for letter, text in self.options.items())
+        options = "\n".join(f"{letter}) {text}" for letter, text in self._shown_options().items())
         return f"{self.text}\n{options}"
 
+    def _shown_options(self) -> Mapping[str, str]:
+        """Return letter -> text of the option, with the labels of its pictures."""
+        if not self.pictures:
+            return self.options
+        shown = dict(self.options)
+        for number, picture in enumerate(self.pictures, start=1):
+            if picture.option:
+                shown[picture.option] = f"{shown[picture.option]} [Picture {number}]".strip()
+        return shown
+
+    def labels(self) -> list[str]:
+        """Return the text that precedes each picture in a prompt; empty where none is needed."""
+        if len(self.pictures) == 1 and not self.pictures[0].option:
+            caption = self.pictures[0].caption
+            return [f"Picture: {caption}" if caption else ""]
+        return [
+            f"Picture {number}: {picture.caption}" if picture.caption else f"Picture {number}"
+            for number, picture in enumerate(self.pictures, start=1)
+        ]
+
     def is_right(self, letter: str) -> bool:
-        """Return whether `letter` is the right option, or one with exactly the same text."""
-        return self.options[letter].strip() == self.options[self.gold].strip()
+        """Return whether `letter` is the right option, or one that looks exactly the same."""
+        return self._looks(letter) == self._looks(self.gold)
+
+    def _looks(self, letter: str) -> tuple[object, ...]:
+        own = [picture for picture in self.pictures if picture.option == letter]
+        return self.options[letter].strip(), *((p.file, p.member, p.content) for p in own)
 
 
 def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 1) -> Question:
@@ -98,4 +129,14 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
         gold=next((shown for shown, of in permutation.items() if of == source.gold), ""),
         permutation=permutation,
         order_kept=order_kept,
+        pictures=_in_order(source.pictures, permutation),
     )
+
+
+def _in_order(
+    pictures: tuple[QuestionPicture, ...], permutation: Mapping[str, str]
+) -> tuple[QuestionPicture, ...]:
+    """Return pictures with presented letters, in the order in which prompts show them."""
+    shown = {of: letter for letter, of in permutation.items()}
+    moved = (replace(one, option=shown[one.option]) if one.option else one for one in pictures)
+    return tuple(sorted(moved, key=lambda picture: picture.option))

@@ -104,15 +104,17 @@ async def answer(
         within=of_run,
     )
     try:
+        asked = present(source, OptionOrder.ORIGINAL, config.seed)
         case = Case(
             id=make_case_id(source.id),
-            question=present(source, OptionOrder.ORIGINAL, config.seed),
+            question=asked,
             models={
                 role: Limited(model, budget)
                 for role, model in models_of_teams(registry, specs).items()
             },
             settings=config.team,
             seed=config.seed,
+            pictures=await config.pictures_of(asked),
         )
         await registry.prepare()
         ledger.open_case(case.id)
@@ -145,8 +147,8 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
     )
     checked = load_json(json.dumps(record).encode(), "the question")
     parsed = parse_question(checked, "the question", 1, needs_gold=False)
-    if parsed.picture:
-        raise ConfigError(f"the question has a picture ({parsed.picture}), which agents cannot see")
+    if parsed.missing_picture:
+        raise ConfigError(f"the question has a picture that is not given: {parsed.missing_picture}")
     return parsed
 
 

@@ -14,6 +14,7 @@ from mdagents.runs.flags.flag import flag_name
 from mdagents.runs.flags.lists import as_flag
 from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
+from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.settings import MDAGENTS, Router
@@ -34,7 +35,7 @@ _LEAST_PROCESSES = 16
 
 # Pydantic takes the fields of the last base first. The usual value of `exaid` in TeamFlags depends
 # on `batch` in OutputFlags, which therefore comes after TeamFlags in this list.
-class RunConfig(CallFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
+class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
     """One run, specified by the flags of `main.py` (docs/cli.md): a field has its flag's name.
 
     Flags about one start of the program (`--display`, `--json`, `--dry-run`, `--resume`) are not

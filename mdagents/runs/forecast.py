@@ -400,7 +400,7 @@ async def _sketch(
     }
     team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
     bus = TraceBus()
-    case = Case(make_case_id(usual.id, 1), question, team, config.team, config.seed, bus)
+    case = Case(make_case_id(usual.id, 1), question, team, config.team, config.seed, bus=bus)
     exaid = _exaid(config, models, bus, coalesce=not talkative)
     with TemporaryDirectory() as folder:
         by = Embedding(_AllAlike(), Path(folder), say=lambda _: None)

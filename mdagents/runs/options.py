@@ -25,6 +25,7 @@ from mdagents.runs.flags.flag import Flag, Flags, flag_name, value_type
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
+from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import TeamFlags
 from mdagents.settings import DISPLAYS, Difficulty
@@ -51,6 +52,7 @@ _EPILOG = (
 
 _GROUPS: Mapping[str, type[Flags]] = {
     "Questions": QuestionFlags,
+    "Pictures": PictureFlags,
     "Models": ModelFlags,
     "Teams": TeamFlags,
     "Calls and limits": CallFlags,

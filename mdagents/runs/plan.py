@@ -161,21 +161,25 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     if selection.shuffle_seed is not None:
         random.Random(selection.shuffle_seed).shuffle(entries)
     if config.skip_pictures:
-        entries = [e for e in entries if not e.picture and not e.mentions_picture]
+        entries = [entry for entry in entries if not _refers_to_picture(entry)]
     chosen = entries[selection.start : selection.stop]
     if not chosen:
         without = " without a picture" if config.skip_pictures else ""
         raise ConfigError(
             f"{dataset.path} has only {len(entries)} questions{without}; check --limit"
         )
-    if pictured := [entry for entry in chosen if entry.picture]:
+    if pictured := [entry for entry in chosen if entry.missing_picture]:
         first = pictured[0]
         raise ConfigError(
-            f"{len(pictured)} of the {len(chosen)} questions have a picture, which agents cannot "
-            f"see yet (first: {place(dataset.path, first.line)}, id {first.id}, {first.picture}); "
+            f"{len(pictured)} of the {len(chosen)} questions have a picture that is not there "
+            f"(first: {place(dataset.path, first.line)}, id {first.id}, {first.missing_picture}); "
             "--skip-pictures leaves such questions out"
         )
     return chosen
+
+
+def _refers_to_picture(entry: IndexEntry) -> bool:
+    return bool(entry.pictures or entry.missing_picture or entry.mentions_picture)
 
 
 def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEntry]) -> str:
@@ -187,7 +191,7 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
         entries: Selected questions.
     """
     if config.skip_pictures:
-        out = [entry for entry in dataset.index if entry.picture or entry.mentions_picture]
+        out = [entry for entry in dataset.index if _refers_to_picture(entry)]
         what = "have a picture or refer to one, and are left out by --skip-pictures."
         return f"{len(out)} of the {len(dataset.index)} questions {what}" if out else ""
     mentioning = [entry for entry in entries if entry.mentions_picture]

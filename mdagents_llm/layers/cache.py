@@ -511,8 +511,8 @@ class Hits:
 def cache_key(model: str, request: ChatRequest) -> str:
     """Return the SHA-256 of everything that a reply depends on.
 
-    These are model, parameters, messages, schema and repeat. Labels are excluded: the same request
-    by another run has the same reply.
+    These are model, parameters, messages with their pictures, schema and repeat. Labels are
+    excluded: the same request by another run has the same reply.
     """
     settings = [model, request.temperature, request.max_tokens, request.seed, request.repeat]
     parts = [
@@ -522,6 +522,12 @@ def cache_key(model: str, request: ChatRequest) -> str:
     ]
     if request.headroom is not None:
         parts.append(b"%d" % request.headroom)
+    if pictures := [
+        [place, message.pictures_at, *picture.identity]
+        for place, message in enumerate(request.messages)
+        for picture in message.pictures
+    ]:
+        parts.append(to_json(pictures))
     return hashlib.sha256(b"[" + b",".join(parts) + b"]").hexdigest()
 
 

@@ -267,12 +267,14 @@ class Runner:
             reached=("the question has reached --sample-token-limit", ""),
             within=self._task.budget,
         )
+        question = present(source, config.option_order, config.seed, item.epoch)
         case = Case(
             id=case_id,
-            question=present(source, config.option_order, config.seed, item.epoch),
+            question=question,
             models={role: Limited(model, budget) for role, model in self._models.items()},
             settings=self._settings,
             seed=config.seed + item.epoch - 1,
+            pictures=await config.pictures_of(question),
             bus=observers.bus,
             tell=observers.tell,
             repeat=item.epoch - 1,

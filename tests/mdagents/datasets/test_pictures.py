@@ -92,13 +92,13 @@ DESCRIBING = [
 @pytest.mark.parametrize(("record", "shown"), PICTURED)
 def test_a_picture_is_recognized(record: dict[str, Any], shown: str) -> None:
     question = parse_question(record, "x.jsonl line 1", 1)
-    assert question.picture == shown
+    assert question.missing_picture == shown
     assert question.text
 
 
 @pytest.mark.parametrize("record", UNPICTURED)
 def test_no_picture_is_seen_where_none_is(record: dict[str, Any]) -> None:
-    assert parse_question(record, "x.jsonl line 1", 1, needs_gold=False).picture == ""
+    assert parse_question(record, "x.jsonl line 1", 1, needs_gold=False).missing_picture == ""
 
 
 def test_words_that_point_to_a_picture() -> None:
