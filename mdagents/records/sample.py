@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mdagents.agents.case import Case, LeftOut
 from mdagents.agents.events import DebateMessage, Rung
 from mdagents.datasets.questions import Question
+from mdagents.records.pictures import PictureRecord
 from mdagents.records.summaries import is_counting
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
@@ -196,6 +197,8 @@ class SampleRecord(_Record):
     left_out: list[LeftOut]
     """Turns that failed and that the team went on without."""
     watched: Watched = Field(default_factory=Watched)
+    pictures: list[PictureRecord] = Field(default_factory=list)
+    """Pictures of the question, in the order of its prompts; also those that were not sent."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Yield the most informative fields; all of them would fill a screen."""

@@ -1,0 +1,56 @@
+"""The pictures of a run: what its records say of them, and the copies in its folder."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from mdagents_llm.pictures import Picture
+
+PICTURES = "pictures"
+"""Folder of a run with the pictures that were sent, each once however many questions show it."""
+
+_ENDINGS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+
+
+class PictureRecord(BaseModel):
+    """A picture of a question, as it was sent or left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str
+    """Name of the picture in the data set, without the folders of this machine."""
+    caption: str = ""
+    option: str = ""
+    """Presented letter of the option that it belongs to; empty for the question itself."""
+    sha256: str = ""
+    """Identity of the picture as sent (`Picture.sha256`); empty if it was not sent."""
+    media_type: str = ""
+    width: int = 0
+    """Pixels, as sent."""
+    height: int = 0
+    bytes: int = 0
+    """Size of the encoded picture, as sent."""
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether agents saw it; with `--images drop` they did not."""
+        return bool(self.sha256)
+
+    @property
+    def file(self) -> str:
+        """Path of the copy, relative to the folder of the run; empty if it was not sent."""
+        return f"{PICTURES}/{self.sha256}{_ENDINGS[self.media_type]}" if self.sha256 else ""
+
+
+def keep_picture(folder: Path, picture: Picture) -> None:
+    """Copy a picture as sent into the folder of a run, unless it is there already."""
+    path = folder / PICTURES / f"{picture.sha256}{_ENDINGS[picture.media_type]}"
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    anew = path.with_suffix(".new")
+    anew.write_bytes(base64.b64decode(picture.base64))
+    anew.replace(path)
