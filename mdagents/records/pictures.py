@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.questions import Question
+from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.pictures import Picture
 
 PICTURES = "pictures"
@@ -45,12 +49,60 @@ class PictureRecord(BaseModel):
         return f"{PICTURES}/{self.sha256}{_ENDINGS[self.media_type]}" if self.sha256 else ""
 
 
-def keep_picture(folder: Path, picture: Picture) -> None:
-    """Copy a picture as sent into the folder of a run, unless it is there already."""
+def picture_records(question: Question, sent: Sequence[Picture]) -> list[PictureRecord]:
+    """Return what a record says of the pictures of a question.
+
+    Args:
+        question: Question as presented.
+        sent: Its pictures as they were sent, in the same order; empty if they were not.
+    """
+    records = []
+    for place, picture in enumerate(question.pictures):
+        name = picture_name(picture, place + 1)
+        record = PictureRecord(name=name, caption=picture.caption, option=picture.option)
+        if sent:
+            record = record.model_copy(update=_as_sent(sent[place]))
+        records.append(record)
+    return records
+
+
+def picture_name(picture: QuestionPicture, number: int) -> str:
+    """Return the name of a picture for records and messages, without folders of this machine.
+
+    Args:
+        picture: Picture of a question.
+        number: Its number among the pictures of the question, from 1.
+    """
+    if picture.file is None:
+        return f"picture {number} of the record"
+    return picture.member or picture.file.name
+
+
+def _as_sent(picture: Picture) -> dict[str, object]:
+    padding = picture.base64[-2:].count("=")
+    return {
+        "sha256": picture.sha256,
+        "media_type": picture.media_type,
+        "width": picture.width,
+        "height": picture.height,
+        "bytes": len(picture.base64) * 3 // 4 - padding,
+    }
+
+
+def keep_picture(folder: Path, picture: Picture, *, private: bool = False) -> None:
+    """Copy a picture as sent into the folder of a run, unless it is there already.
+
+    Args:
+        folder: Folder of the run; it is not created again if it was moved away.
+        picture: Picture as sent.
+        private: Whether only the owner can read the copy.
+
+    Raises:
+        OSError: The copy cannot be written.
+    """
     path = folder / PICTURES / f"{picture.sha256}{_ENDINGS[picture.media_type]}"
     if path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    anew = path.with_suffix(".new")
-    anew.write_bytes(base64.b64decode(picture.base64))
-    anew.replace(path)
+    path.parent.mkdir(0o700 if private else 0o777, exist_ok=True)
+    with whole_file(path, sync=True, parents=False, private=private) as file:
+        file.write(base64.b64decode(picture.base64))
