@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import repeat
+from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict
 
+from mdagents.datasets.questions import Question
 from mdagents_llm.pictures import Picture
 
 PICTURES = "pictures"
@@ -43,6 +46,32 @@ class PictureRecord(BaseModel):
     def file(self) -> str:
         """Path of the copy, relative to the folder of the run; empty if it was not sent."""
         return f"{PICTURES}/{self.sha256}{_ENDINGS[self.media_type]}" if self.sha256 else ""
+
+
+def picture_records(question: Question, sent: Sequence[Picture]) -> tuple[PictureRecord, ...]:
+    """Return the records of a question's pictures, in the order of its prompts.
+
+    Args:
+        question: The question.
+        sent: Its pictures as sent; empty if the agents were not shown them.
+    """
+    return tuple(
+        PictureRecord(
+            name=PurePath(picture.member or picture.file or "").name,
+            caption=picture.caption,
+            option=picture.option,
+            sha256=shown.sha256 if shown else "",
+            media_type=shown.media_type if shown else "",
+            width=shown.width if shown else 0,
+            height=shown.height if shown else 0,
+            bytes=_bytes_of(shown) if shown else 0,
+        )
+        for picture, shown in zip(question.pictures, sent or repeat(None), strict=False)
+    )
+
+
+def _bytes_of(picture: Picture) -> int:
+    return len(picture.base64) * 3 // 4 - picture.base64[-2:].count("=")
 
 
 def keep_picture(folder: Path, picture: Picture) -> None:

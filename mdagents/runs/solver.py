@@ -110,7 +110,7 @@ class Solver:
         decision: Decision | None = None
         error: BenchError | None = None
         started = clock.monotonic()
-        case.tell(Started(case.question))
+        case.tell(Started(case.question, case.pictures))
         try:
             async with _time_limit(self._config.limits.sample_seconds):
                 decision = await way.solve()
