@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from pathlib import Path
+from itertools import repeat
+from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict
 
@@ -49,21 +50,28 @@ class PictureRecord(BaseModel):
         return f"{PICTURES}/{self.sha256}{_ENDINGS[self.media_type]}" if self.sha256 else ""
 
 
-def picture_records(question: Question, sent: Sequence[Picture]) -> list[PictureRecord]:
-    """Return what a record says of the pictures of a question.
+def picture_records(question: Question, sent: Sequence[Picture]) -> tuple[PictureRecord, ...]:
+    """Return the records of a question's pictures, in the order of its prompts.
 
     Args:
-        question: Question as presented.
-        sent: Its pictures as they were sent, in the same order; empty if they were not.
+        question: The question.
+        sent: Its pictures as sent; empty if the agents were not shown them.
     """
-    records = []
-    for place, picture in enumerate(question.pictures):
-        name = picture_name(picture, place + 1)
-        record = PictureRecord(name=name, caption=picture.caption, option=picture.option)
-        if sent:
-            record = record.model_copy(update=_as_sent(sent[place]))
-        records.append(record)
-    return records
+    return tuple(
+        PictureRecord(
+            name=picture_name(picture, number),
+            caption=picture.caption,
+            option=picture.option,
+            sha256=shown.sha256 if shown else "",
+            media_type=shown.media_type if shown else "",
+            width=shown.width if shown else 0,
+            height=shown.height if shown else 0,
+            bytes=_bytes_of(shown) if shown else 0,
+        )
+        for number, (picture, shown) in enumerate(
+            zip(question.pictures, sent or repeat(None), strict=False), start=1
+        )
+    )
 
 
 def picture_name(picture: QuestionPicture, number: int) -> str:
@@ -73,20 +81,11 @@ def picture_name(picture: QuestionPicture, number: int) -> str:
         picture: Picture of a question.
         number: Its number among the pictures of the question, from 1.
     """
-    if picture.file is None:
-        return f"picture {number} of the record"
-    return picture.member or picture.file.name
+    return PurePath(picture.member or picture.file or f"picture {number} of the record").name
 
 
-def _as_sent(picture: Picture) -> dict[str, object]:
-    padding = picture.base64[-2:].count("=")
-    return {
-        "sha256": picture.sha256,
-        "media_type": picture.media_type,
-        "width": picture.width,
-        "height": picture.height,
-        "bytes": len(picture.base64) * 3 // 4 - padding,
-    }
+def _bytes_of(picture: Picture) -> int:
+    return len(picture.base64) * 3 // 4 - picture.base64[-2:].count("=")
 
 
 def keep_picture(folder: Path, picture: Picture, *, private: bool = False) -> None:

@@ -272,7 +272,7 @@ def make_record(
         teams=list(decision.teams) if decision else [],
         panel=list(decision.panel) if decision else [],
         dropped_messages=decision.dropped_messages if decision else 0,
-        pictures=picture_records(question, case.pictures if case.were_shown else ()),
+        pictures=list(picture_records(question, case.pictures if case.were_shown else ())),
     )
 
 

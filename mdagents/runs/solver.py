@@ -123,10 +123,12 @@ class Solver:
         decision: Decision | None = None
         error: BenchError | None = None
         started = clock.monotonic()
-        case.tell(Started(case.question))
         try:
-            if see is not None and case.question.pictures:
-                case.pictures = await see(case.question)
+            try:
+                if see is not None and case.question.pictures:
+                    case.pictures = await see(case.question)
+            finally:
+                case.tell(Started(case.question, case.pictures))
             async with _time_limit(self._config.limits.sample_seconds):
                 decision = await way.solve()
         except (ProviderError, StructuredOutputError, LimitExceeded, PictureError) as caught:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import mdagents
 from mdagents.agents.case import make_case_id
-from mdagents.agents.events import Event
+from mdagents.agents.events import Event, Started
 from mdagents.datasets.questions import Question
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
@@ -458,6 +458,8 @@ class _PartOfRun:
         self._tell(Postponed(item))
 
     def _happened(self, item: ItemKey, event: Event) -> None:
+        if isinstance(event, Started):
+            event = event.without_content()
         self._tell(Told(item, event))
 
 
