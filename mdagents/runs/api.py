@@ -167,7 +167,7 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
 
 def _pictures(images: Sequence[Path | str | bytes]) -> tuple[QuestionPicture, ...]:
     """Check the pictures of a question, and return them unread."""
-    if isinstance(images, str | bytes | Path):
+    if isinstance(images, str | bytes | Path):  # which are sequences, or look like one picture
         raise ConfigError("images must be a list of files, even for one picture")
     if len(images) > MOST_PICTURES:
         raise ConfigError(f"there are {len(images)} images; at most {MOST_PICTURES} may be")

@@ -15,7 +15,7 @@ from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset, part_note
 from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
-from mdagents.records.manifest import Invocation, RunManifest, run_name
+from mdagents.records.manifest import Invocation, RunManifest, run_name, without_pictures
 from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Item, Task
@@ -189,6 +189,17 @@ def _refers_to_picture(entry: IndexEntry) -> bool:
     return bool(entry.pictures or entry.missing_picture or entry.mentions_picture)
 
 
+def dropping_note(config: RunConfig, entries: Sequence[IndexEntry]) -> str:
+    """Return a note that questions are asked without their pictures; empty if they are not."""
+    pictured = sum(entry.pictures > 0 for entry in entries)
+    if not without_pictures(pictured, {"images": config.images}):
+        return ""
+    return (
+        f"asked without pictures (--images drop): {pictured} of the {len(entries)} questions have "
+        "pictures that no agent saw."
+    )
+
+
 def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEntry]) -> str:
     """Return a note on the questions that need a picture or were left out for it; empty for none.
 
@@ -201,7 +212,7 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
         out = [entry for entry in dataset.index if _refers_to_picture(entry)]
         what = "have a picture or refer to one, and are left out by --skip-pictures."
         return f"{len(out)} of the {len(dataset.index)} questions {what}" if out else ""
-    mentioning = [entry for entry in entries if entry.mentions_picture]
+    mentioning = [e for e in entries if e.mentions_picture and not e.pictures]
     if not mentioning:
         return ""
     return (
@@ -242,6 +253,7 @@ def make_manifest(
     if method is not None:
         exemplars, source = method.exemplars_sha256, method.source_sha256
     config_hash = identity(config, endpoints, items_hash, exemplars, source, pictures)
+    changes = config.changes_from_default(shows_pictures=bool(pictures.sha256))
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(
@@ -249,7 +261,8 @@ def make_manifest(
             dataset.name,
             how,
             len(entries),
-            config_hash[:8] if source or config.changes_from_default() else "",
+            config_hash[:8] if source or changes else "",
+            is_without_pictures=without_pictures(pictures.questions, {"images": config.images}),
         )
         for how in _how_answered(config)
     )
@@ -270,12 +283,19 @@ def make_manifest(
         dataset_sha256=dataset.sha256,
         dataset_notice=" ".join(
             filter(
-                None, [dataset.notice, part_note(dataset), picture_note(dataset, config, entries)]
+                None,
+                [
+                    dropping_note(config, entries),
+                    dataset.notice,
+                    part_note(dataset),
+                    picture_note(dataset, config, entries),
+                ],
             )
         ),
         model_notice=EMBEDDED_NOTICE if _is_embedded(specs) else "",
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,
+        pictured=pictures.questions,
         exemplars_sha256=exemplars,
         method_sha256=source,
         prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),
