@@ -265,6 +265,8 @@ class RunManifest(BaseModel):
     """SHA-256 over ids and contents of the selected questions."""
     pictured: int = 0
     """Number of selected questions with pictures."""
+    pictures_sha256: str = ""
+    """SHA-256 over the pictures of the selected questions; empty if none are shown."""
     exemplars_sha256: str = ""
     """SHA-256 of the file with the few-shot exemplars; empty for other methods."""
     method_sha256: str = ""

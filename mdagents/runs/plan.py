@@ -296,6 +296,7 @@ def make_manifest(
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,
         pictured=pictures.questions,
+        pictures_sha256=pictures.sha256,
         exemplars_sha256=exemplars,
         method_sha256=source,
         prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),
