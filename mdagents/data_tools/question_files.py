@@ -153,7 +153,7 @@ class _Kept:
                         where, f"field '{field}' is {reprlib.repr(value)}, not '{wanted}'"
                     )
             question = parse_question(record, where, number, self._cop_from)
-            if question.missing_picture:
+            if question.missing_picture or question.pictures:
                 raise OutOfScopeError(where, "it is about an image")
             first = self.ids.setdefault(question.id, number)
             if first != number:
