@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdagents.agents.case import Case, make_case_id
-from mdagents.datasets.question_pictures import MOST_PICTURES, QuestionPicture
+from mdagents.datasets.question_pictures import QuestionPicture, given_pictures
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
@@ -78,8 +78,8 @@ async def answer(
         model: Model, as for `--model`; None: the model of `config`, whose default depends on the
             API keys.
         gold: Letter of the right option; empty when it is unknown, and `correct` is None then.
-        images: Pictures of the question in the order in which agents see them: paths of files, or
-            the contents of files. No copy is kept.
+        images: Pictures of the question in the order in which agents see them: paths, data URIs,
+            or the contents of files. No copy is kept.
         config: All other settings. Those about data sets, files, `skip` and EXAID are ignored.
 
     Returns:
@@ -90,12 +90,15 @@ async def answer(
         ConfigError: The question, a setting or an API key is not valid.
         EndpointDown: The model cannot reply: a wrong key, an unknown name, an unreachable host.
     """
-    source = replace(_source(question, options, gold), pictures=_pictures(images))
+    pictures = given_pictures(images)
+    if pictures:
+        await asyncio.to_thread(_check_pictures, pictures)
+    source = replace(_source(question, options, gold), pictures=pictures)
     config = _for_one_question(config or RunConfig(), team, model)
     environment = parse_environment(read_variables())
     specs = choose_models(config, environment)
     check_models(config, environment, specs)
-    check_sight(config, specs, bool(images))
+    check_sight(config, specs, len(pictures))
     clock, ledger = Clock(), Ledger()
     solver = Solver(config)
     registry = ModelRegistry(make_runtime(config, environment, ledger, clock))
@@ -165,24 +168,16 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
     return parsed
 
 
-def _pictures(images: Sequence[Path | str | bytes]) -> tuple[QuestionPicture, ...]:
-    """Check the pictures of a question, and return them unread."""
-    if isinstance(images, str | bytes | Path):  # which are sequences, or look like one picture
-        raise ConfigError("images must be a list of files, even for one picture")
-    if len(images) > MOST_PICTURES:
-        raise ConfigError(f"there are {len(images)} images; at most {MOST_PICTURES} may be")
-    pictures = []
-    for image in images:
-        if isinstance(image, bytes):
-            pictures.append(QuestionPicture(None, content=image))
-        elif isinstance(image, str | Path) and Path(image).is_file():
-            pictures.append(QuestionPicture(Path(image)))
-        else:
-            raise ConfigError(
-                f"there is no file {str(image)[:100]!r}; images are paths or contents of files on "
-                "this machine, not addresses"
-            )
-    return tuple(pictures)
+def _check_pictures(pictures: Sequence[QuestionPicture]) -> None:
+    """Check that pictures exist, and that their headers are those of pictures.
+
+    Raises:
+        ConfigError: One of them is not a picture.
+    """
+    from mdagents.datasets.picture_decoding import open_picture  # Pillow, for pictures alone
+
+    for picture in pictures:
+        open_picture(picture.read(), picture.place)
 
 
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:

@@ -289,6 +289,7 @@ def make_manifest(
                     dataset.notice,
                     part_note(dataset),
                     picture_note(dataset, config, entries),
+                    *pictures.notes,
                 ],
             )
         ),

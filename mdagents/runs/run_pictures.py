@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from mdagents.datasets.dataset import Dataset, IndexEntry
+from mdagents.datasets.picture_checks import check_pictures
 from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
 from mdagents.datasets.question_pictures import QuestionPicture
 from mdagents.datasets.questions import Question
-from mdagents.datasets.record_lines import place
 from mdagents.records.pictures import keep_picture, picture_name
 from mdagents.runs.flags.picture_flags import Images, PictureFlags
 from mdagents_llm.errors import ConfigError, PictureError, StorageError, is_debugging
@@ -41,6 +41,8 @@ class PlannedPictures:
     sha256: str = ""
     """SHA-256 over the questions' ids and the contents of their pictures; empty where none are
     shown."""
+    notes: Sequence[str] = ()
+    """Notes on the pictures for the user, one sentence each."""
 
 
 NO_PICTURES = PlannedPictures()
@@ -58,32 +60,27 @@ def plan_pictures(
     pictured = [entry for entry in entries if entry.pictures]
     if not pictured or flags.images is Images.DROP:
         return PlannedPictures(len(pictured))
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        found = list(threads.map(partial(_read, dataset), pictured))
-    failed = [one for one in zip(pictured, found, strict=True) if isinstance(one[1], ConfigError)]
-    if failed:
-        entry, error = failed[0]
+    try:
+        notes = check_pictures(dataset, entries)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = list(threads.map(partial(_digests, dataset), pictured))
+    except ConfigError as error:
         raise ConfigError(
-            f"{len(failed)} of the {len(entries)} questions have a picture that cannot be shown "
-            f"(first: {place(dataset.path, entry.line)}, id {entry.id}: {error}); --skip-pictures "
-            "leaves all questions with a picture out, --images drop asks them without it"
-        )
+            f"{error}; --skip-pictures leaves questions with a picture out, and --images drop asks "
+            "them without it"
+        ) from error
     lines, contents = [], dict[Place, str]()
     for entry, digests in zip(pictured, found, strict=True):
-        assert not isinstance(digests, ConfigError)
         lines.append("\t".join([entry.id, *(digest for _, digest in digests)]))
         contents.update(digests)
     whole = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
-    return PlannedPictures(len(pictured), contents, whole)
+    return PlannedPictures(len(pictured), contents, whole, notes)
 
 
-def _read(dataset: Dataset, entry: IndexEntry) -> list[tuple[Place, str]] | ConfigError:
-    """Return (location, SHA-256) of the pictures of a question, or why one cannot be shown."""
-    try:
-        pictures = dataset.load(entry).pictures
-        return [((p.file, p.member), hashlib.sha256(p.read()).hexdigest()) for p in pictures]
-    except ConfigError as error:
-        return error
+def _digests(dataset: Dataset, entry: IndexEntry) -> list[tuple[Place, str]]:
+    """Return (location, SHA-256) of each picture of a question."""
+    pictures = dataset.load(entry).pictures
+    return [((picture.file, picture.member), picture.sha256()) for picture in pictures]
 
 
 class RunPictures:
@@ -151,7 +148,7 @@ class RunPictures:
             read = replace(picture, file=None, member="", content=content)
             return prepare_picture(read, settings, label)
         except ConfigError as error:
-            why = str(error).replace(picture.place, name)
+            why = str(error).replace(picture.place, name).replace("in the record", name)
             raise PictureError(f"a picture cannot be shown: {why}") from error
         except PictureError:
             raise

@@ -63,8 +63,12 @@ def test_a_copy_is_there_before_its_question_is_asked(
     provider: FakeProvider, run: Run, three: list[str]
 ) -> None:
     copies = []
-    provider.when("think step by step", lambda _: copies.append(
-        len(list(Path("output").glob("*/pictures/*.png")))) or {})  # fmt: skip
+
+    def counting(request: SeenRequest) -> dict[str, Any]:
+        copies.append(len(list(Path("output").glob("*/pictures/*.png"))))
+        return {}
+
+    provider.when("think step by step", counting)
     assert run(*three, *COT, "--max-samples", "1")[0] == 0
     assert copies == [1, 2, 2]
 
@@ -106,9 +110,18 @@ def refused(provider: FakeProvider, run: Run, *arguments: str) -> str:
 def test_a_missing_picture(provider: FakeProvider, run: Run, three: list[str]) -> None:
     Path("seen/picture-2.png").unlink()
     err = refused(provider, run, *three, *COT)
-    assert "1 of the 3 questions have a picture" in err
+    assert "1 of the 3 questions have a picture that is not there" in err
     assert "q-2" in err
     assert "--skip-pictures" in err
+
+
+def test_a_picture_that_is_none(provider: FakeProvider, run: Run, three: list[str]) -> None:
+    Path("seen/picture-2.png").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    err = refused(provider, run, *three, *COT)
+    assert "1 of the 3 questions have a picture that cannot be sent" in err
+    assert "q-2" in err
+    assert "--images drop asks them without it" in err
+    assert run(*three, *COT, "--images", "drop")[0] == 0
 
 
 def test_a_flag_of_pictures_where_there_are_none(provider: FakeProvider, run: Run) -> None:
@@ -217,11 +230,11 @@ def test_pictures_of_one_name_in_two_folders_are_two_pictures(
 def test_a_picture_changed_during_the_run_costs_its_question(
     provider: FakeProvider, run: Run, three: list[str]
 ) -> None:
-    provider.when(
-        "think step by step",
-        lambda _: Path("seen/picture-3.png").write_bytes(png(BLUE)) and {},
-        times=1,
-    )
+    def replacing(request: SeenRequest) -> dict[str, Any]:
+        Path("seen/picture-3.png").write_bytes(png(BLUE))
+        return {}
+
+    provider.when("think step by step", replacing, times=1)
     assert run(*three, *COT, "--max-samples", "1")[0] == 0
     assert [record["status"] for record in records()] == ["answered", "answered", "api_error"]
     assert records()[2]["error"] == "the picture picture-3.png was changed while it was in use"
@@ -318,18 +331,12 @@ def test_a_question_from_python_has_pictures(
 
 
 @pytest.mark.parametrize(
-    "images", ["seen/picture-1.png", ["https://example.org/x.png"], [3], [b"x"] * 17]
+    "images",
+    ["seen/picture-1.png", ["https://example.org/x.png"], [3], [png(RED)] * 17, [b"text"], ["no"]],
 )
 def test_what_is_no_picture_is_refused(run: Run, three: list[str], images: Any) -> None:
     with pytest.raises(ConfigError):
         asyncio.run(_asked(images))
-
-
-def test_an_unreadable_picture_from_python_is_a_status(run: Run) -> None:
-    record = asyncio.run(_asked([b"text"]))
-    assert record.status == "api_error"
-    assert record.error is not None
-    assert "\n" not in record.error
 
 
 # -- what a text run costs --------------------------------------------------------------------
