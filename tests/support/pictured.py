@@ -9,6 +9,9 @@ from pathlib import Path
 
 from PIL import Image
 
+from tests.support.embedders import write_train
+from tests.support.pictures import WORDS, coded_picture
+
 LETTERS = "ABCD"
 
 
@@ -44,3 +47,35 @@ def write_pictured(
         lines.append(json.dumps(record) + "\n")
     path.write_text("".join(lines))
     return ["--dataset", str(path)]
+
+
+def write_coded(folder: Path, *, swapped: bool = False, count: int = 12) -> list[str]:
+    """Write questions that pixels alone answer, and a train split; return the flags that name them.
+
+    All questions have the same text and the same options, so that nothing but the picture tells
+    them apart.
+
+    Args:
+        folder: Folder of the data set.
+        swapped: Whether each picture shows a wrong option.
+        count: Number of questions.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    words = WORDS[: len(LETTERS)]
+    options = {letter: f"The word is {word}" for letter, word in zip(LETTERS, words, strict=True)}
+    lines = []
+    for number in range(count):
+        gold = number % len(words)
+        shown = words[(gold + swapped) % len(words)]
+        (folder / f"{number}.png").write_bytes(coded_picture(shown))
+        record = {
+            "id": f"q-{number}",
+            "question": "Which word do the bands of the picture encode?",
+            "options": options,
+            "answer_idx": LETTERS[gold],
+            "images": [f"{number}.png"],
+        }
+        lines.append(json.dumps(record) + "\n")
+    (folder / "test.jsonl").write_text("".join(lines))
+    write_train((f"Which vitamin is lacking in case {n}?" for n in range(12)), folder)
+    return ["--dataset", folder.name, "--data-dir", str(folder.parent)]
