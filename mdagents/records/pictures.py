@@ -70,6 +70,11 @@ def picture_records(question: Question, sent: Sequence[Picture]) -> tuple[Pictur
     )
 
 
+def looks_of(letter: str, pictures: Sequence[PictureRecord]) -> list[tuple[str, str]]:
+    """Return what distinguishes the pictures of an option: (name, identity) of each."""
+    return [(one.name, one.sha256) for one in pictures if one.option == letter]
+
+
 def _bytes_of(picture: Picture) -> int:
     return len(picture.base64) * 3 // 4 - picture.base64[-2:].count("=")
 

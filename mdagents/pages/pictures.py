@@ -1,0 +1,121 @@
+"""Pictures of a question, as pages show them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from mdagents.records.pictures import PictureRecord
+from mdagents.scoring.fields import entries_of
+
+THUMBNAIL = 320
+"""Maximum width and height of a picture among the text of a page, in CSS pixels."""
+
+_KEY = re.compile("[0-9a-f]{64}")
+_SIGNATURES: Mapping[str, tuple[bytes, ...]] = {
+    "image/png": (b"\x89PNG\r\n\x1a\n",),
+    "image/jpeg": (b"\xff\xd8\xff",),
+    "image/webp": (b"RIFF",),
+    "image/gif": (b"GIF87a", b"GIF89a"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPicture:
+    """A picture of a question, as a page shows it."""
+
+    number: int
+    """Number among the pictures of the question, from 1, as in the prompts."""
+    alt: str
+    """Text for those who do not see the picture: its number, its question and its caption."""
+    caption: str
+    """Caption of the data set; the name of the file without one."""
+    option: str
+    """Letter of the option that the picture belongs to; empty for the question itself."""
+    width: int
+    """Width of the thumbnail in CSS pixels."""
+    height: int
+    """Height of the thumbnail in CSS pixels."""
+    size: str
+    """Width and height of the picture as sent, in words."""
+    key: str
+    """Identity of the picture (`PictureRecord.sha256`)."""
+    source: str
+    """Address of the picture; empty in a report, whose script finds it by its key."""
+    why_not: str
+    """Why the picture is not shown; empty if it is."""
+
+
+def pictures_of_record(record: Mapping[str, Any]) -> tuple[PictureRecord, ...]:
+    """Return the pictures that a record names, without entries of another form."""
+    found = []
+    for entry in entries_of(record, "pictures"):
+        try:
+            found.append(PictureRecord.model_validate(entry))
+        except ValidationError:
+            continue
+    return tuple(found)
+
+
+def shown_pictures(
+    pictures: Sequence[PictureRecord], question_id: str, folder: Path, address: str
+) -> list[ShownPicture]:
+    """Return the pictures of a question for a page.
+
+    Args:
+        pictures: Pictures in the order of the prompts.
+        question_id: Id of the question, for the text of those who do not see the pictures.
+        folder: Folder of the run, which has the copies.
+        address: Address of these copies; empty for a report.
+    """
+    return [
+        _shown(picture, number, question_id, folder, address)
+        for number, picture in enumerate(pictures, start=1)
+    ]
+
+
+def _shown(
+    picture: PictureRecord, number: int, question_id: str, folder: Path, address: str
+) -> ShownPicture:
+    why_not = trouble_with(picture, folder)
+    alt = f"Picture {number} of question {question_id}"
+    scale = min(1.0, THUMBNAIL / max(picture.width, picture.height, 1))
+    return ShownPicture(
+        number=number,
+        alt=f"{alt}: {picture.caption}" if picture.caption else alt,
+        caption=picture.caption or picture.name,
+        option=picture.option,
+        width=max(1, round(picture.width * scale)),
+        height=max(1, round(picture.height * scale)),
+        size=f"{picture.width:,} × {picture.height:,} pixels" if picture.was_sent else "",
+        key=picture.sha256,
+        source=f"{address}/{Path(picture.file).name}" if address and not why_not else "",
+        why_not=why_not,
+    )
+
+
+def trouble_with(picture: PictureRecord, folder: Path) -> str:
+    """Return why the copy of a picture in a run's folder is not shown; empty if it can be."""
+    if not picture.was_sent:
+        return "not shown to the agents"
+    signatures = _SIGNATURES.get(picture.media_type)
+    if signatures is None or not _KEY.fullmatch(picture.sha256):  # the record of another program
+        return "of a form that pages do not show"
+    path = folder / picture.file
+    try:
+        if path.is_symlink():
+            return "its copy in the run's folder has changed"
+        with path.open("rb") as file:
+            begins = file.read(16)
+            size = file.seek(0, 2)
+    except (OSError, ValueError):
+        return "its copy is missing from the run's folder"
+    # A feed of a worker does not know the size.
+    if not begins.startswith(signatures) or size != (picture.bytes or size):
+        return "its copy in the run's folder has changed"
+    return ""
