@@ -31,6 +31,8 @@ class ShownPicture:
 
     number: int
     """Number among the pictures of the question, from 1, as in the prompts."""
+    title: str
+    """Number of the picture and id of its question, in words."""
     alt: str
     """Text for those who do not see the picture: its number, its question and its caption."""
     caption: str
@@ -41,8 +43,10 @@ class ShownPicture:
     """Width of the thumbnail in CSS pixels."""
     height: int
     """Height of the thumbnail in CSS pixels."""
-    size: str
-    """Width and height of the picture as sent, in words."""
+    full_width: int
+    """Width of the picture as sent, in pixels."""
+    full_height: int
+    """Height of the picture as sent, in pixels."""
     key: str
     """Identity of the picture (`PictureRecord.sha256`)."""
     source: str
@@ -83,16 +87,18 @@ def _shown(
     picture: PictureRecord, number: int, question_id: str, folder: Path, address: str
 ) -> ShownPicture:
     why_not = trouble_with(picture, folder)
-    alt = f"Picture {number} of question {question_id}"
+    title = f"Picture {number} of question {question_id}"
     scale = min(1.0, THUMBNAIL / max(picture.width, picture.height, 1))
     return ShownPicture(
         number=number,
-        alt=f"{alt}: {picture.caption}" if picture.caption else alt,
+        title=title,
+        alt=f"{title}: {picture.caption}" if picture.caption else title,
         caption=picture.caption or picture.name,
         option=picture.option,
         width=max(1, round(picture.width * scale)),
         height=max(1, round(picture.height * scale)),
-        size=f"{picture.width:,} × {picture.height:,} pixels" if picture.was_sent else "",
+        full_width=picture.width,
+        full_height=picture.height,
         key=picture.sha256,
         source=f"{address}/{Path(picture.file).name}" if address and not why_not else "",
         why_not=why_not,

@@ -29,16 +29,25 @@ class Card:
     """(label, value) of each line."""
 
 
-def headline(group: Group, manifest: Mapping[str, Any], *, without_pictures: bool = False) -> str:
+def headline(group: Group, manifest: Mapping[str, Any], rows: Sequence[ScoredRow] = ()) -> str:
     """Return the result of a run in one sentence.
 
     Args:
         group: All questions of the run.
         manifest: Contents of the run's `run.json`; may be empty.
-        without_pictures: Whether questions were asked without their pictures.
+        rows: Questions of the run, of which the sentence says if they were asked without pictures.
     """
-    result = _result(group, manifest)
-    return f"{result}, asked without pictures" if without_pictures else result
+    return _result(group, manifest) + _without_pictures(rows)
+
+
+def _without_pictures(rows: Sequence[ScoredRow]) -> str:
+    with_pictures = [row for row in rows if row.pictures and row.status != Status.SKIPPED]
+    lacking = sum(row.pictures_sent < row.pictures for row in with_pictures)
+    if not lacking:
+        return ""
+    if lacking == len(with_pictures):
+        return ", asked without pictures"
+    return f", {lacking:,} of {len(with_pictures):,} with pictures asked without them"
 
 
 def _result(group: Group, manifest: Mapping[str, Any]) -> str:

@@ -35,7 +35,6 @@ const pictures = (() => {
   dialog.setAttribute("aria-labelledby", "picture-title");
   const header = make(dialog, "header", "");
   const title = make(header, "h2", "", { id: "picture-title" });
-  const note = make(header, "span", "", { className: "soft" });
   const nav = make(header, "nav", "");
   const button = (name, hint) => {
     const made = make(nav, "button", name, { type: "button", title: hint });
@@ -45,6 +44,8 @@ const pictures = (() => {
   const [previous, next, close] = [
     button("previous", "k, left arrow"), button("next", "j, right arrow"), button("close", "Esc"),
   ];
+  const caption = make(header, "p", "");
+  const note = make(header, "p", "", { className: "soft" });
   const frame = make(dialog, "button", "", { type: "button", className: "frame" });
   const large = make(frame, "img", "");
   document.body.append(dialog);
@@ -60,8 +61,10 @@ const pictures = (() => {
     const isReduced = "reduced" in ($(`picture-${small.dataset.picture}`)?.dataset ?? {});
     dialog.classList.remove("whole");
     large.alt = small.alt;
-    large.src = small.src; // in the live view the whole picture as well
-    title.textContent = small.alt;
+    [large.width, large.height] = [small.dataset.width, small.dataset.height];
+    large.src = small.src; // the whole picture, unless it is reduced
+    title.textContent = small.dataset.title;
+    caption.textContent = opener.parentElement.querySelector(".words")?.textContent ?? "";
     note.textContent = isReduced ? "thumbnail: this report has no room for its full size" : "";
     const all = others();
     previous.hidden = all[0] === opener;
