@@ -21,7 +21,8 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Item, Task
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.identity import identity
-from mdagents.runs.models import choose_models, local_embedding
+from mdagents.runs.models import check_sight, choose_models, local_embedding
+from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures, plan_pictures
 from mdagents.runs.solver import Solver
 from mdagents.settings import MDAGENTS, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
@@ -54,6 +55,8 @@ class Plan:
     """Manifest of the same run if an earlier process started it; None otherwise."""
     again: frozenset[Status]
     """Statuses of questions that are answered again."""
+    pictures: PlannedPictures
+    """Pictures of the selected questions."""
     study_budget: Budget | None = None
     """Budget of the study that the run is part of; None: the run stands alone."""
 
@@ -122,8 +125,11 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
     specs = choose_models(config, environment)
+    pictured = sum(entry.pictures > 0 for entry in entries)
+    check_sight(config, specs, pictured)
+    pictures = plan_pictures(dataset, entries, config)
     solver = Solver(config, dataset, lambda: local_embedding(environment))
-    manifest = make_manifest(config, dataset, entries, specs, solver.method, clock)
+    manifest = make_manifest(config, dataset, entries, specs, solver.method, clock, pictures)
     earlier = None if config.fresh else earlier_run(config.output_dir, manifest)
     again = {Status.LIMIT}
     if config.retry_errors or (earlier is not None and earlier.totals.could_not_work):
@@ -141,6 +147,7 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
         manifest,
         earlier,
         frozenset(again),
+        pictures,
     )
 
 
@@ -222,6 +229,7 @@ def make_manifest(
     specs: Mapping[str, ModelSpec],
     method: OpenMethod | None,
     clock: Clock,
+    pictures: PlannedPictures = NO_PICTURES,
 ) -> RunManifest:
     """Return the manifest of a run that starts now."""
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
@@ -233,7 +241,7 @@ def make_manifest(
     exemplars, source = "", ""
     if method is not None:
         exemplars, source = method.exemplars_sha256, method.source_sha256
-    config_hash = identity(config, endpoints, items_hash, exemplars, source)
+    config_hash = identity(config, endpoints, items_hash, exemplars, source, pictures)
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(
