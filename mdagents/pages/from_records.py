@@ -18,7 +18,6 @@ from mdagents.agents.events import DebateMessage, Ended, Rung
 from mdagents.datasets.questions import Question
 from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.live.replay import replayed
-from mdagents.pages.pictures import pictures_of_record
 from mdagents.pages.question import QuestionPage
 from mdagents.records.folder import case_files
 from mdagents.records.sample import SampleRecord
@@ -33,6 +32,7 @@ from mdagents.scoring.fields import (
     text_of,
 )
 from mdagents.scoring.formatting import UNKNOWN, number, percent
+from mdagents.scoring.run_pictures import pictures_of_record
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.transcripts import OtherAttemptError, summaries_of, trace_is_of
 from mdagents.settings import Difficulty

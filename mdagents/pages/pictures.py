@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from mdagents.records.pictures import PictureRecord
-from mdagents.scoring.fields import entries_of
+from mdagents.scoring.run_pictures import trouble_with
 
 THUMBNAIL = 320
 """Maximum width and height of a picture among the text of a page, in CSS pixels."""
-
-_KEY = re.compile("[0-9a-f]{64}")
-_SIGNATURES: Mapping[str, tuple[bytes, ...]] = {
-    "image/png": (b"\x89PNG\r\n\x1a\n",),
-    "image/jpeg": (b"\xff\xd8\xff",),
-    "image/webp": (b"RIFF",),
-    "image/gif": (b"GIF87a", b"GIF89a"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +41,6 @@ class ShownPicture:
     """Address of the picture; empty in a report, whose script finds it by its key."""
     why_not: str
     """Why the picture is not shown; empty if it is."""
-
-
-def pictures_of_record(record: Mapping[str, Any]) -> tuple[PictureRecord, ...]:
-    """Return the pictures that a record names, without entries of another form."""
-    found = []
-    for entry in entries_of(record, "pictures"):
-        try:
-            found.append(PictureRecord.model_validate(entry))
-        except ValidationError:
-            continue
-    return tuple(found)
 
 
 def shown_pictures(
@@ -103,25 +80,3 @@ def _shown(
         source=f"{address}/{Path(picture.file).name}" if address and not why_not else "",
         why_not=why_not,
     )
-
-
-def trouble_with(picture: PictureRecord, folder: Path) -> str:
-    """Return why the copy of a picture in a run's folder is not shown; empty if it can be."""
-    if not picture.was_sent:
-        return "not shown to the agents"
-    signatures = _SIGNATURES.get(picture.media_type)
-    if signatures is None or not _KEY.fullmatch(picture.sha256):  # the record of another program
-        return "of a form that pages do not show"
-    path = folder / picture.file
-    try:
-        if path.is_symlink():
-            return "its copy in the run's folder has changed"
-        with path.open("rb") as file:
-            begins = file.read(16)
-            size = file.seek(0, 2)
-    except (OSError, ValueError):
-        return "its copy is missing from the run's folder"
-    # A feed of a worker does not know the size.
-    if not begins.startswith(signatures) or size != (picture.bytes or size):
-        return "its copy in the run's folder has changed"
-    return ""

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from mdagents.pages.pictures import THUMBNAIL, pictures_of_record, trouble_with
+from mdagents.pages.pictures import THUMBNAIL
+from mdagents.scoring.run_pictures import pictures_of_record, trouble_with
 from mdagents_llm.processes import cores, in_processes
 
 if TYPE_CHECKING:

@@ -103,7 +103,8 @@ def check_sight(config: RunConfig, specs: Mapping[str, ModelSpec], pictured: int
     blind = [
         role
         for role in seeing
-        if getattr(configs.info(specs[role].provider, specs[role].name), "takes_images", None) is False
+        if getattr(configs.info(specs[role].provider, specs[role].name), "takes_images", None)
+        is False
     ]
     if blind:
         others = {str(specs[role]) for role in seeing} - {str(specs[role]) for role in blind}
