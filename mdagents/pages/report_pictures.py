@@ -12,16 +12,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
+from PIL import Image
 
 from mdagents.pages.pictures import THUMBNAIL
 from mdagents.scoring.run_pictures import pictures_of_record, trouble_with
 from mdagents_llm.processes import cores, in_processes
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 LARGEST_REPORT = 20_000_000
 """Size of a report in bytes that its pictures do not exceed."""
@@ -29,7 +27,6 @@ LARGEST_REPORT = 20_000_000
 _RESERVED = 4_000  # bytes, for what follows the pictures
 _AROUND = 120  # bytes around an embedded picture
 _SMALL = 40_000  # bytes up to which a picture needs no thumbnail
-_SMALL_WITHOUT_PILLOW = 200_000  # bytes up to which a picture is embedded without Pillow
 _QUALITY = 80  # of JPEG
 _WORTH_A_PROCESS = 60  # thumbnails that take as long as starting a process
 
@@ -77,12 +74,8 @@ class ReportPictures:
         small: dict[str, str] = {}
         files = [file for file, _ in self._found.values()]
         processes = min(cores(), len(files) // _WORTH_A_PROCESS + 1)
-        without_pillow = 0
         thumbnails = in_processes(make_thumbnail, files, processes=processes)
         for key, made in zip(self._found, thumbnails, strict=True):
-            if made is None:
-                without_pillow += 1
-                continue
             if len(made) + _AROUND > room:
                 break
             room -= len(made) + _AROUND
@@ -97,10 +90,10 @@ class ReportPictures:
                 continue
             room -= max(0, more)
             yield Embedded(key, Markup(_uri(media_type, file.read_bytes())), is_reduced=False)
-        self.note = _note(len(self._found), reduced, len(self._found) - len(small), without_pillow)
+        self.note = _note(len(self._found), reduced, len(self._found) - len(small))
 
 
-def _note(pictures: int, reduced: int, left_out: int, without_pillow: int) -> str:
+def _note(pictures: int, reduced: int, left_out: int) -> str:
     parts = []
     if reduced:
         parts.append(f"{reduced:,} of {pictures:,} pictures are thumbnails only")
@@ -108,31 +101,20 @@ def _note(pictures: int, reduced: int, left_out: int, without_pillow: int) -> st
         parts.append(f"{left_out:,} of {pictures:,} pictures are left out")
     if not parts:
         return ""
-    why = f"so that this report stays under {LARGEST_REPORT // 10**6} MB"
-    if without_pillow:
-        why = (
-            f"because they have more than {_SMALL_WITHOUT_PILLOW // 1000} kB and Pillow, which "
-            "makes thumbnails, is not installed: python -m pip install Pillow"
-        )
-    return f"{' and '.join(parts)}, {why}. The folder of the run has all of them."
+    megabytes = LARGEST_REPORT // 10**6
+    return (
+        f"{' and '.join(parts)}, so that this report stays under {megabytes} MB. "
+        "The folder of the run has all of them."
+    )
 
 
-def make_thumbnail(file: Path) -> str | None:
-    """Return the data URI of a thumbnail; that of a small picture is the picture itself.
+def make_thumbnail(file: Path) -> str:
+    """Return the data URI of a thumbnail; empty if the file cannot be decoded.
 
-    Returns:
-        The data URI; empty if the file cannot be decoded; None if Pillow would be needed and is not
-        installed.
+    A small picture is its own thumbnail.
     """
     try:
         content = file.read_bytes()
-    except OSError:
-        return ""
-    try:
-        from PIL import Image
-    except ImportError:
-        return _uri_of_whole(file, content) if len(content) <= _SMALL_WITHOUT_PILLOW else None
-    try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # of a picture that is suspiciously large or damaged
             image = Image.open(io.BytesIO(content))
@@ -141,7 +123,8 @@ def make_thumbnail(file: Path) -> str | None:
     except (OSError, ValueError, SyntaxError, Warning, Image.DecompressionBombError):
         return ""
     if len(content) <= _SMALL:
-        return _uri_of_whole(file, content)
+        kind = file.suffix.removeprefix(".").replace("jpg", "jpeg")
+        return _uri(f"image/{kind}", content)
     plain = _plain(image)
     plain.thumbnail((THUMBNAIL, THUMBNAIL))
     out = io.BytesIO()
@@ -151,19 +134,12 @@ def make_thumbnail(file: Path) -> str | None:
 
 def _plain(image: Image.Image) -> Image.Image:
     """Return a picture in the colors of a JPEG, with white where it was transparent."""
-    from PIL import Image
-
     if image.mode.startswith("I"):  # 16 bits for each pixel
         return image.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     if not image.has_transparency_data:
         return image.convert("RGB")
     ground = Image.new("RGBA", image.size, "white")
     return Image.alpha_composite(ground, image.convert("RGBA")).convert("RGB")
-
-
-def _uri_of_whole(file: Path, content: bytes) -> str:
-    kind = file.suffix.removeprefix(".").replace("jpg", "jpeg")
-    return _uri(f"image/{kind}", content)
 
 
 def _uri(media_type: str, content: bytes) -> str:

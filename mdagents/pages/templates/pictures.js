@@ -1,6 +1,6 @@
 "use strict";
 // The pictures of questions. A report holds each of them once, as the text of the element
-// `picture-KEY`, from which an <img data-picture="KEY"> is filled. A click on a thumbnail opens the
+// `picture-KEY`, from which an image with data-picture="KEY" is filled. A click on one opens the
 // picture over the page, where keys.js does "previous" and "next".
 const pictures = (() => {
   const $ = (id) => document.getElementById(id);
@@ -47,12 +47,16 @@ const pictures = (() => {
   const caption = make(header, "p", "");
   const note = make(header, "p", "", { className: "soft" });
   const frame = make(dialog, "button", "", { type: "button", className: "frame" });
-  const large = make(frame, "img", "");
   document.body.append(dialog);
 
   let shown = null; // the thumbnail's link or button
+  const current = () => {
+    const href = shown.getAttribute("href");
+    if (shown.isConnected || !href) return shown;
+    return document.querySelector(`.opens[href="${CSS.escape(href)}"]`) ?? shown; // sent anew
+  };
   const others = () => {
-    const around = shown.closest(".question, .under-way");
+    const around = current().closest(".question, .under-way");
     return [...(around?.querySelectorAll(".opens") ?? [])];
   };
   const show = (opener) => {
@@ -60,9 +64,9 @@ const pictures = (() => {
     const small = opener.querySelector("img");
     const isReduced = "reduced" in ($(`picture-${small.dataset.picture}`)?.dataset ?? {});
     dialog.classList.remove("whole");
-    large.alt = small.alt;
-    [large.width, large.height] = [small.dataset.width, small.dataset.height];
-    large.src = small.src; // the whole picture, unless it is reduced
+    const { width, height } = small.dataset;
+    // The whole picture, unless it is reduced.
+    frame.replaceChildren(Object.assign(new Image(), { alt: small.alt, width, height, src: small.src }));
     title.textContent = small.dataset.title;
     caption.textContent = opener.parentElement.querySelector(".words")?.textContent ?? "";
     note.textContent = isReduced ? "thumbnail: this report has no room for its full size" : "";
@@ -73,14 +77,13 @@ const pictures = (() => {
   };
   const step = (by) => {
     const all = others();
-    const other = all[all.indexOf(shown) + by];
+    const other = all[all.indexOf(current()) + by];
     if (other) show(other);
   };
   document.addEventListener("click", (event) => {
     const opener = event.target.closest?.(".opens");
     if (!opener || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    event.stopPropagation();
     show(opener);
   });
   previous.addEventListener("click", () => step(-1));
@@ -90,11 +93,6 @@ const pictures = (() => {
   dialog.addEventListener("click", (event) => {
     if (event.target === dialog) dialog.close(); // beside the picture
   });
-  dialog.addEventListener("close", () => {
-    // The server may have sent the thumbnail anew.
-    const href = shown.getAttribute("href");
-    const again = href && document.querySelector(`.opens[href="${CSS.escape(href)}"]`);
-    (shown.isConnected ? shown : again)?.focus();
-  });
+  dialog.addEventListener("close", () => current().focus());
   return { fill };
 })();
