@@ -93,6 +93,13 @@ def test_a_lookup_table_is_applied() -> None:
     assert (row[0], row[-1]) == (255, 3)
 
 
+def test_a_damaged_lookup_table_costs_one_line() -> None:
+    table = Dataset()
+    table.LUTDescriptor = [4096, 0, 8]
+    with pytest.raises(ConfigError, match="cannot be decoded"):
+        shown(dicom(RAMP, VOILUTSequence=Sequence([table])))
+
+
 def test_the_middle_frame_is_shown() -> None:
     frames = np.stack([np.full((30, 30), value, np.uint8) for value in (10, 90, 200)])
     image = shown(dicom(frames, NumberOfFrames=3, WindowCenter=128, WindowWidth=256))

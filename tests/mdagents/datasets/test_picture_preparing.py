@@ -315,6 +315,15 @@ def test_many_frames_and_pages_cost_nothing() -> None:
         assert shown(sent(content)).size == (30, 30)
 
 
+def test_a_photograph_of_a_phone_is_its_first_picture() -> None:
+    """Phones keep a second picture behind the first one in a JPEG (MPO)."""
+    other = [Image.new("RGB", (64, 32), WHITE)]
+    content = encoded(two_colors(), "MPO", save_all=True, append_images=other, exif=exif(3))
+    image = shown(sent(content))
+    assert is_near(image.getpixel((60, 3)), RED, 40)
+    assert sent(content).media_type in ("image/jpeg", "image/png")
+
+
 def test_labels_and_detail_are_those_of_the_question() -> None:
     one = QuestionPicture(None, content=png(), caption="front")
     other = QuestionPicture(None, content=png(), option="B")
