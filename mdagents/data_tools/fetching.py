@@ -51,6 +51,7 @@ def fetch(file: PinnedFile, folder: Path) -> Path:
     kind = "SHA-256" if len(expected) == _SHA256_DIGITS else "Git checksum"
     got = sha256_of(path) if kind == "SHA-256" else _git_checksum_of(path)
     if got != expected:
+        path.unlink()  # or a download that is resumed would find it again
         raise ConfigError(
             f"{kind} of {file.repo_id}/{file.path_in_repo} is wrong: "
             f"expected {expected}, got {got}; nothing was changed"
