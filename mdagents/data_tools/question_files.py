@@ -167,7 +167,7 @@ class _Kept:
                         where, f"field '{field}' is {reprlib.repr(value)}, not '{wanted}'"
                     )
             question = parse_question(record, where, number, self.cop_from, folder=self._folder)
-            if question.missing_picture:
+            if question.missing_picture or (question.pictures and self._folder is None):
                 raise OutOfScopeError(where, "it is about an image")
             first = self.ids.setdefault(question.id, number)
             if first != number:

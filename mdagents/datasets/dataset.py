@@ -92,6 +92,24 @@ class Dataset:
         lines = sorted(f"{entry.id}\t{entry.digest}" for entry in entries)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
+    def pictures_digest(self, entries: Sequence[IndexEntry]) -> str:
+        """Return the SHA-256 over the contents of the pictures of `entries`, in any order.
+
+        Returns:
+            Hex digits; empty if the questions have no pictures.
+
+        Raises:
+            ConfigError: A picture cannot be read.
+        """
+        pictured = sorted((entry for entry in entries if entry.pictures), key=lambda e: e.id)
+        if not pictured:
+            return ""
+        whole = hashlib.sha256()
+        for entry in pictured:
+            for picture in self.load(entry).pictures:
+                whole.update(f"{entry.id}\t{picture.option}\t{picture.sha256()}\n".encode())
+        return whole.hexdigest()
+
 
 def part_note(dataset: Dataset) -> str:
     """Return a notice if a file holds only part of a published data set; empty if complete.
@@ -277,7 +295,7 @@ def _index(name: str, path: Path) -> Dataset:
         record = _record(line, path, number)
         cop_from = counting.first if counting else None
         where = place(path, number)
-        question = parse_question(record, where, number, cop_from, folder=path.parent)
+        question = parse_question(record, where, number, cop_from, folder=folder_of(path))
         notice = _notice(record)
         if notice and notice not in notices:
             notices.append(notice)
@@ -311,7 +329,8 @@ def _index(name: str, path: Path) -> Dataset:
         )
     sha256 = whole.hexdigest()
     if keeps:
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return Dataset(name, path, sha256, tuple(entries), " ".join(notices), counting, tuple(records))
 
 
@@ -360,7 +379,17 @@ def read_question(
     """
     where = place(path, number)
     cop_from = counting.first if counting else None
-    return parse_question(load_json(line, where), where, number, cop_from, folder=path.parent)
+    record = load_json(line, where)
+    return parse_question(record, where, number, cop_from, folder=folder_of(path))
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder in which the pictures of a question file are: that of the file itself.
+
+    Args:
+        path: Path of the file, or of a link to it.
+    """
+    return path.resolve().parent if path.is_symlink() else path.parent
 
 
 def _digest(line: bytes) -> str:
