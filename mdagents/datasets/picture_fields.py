@@ -331,7 +331,7 @@ class _Reading:
             missing = _TOO_MANY
         elif mark := mark_in(text):
             missing = f"'{mark[0][:60]}' in the text"
-        elif left := [one for one in options if mark_in(options[one]) or is_file(options[one])]:
+        elif left := [letter for letter, option in options.items() if _is_picture(option)]:
             missing = f"option {left[0]}"
         elif not pictures:
             missing = evidence
@@ -339,7 +339,7 @@ class _Reading:
 
     def _file_in(self, option: str, letter: str) -> str:
         """Return an option's text, or its own mark if the text is the name of a picture's file."""
-        if not is_file(option):
+        if not is_file(option, with_spaces=True):
             return option
         try:
             picture = find_picture(option, self.folder)
@@ -381,6 +381,10 @@ def _has_mark(text: str) -> bool:
 
 def _places(text: str) -> Iterator[int]:
     return (int(mark[1]) for mark in _OWN.finditer(text))
+
+
+def _is_picture(option: str) -> bool:
+    return bool(mark_in(option)) or is_file(option, with_spaces=True)
 
 
 def _slot(name: str) -> tuple[str, str]:

@@ -59,7 +59,7 @@ def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str])
     if mark := mark_in(text):
         return f"'{mark[0][:60]}' in the text"
     for letter, option in options.items():
-        if mark_in(option) or is_file(option):
+        if mark_in(option) or is_file(option, with_spaces=True):
             return f"option {letter}"
     return ""
 
@@ -126,12 +126,15 @@ def is_there(value: object) -> bool:
     return str(value).strip().lower() not in _NOTHING
 
 
-def is_file(value: object) -> bool:
+def is_file(value: object, *, with_spaces: bool = False) -> bool:
     """Return whether a value is the file name, URL or content of a picture."""
     if not isinstance(value, str):
         return False
     text = value.strip()
-    return value.startswith("data:image/") or ("." in text[-6:] and bool(_FILE.fullmatch(text)))
+    if value.startswith("data:image/"):
+        return True
+    is_name = "." in text[-6:] and bool(_FILE.fullmatch(text))
+    return is_name and (with_spaces or len(text.split(maxsplit=1)) == 1)
 
 
 def _has_picture_part(value: object) -> bool:
