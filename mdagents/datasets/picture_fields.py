@@ -320,6 +320,7 @@ class _Reading:
                 return marked
             return _OWN.sub(lambda mark: shown.get(int(mark[1]), ""), marked).strip()
 
+        left = _OWN.sub("", text)
         text = without_marks(text)
         options = {letter: without_marks(option) for letter, option in options.items()}
         pictures = [self.pictures[place] for place in of_question]
@@ -329,10 +330,10 @@ class _Reading:
             missing = evidence if self.folder is None else self.missing[0]
         elif len(pictures) > MOST_PICTURES:
             missing = _TOO_MANY
-        elif mark := mark_in(text):
+        elif mark := mark_in(left):
             missing = f"'{mark[0][:60]}' in the text"
-        elif left := [letter for letter, option in options.items() if _is_picture(option)]:
-            missing = f"option {left[0]}"
+        elif shown_as := [letter for letter, option in options.items() if _is_picture(option)]:
+            missing = f"option {shown_as[0]}"
         elif not pictures:
             missing = evidence
         return FoundPictures(text, options, tuple(pictures), missing)
