@@ -212,7 +212,7 @@ def _kept(
 def _rows(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
     """Yield the rows of Parquet files, pictures included, a few at a time."""
     with needs_extra("data", "a Parquet file"):
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
         from pyarrow import parquet
     for path in files:
         try:

@@ -15,15 +15,14 @@ from PIL import Image
 
 def picture(shade: int = 0, *, form: str = "PNG", mode: str = "RGB") -> bytes:
     """A picture of one color; each shade is another picture."""
-    color = {"RGB": (shade, 0, 0), "L": shade, "CMYK": (shade, 0, 0, 0)}[mode]
     out = io.BytesIO()
-    Image.new(mode, (8, 6), color).save(out, form)
+    Image.new("RGB", (8, 6), (shade, 0, 0)).convert(mode).save(out, form)
     return out.getvalue()
 
 
 def parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
     """A Parquet file whose pictures are Hugging Face's structs of bytes and a path."""
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
     from pyarrow import parquet as pq
 
     image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])

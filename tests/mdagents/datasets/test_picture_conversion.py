@@ -61,7 +61,7 @@ def test_yes_and_no_in_any_writing_are_options_and_other_answers_are_left_out(
         ("Is it empty?", "no", b""),
         ("Is it text?", "no", b"<html>not found</html>"),
     ]
-    rows = [
+    rows: list[dict[str, object]] = [
         {"image": image(content, "x.jpg"), "question": question, "answer": answer}
         for question, answer, content in asked
     ]
