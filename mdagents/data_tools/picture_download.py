@@ -27,7 +27,6 @@ import yarl
 from aiohttp.abc import AbstractResolver, ResolveResult
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-import mdagents
 from mdagents.data_tools.download import utc_now
 from mdagents.data_tools.fetching import sha256_of
 from mdagents.datasets.picture_addresses import addresses_in
@@ -52,6 +51,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _AT_ONCE, _AT_ONCE_PER_HOST = 4, 2
 _SECONDS = 60.0  # for one picture, redirects included
+_NAME = "mdagents"
+"""Name by which hosts know the program: some refuse requests without one, or with a browser's."""
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _LONGEST_ADDRESS = 8192
@@ -218,7 +219,7 @@ def _session(access: Access) -> aiohttp.ClientSession:
         trust_env=False,
         auto_decompress=False,
         headers={
-            "user-agent": f"mdagents/{mdagents.__version__}",
+            "user-agent": _NAME,
             "accept": "image/*, application/dicom",
             "accept-encoding": "identity",
         },
