@@ -59,26 +59,26 @@ def from_package(package: str, path: str) -> Path:
 
 
 def retina(path: Path) -> None:
-    """A fundus photograph, smaller than its original."""
+    """Write a fundus photograph, smaller than its original."""
     picture = Image.open(from_package("skimage", "data/retina.jpg"))
     picture.resize((420, 420), Image.Resampling.LANCZOS).save(path, quality=85)
 
 
 def turned_retina(path: Path) -> None:
-    """The fundus photograph, a quarter turned to the right: the optic disc is at the top."""
+    """Write the fundus photograph turned to the right, the optic disc at the top."""
     picture = Image.open(from_package("skimage", "data/retina.jpg"))
     turned = picture.transpose(Image.Transpose.ROTATE_270)
     turned.resize((320, 320), Image.Resampling.LANCZOS).save(path, quality=85)
 
 
 def tissue() -> Image.Image:
-    """A part of a stained section of the colon."""
+    """Return a part of a stained section of the colon."""
     return Image.open(from_package("skimage", "data/ihc.png")).convert("RGB").crop((0, 0, 360, 300))
 
 
 def vertebra(path: Path) -> None:
-    """A CT slice as DICOM, with the fields that its pixels need and no others."""
-    from pydicom import dcmread
+    """Write a CT slice as DICOM, with the fields that its pixels need and no others."""
+    from pydicom import dcmread  # type: ignore[import-not-found,unused-ignore]
 
     data = dcmread(from_package("pydicom", "data/test_files/CT_small.dcm"))
     needed = {
@@ -95,7 +95,7 @@ def vertebra(path: Path) -> None:
 
 
 def arrow(path: Path) -> None:
-    """An arrow to the right, in a file that says that it must be turned to be seen so."""
+    """Write an arrow that points to the right once the file's orientation is applied."""
     picture = Image.new("RGB", (400, 260), "#e9eef5")
     draw = ImageDraw.Draw(picture)
     draw.rectangle((40, 105, 240, 155), fill="#27496d")
@@ -106,7 +106,7 @@ def arrow(path: Path) -> None:
 
 
 def cells(path: Path) -> None:
-    """Twelve cells, seven of them with a nucleus."""
+    """Draw twelve cells, seven of them with a nucleus."""
     picture = Image.new("RGB", (400, 300), "#fdf3ef")
     draw = ImageDraw.Draw(picture)
     for number in range(12):
@@ -119,7 +119,7 @@ def cells(path: Path) -> None:
 
 
 def chart(path: Path) -> None:
-    """A bar chart of four days, the third one highest."""
+    """Draw a bar chart of four days, the third one highest."""
     picture = Image.new("RGB", (400, 280), "white")
     draw = ImageDraw.Draw(picture)
     font = ImageFont.load_default(16)
@@ -138,7 +138,7 @@ def chart(path: Path) -> None:
 
 
 def ecg(path: Path, beats: Sequence[float], width: int = 500, height: int = 150) -> None:
-    """ECG paper with a trace that is a sum of bell curves around each beat.
+    """Draw ECG paper with a trace that is a sum of bell curves around each beat.
 
     Args:
         path: Path of the file.
@@ -168,7 +168,7 @@ def ecg(path: Path, beats: Sequence[float], width: int = 500, height: int = 150)
 
 
 def person(path: Path) -> None:
-    """A person from the front, with a dot on the left arm: to the right in the picture."""
+    """Draw a person from the front, with a dot on the left arm: to the right in the picture."""
     picture = Image.new("RGB", (300, 380), "white")
     draw = ImageDraw.Draw(picture)
     skin = "#d8c3ae"
@@ -184,7 +184,7 @@ def person(path: Path) -> None:
 
 
 def spot(path: Path) -> None:
-    """A spot that is three times as long as the scale below it."""
+    """Draw a spot that is three times as long as the scale below it."""
     picture = Image.new("RGB", (420, 240), "#f0d7c6")
     draw = ImageDraw.Draw(picture)
     draw.ellipse((60, 40, 360, 150), fill="#6b3a2a")

@@ -145,8 +145,7 @@ _SHIPPED = {
     TRIAGE_NAME: Path(__file__).with_name("triage_vignettes"),
     VQA_SAMPLE_NAME: Path(__file__).with_name("vqa_sample"),
 }
-"""Shipped data set -> folder; `data/medqa`, `data/triage_vignettes` and `data/vqa-sample` of a clone
-point there."""
+"""Shipped data set -> folder, to which a folder in `data/` of a clone points."""
 _TEST_ONLY = (TRIAGE_NAME, VQA_SAMPLE_NAME)
 """Shipped data sets without a train split."""
 

@@ -42,10 +42,10 @@ def check_pictures(dataset: Dataset, entries: Sequence[IndexEntry]) -> list[str]
         except ConfigError as error:
             refused.append((entry, error))
     if refused:
-        entry, error = refused[0]
+        entry, reason = refused[0]
         raise ConfigError(
             f"{len(refused)} of the {len(entries)} questions have a picture that cannot be sent "
-            f"(first: {place(dataset.path, entry.line)}, id {entry.id}): {error}"
+            f"(first: {place(dataset.path, entry.line)}, id {entry.id}): {reason}"
         )
     if not annotated:
         return []

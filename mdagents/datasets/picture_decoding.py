@@ -148,7 +148,7 @@ def _in_one_line(where: str) -> Iterator[None]:
         yield
     except ConfigError:
         raise
-    except Image.DecompressionBombError:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise ConfigError(
             f"the picture {where} has more than {MOST_PIXELS:,} pixels: save it smaller"
         ) from None
@@ -157,6 +157,8 @@ def _in_one_line(where: str) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001 - damaged files raise errors of every type
         lines = str(error).splitlines()
         reason = lines[0][:120] if lines else type(error).__name__
+        if reason.startswith(("decoder error", "broken data", "unrecognized data")):
+            reason = "it is damaged"
         raise ConfigError(f"the picture {where} cannot be decoded: {reason}") from None
 
 

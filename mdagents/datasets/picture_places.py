@@ -48,6 +48,27 @@ def copy_of(address: str) -> str:
     return f"{IMAGES}/{hashlib.sha256(address.encode()).hexdigest()[:32]}"
 
 
+def content_name(content: bytes) -> str:
+    """Return the name of a file for a picture: 32 hex digits of its SHA-256, and an ending.
+
+    Args:
+        content: Encoded picture, whose start decides on the ending.
+    """
+    ending = next((end for start, end in _STARTS.items() if content.startswith(start)), ".dcm")
+    return hashlib.sha256(content).hexdigest()[:32] + ending
+
+
+_STARTS = {
+    b"\x89PNG": ".png",
+    b"\xff\xd8": ".jpg",
+    b"GIF8": ".gif",
+    b"RIFF": ".webp",
+    b"BM": ".bmp",
+    b"II": ".tif",
+    b"MM": ".tif",
+}
+
+
 def find_picture(named: str, folder: Path | None) -> QuestionPicture:
     """Return the picture that a text in a record names.
 

@@ -154,7 +154,7 @@ def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
     if size == image.size:
         return image
-    if size > image.size:
+    if size[0] > image.width:
         return image.resize(size, Image.Resampling.NEAREST)
     return image.resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0)
 

@@ -59,7 +59,7 @@ def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str])
     if mark := mark_in(text):
         return f"'{mark[0][:60]}' in the text"
     for letter, option in options.items():
-        if mark_in(option) or is_file(option):
+        if mark_in(option) or is_file(option, with_spaces=True):
             return f"option {letter}"
     return ""
 
@@ -89,7 +89,7 @@ def mark_in(text: str) -> re.Match[str] | None:
 
 def source_of_part(part: Mapping[str, Any]) -> object:
     """Return the field of a content part with its picture: an address or an object; else None."""
-    if part.get("type") not in _PART_TYPES:
+    if not _is_picture_part(part):
         return None
     names = ("image_url", "image", "source", "url", "path", "file", "data")
     return next((part[name] for name in names if part.get(name)), None)
@@ -126,16 +126,24 @@ def is_there(value: object) -> bool:
     return str(value).strip().lower() not in _NOTHING
 
 
-def is_file(value: object) -> bool:
+def is_file(value: object, *, with_spaces: bool = False) -> bool:
     """Return whether a value is the file name, URL or content of a picture."""
     if not isinstance(value, str):
         return False
     text = value.strip()
-    return value.startswith("data:image/") or ("." in text[-6:] and bool(_FILE.fullmatch(text)))
+    if value.startswith("data:image/"):
+        return True
+    is_name = "." in text[-6:] and bool(_FILE.fullmatch(text))
+    return is_name and (with_spaces or len(text.split(maxsplit=1)) == 1)
 
 
 def _has_picture_part(value: object) -> bool:
-    return any(part.get("type") in _PART_TYPES for part in parts_of(value))
+    return any(map(_is_picture_part, parts_of(value)))
+
+
+def _is_picture_part(part: Mapping[str, Any]) -> bool:
+    kind = part.get("type")
+    return isinstance(kind, str) and kind in _PART_TYPES
 
 
 def parts_of(value: object) -> Iterator[Mapping[str, Any]]:

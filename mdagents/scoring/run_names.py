@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mdagents.datasets.dataset import SAMPLE_NAME, TRIAGE_NAME
+from mdagents.datasets.dataset import SAMPLE_NAME, TRIAGE_NAME, VQA_SAMPLE_NAME
 from mdagents.datasets.sources import KNOWN
 from mdagents.records.manifest import WITHOUT_PICTURES, without_pictures
 from mdagents.scoring.fields import object_of, text_of
@@ -186,7 +186,7 @@ def _phrases(names: Iterable[str], ending: str = "") -> re.Pattern[str]:
 
 
 _METHODS = _phrases([*method_names(), *Difficulty, "adaptive"], r"(?:-\d{1,2})?")
-_DATASETS = _phrases([*KNOWN, SAMPLE_NAME, TRIAGE_NAME])
+_DATASETS = _phrases([*KNOWN, SAMPLE_NAME, TRIAGE_NAME, VQA_SAMPLE_NAME])
 _SPLITS = _phrases(["test", "test_hard", "dev", "val", "validation", "train"])
 _SAMPLES = re.compile(r"(?<![^\W_])\d+samples?(?![^\W_])")
 
