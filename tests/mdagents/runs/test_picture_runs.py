@@ -403,3 +403,29 @@ def test_a_text_run_loads_no_imaging(provider: FakeProvider) -> None:
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+# -- models without eyes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (*COT, "--model", "local"),
+        ("--method", "reconcile", "--model-role", "expert-1=gpt-4o-mini",
+         "--model-role", "expert-2=local"),
+    ],
+)  # fmt: skip
+def test_a_model_known_to_be_blind_is_not_asked(
+    provider: FakeProvider, run: Run, three: list[str], flags: tuple[str, ...]
+) -> None:
+    err = refused(provider, run, *three, *flags)
+    assert "3 of the questions have pictures, and local/" in err
+    assert "takes none; choose another model, ask with --images drop" in err
+
+
+def test_a_model_of_which_nothing_is_known_is_asked(
+    provider: FakeProvider, run: Run, three: list[str]
+) -> None:
+    assert run(*three, *COT, "--model", "openai/new-model-of-tomorrow")[0] == 0
+    assert all(call.pictures for call in provider.calls)
