@@ -9,6 +9,7 @@ import numpy as np
 from PIL import Image
 from pydicom.dataset import Dataset, FileMetaDataset
 from pydicom.uid import (
+    UID,
     ExplicitVRLittleEndian,
     RLELossless,
     SecondaryCaptureImageStorage,
@@ -62,7 +63,7 @@ def dicom(pixels: np.ndarray[Any, Any] | None, syntax: str = "", **tags: Any) ->
     if syntax == RLELossless:
         header.compress(RLELossless)
     elif syntax:
-        header.file_meta.TransferSyntaxUID = syntax
+        header.file_meta.TransferSyntaxUID = UID(syntax)
     out = io.BytesIO()
     header.save_as(out, enforce_file_format=True)
     return out.getvalue()

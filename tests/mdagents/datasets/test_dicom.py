@@ -65,7 +65,7 @@ def test_hounsfield_units_are_windowed_after_rescaling() -> None:
 
 
 def test_monochrome1_is_inverted_after_the_window() -> None:
-    window = {"WindowCenter": 2048, "WindowWidth": 1024}
+    window: dict[str, Any] = {"WindowCenter": 2048, "WindowWidth": 1024}
     plain = shown(dicom(RAMP, **window))
     inverted = shown(dicom(RAMP, PhotometricInterpretation="MONOCHROME1", **window))
     assert (inverted.astype(int) + plain == 255).all()
@@ -112,13 +112,14 @@ def test_windows_of_frames() -> None:
     group = Dataset()
     group.FrameVOILUTSequence = Sequence([window])
     for name in ("SharedFunctionalGroupsSequence", "PerFrameFunctionalGroupsSequence"):
-        row = shown(dicom(RAMP[None], NumberOfFrames=1, **{name: Sequence([group])}))[0]
+        tags: dict[str, Any] = {name: Sequence([group])}
+        row = shown(dicom(RAMP[None], NumberOfFrames=1, **tags))[0]
         assert row[20] == 0 and row[45] == 255  # noqa: PT018 - both ends of one window
 
 
 def test_colors() -> None:
     pixels = np.asarray(two_colors(40, 40))
-    color = {"SamplesPerPixel": 3, "PlanarConfiguration": 0}
+    color: dict[str, Any] = {"SamplesPerPixel": 3, "PlanarConfiguration": 0}
     image = shown(dicom(pixels, PhotometricInterpretation="RGB", **color))
     assert tuple(image[5, 5]) == (255, 0, 0)
     ybr = np.asarray(two_colors(40, 40).convert("YCbCr"))
