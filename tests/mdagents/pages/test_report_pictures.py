@@ -242,8 +242,8 @@ async def test_pictures_are_opened_with_the_keyboard_and_printed(page: Page, the
     assert await images.evaluate_all(f"all => all.filter({without}).length") == 0
     await page.emulate_media(media="print")
     await expect(page.locator("main")).to_be_hidden()
-    box = await page.locator("#case").bounding_box()
-    assert box is not None
-    assert box["height"] > 800  # more than the window, so nothing is cut off
+    printed = await page.locator("#case").bounding_box()
+    assert printed is not None
+    assert printed["height"] > 800  # more than the window, so nothing is cut off
     assert len(await page.pdf()) > 10_000
     assert await problems(page) == []
