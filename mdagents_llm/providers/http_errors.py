@@ -73,7 +73,7 @@ _SCHEMA = (
     "output_config",
 )
 _NO_EYES = re.compile(
-    r"(image|vision|multi-?modal)\b.{0,60}\b(not|n't|only) (be )?"
+    r"(image|vision|multi-?modal)\w*\b.{0,60}(\bnot|n't|\bonly) (be )?"
     r"(support|enabled|accepted|allowed|available)"  # llama.cpp, Mistral, Gemini, OpenAI
     r"|(not|n't|no) (support|accept|handle|take|process)\w* (the |any )?(image|vision|multi-?modal)"
     r"|support image input"  # OpenRouter: no endpoint does

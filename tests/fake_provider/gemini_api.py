@@ -154,8 +154,9 @@ def _part(detail: str | None, part: Mapping[str, Any]) -> str | SeenPicture:
     match part:
         case {"text": str(text)}:
             return text
-        case {"inlineData": {"mimeType": kind, "data": data}}:
-            # Proto JSON takes both alphabets of Base64.
+        case {"inlineData": {"data": data} as blob}:
+            # Proto JSON takes both spellings of a name and both alphabets of Base64.
+            kind = blob.get("mimeType") or blob["mime_type"]
             plain = data.translate(str.maketrans("-_", "+/"))
             return picture_of(kind, plain, detail)
     raise BadRequestError("* GenerateContentRequest.contents: required oneof field 'data'")

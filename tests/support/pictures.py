@@ -6,10 +6,14 @@ survives scaling, JPEG and conversion to gray. Its index in `WORDS` is the word.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
 import random
 import re
 from typing import Any
+
+from mdagents_llm.pictures import Picture
 
 WORDS = (
     "amber", "basalt", "cedar", "dahlia", "ember", "fjord", "garnet", "heather", "indigo", "jasper",
@@ -43,6 +47,29 @@ def coded_picture(
     out = io.BytesIO()
     image.save(out, format)
     return out.getvalue()
+
+
+def picture_of(
+    word: str,
+    size: tuple[int, int] = (300, 200),
+    format: str = "PNG",
+    *,
+    grain: bool = False,
+    **changes: Any,
+) -> Picture:
+    """Return a picture of a prompt that holds a code word.
+
+    Args:
+        word: The word, or its letter.
+        size: Width and height in pixels.
+        format: Format of Pillow that the wires know: PNG, JPEG, WEBP or GIF.
+        grain: Whether noise makes the file large.
+        changes: Other fields of the picture, such as its label.
+    """
+    content = coded_picture(word, size, format, grain=grain)
+    encoded = base64.b64encode(content).decode()
+    media_type = f"image/{format.lower()}"
+    return Picture(encoded, media_type, *size, hashlib.sha256(content).hexdigest(), **changes)
 
 
 def coded_image(word: str, size: tuple[int, int] = (300, 200)) -> Any:
