@@ -88,15 +88,14 @@ class DicomPicture:
 
     def _windowed(self, pixels: _Array, frame: int) -> _Array:
         """Return gray values in 0 to 1, by the lookup table or the window of the file."""
-        from pydicom.pixels.processing import apply_modality_lut, apply_voi
+        from pydicom.pixels.processing import apply_modality_lut
 
         header = self.header
         groups = list(_groups(header, frame))
         rescale = next((one for one in groups if "RescaleSlope" in one), header)
         values = np.asarray(apply_modality_lut(pixels, rescale))
         if header.get("VOILUTSequence") and np.issubdtype(values.dtype, np.integer):
-            bits = int(header.VOILUTSequence[0].LUTDescriptor[2])
-            return _between(apply_voi(values, header).astype(np.float32), 0, 2**bits - 1)
+            return _looked_up(values, header.VOILUTSequence[0])
         values = np.nan_to_num(values.astype(np.float32))
         for group in groups:
             center, width = (_first(group.get(f"Window{name}")) for name in ("Center", "Width"))
@@ -157,6 +156,17 @@ def _first(value: Any) -> float | None:
 
 def _between(values: _Array, low: float, high: float) -> _Array:
     return ((values - low) / (high - low or 1)).clip(0, 1)
+
+
+def _looked_up(values: _Array, table: Dataset) -> _Array:
+    """Return gray values in 0 to 1 by a lookup table, DICOM PS3.3, C.11.2.1.1."""
+    entries, first, bits = map(int, table.LUTDescriptor)
+    data = table.LUTData
+    if isinstance(data, bytes):
+        data = np.frombuffer(data, np.uint8 if len(data) == entries else "<u2")
+    grays = np.asarray(data, np.float32)
+    places = (values.astype(np.int64) - first).clip(0, len(grays) - 1)
+    return _between(grays[places], 0, 2**bits - 1)
 
 
 def _in_window(values: _Array, center: float, width: float, function: str) -> _Array:

@@ -46,6 +46,12 @@ def plain(name: str) -> str:
     return re.sub(r"[\W_]", "", name.lower())
 
 
+def is_option_or_answer(name: str) -> bool:
+    """Return whether a field is named like one with an option or with the right one."""
+    own = plain(name)
+    return bool(_COLUMN.fullmatch(own)) or own in (*ANSWERS, *OTHER_ANSWERS)
+
+
 def has_answer(record: Record) -> bool:
     """Return whether a record has a field named like one with the right option."""
     return not {*ANSWERS, *OTHER_ANSWERS}.isdisjoint(map(plain, record))

@@ -148,7 +148,7 @@ def _in_one_line(where: str) -> Iterator[None]:
         yield
     except ConfigError:
         raise
-    except Image.DecompressionBombError:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise ConfigError(
             f"the picture {where} has more than {MOST_PIXELS:,} pixels: save it smaller"
         ) from None

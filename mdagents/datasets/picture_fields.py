@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.option_letters import letter_marked
-from mdagents.datasets.own_forms import list_in, plain
+from mdagents.datasets.own_forms import is_option_or_answer, list_in, plain
 from mdagents.datasets.parquet_rows import PLACE
 from mdagents.datasets.picture_places import NotThereError, find_in_parquet, find_picture
 from mdagents.datasets.pictures import (
@@ -186,14 +186,16 @@ class _Reading:
         """Read the fields of a record; several for one picture (its path, its address) are one."""
         slots: dict[tuple[str, str], list[tuple[str, object]]] = {}
         for name, value in record.items():
-            if isinstance(value, bool | int | float) or not is_there(value):
+            if isinstance(value, bool | int | float) or is_option_or_answer(name):
+                continue
+            if not is_there(value):
                 continue
             if of_option := _OF_OPTION.fullmatch(plain(name)):
                 letter = (of_option["before"] or of_option["after"]).upper()
                 self.add(value, f"field '{name}'", option=letter)
             elif _is_picture_field(name) or (kind_of_field(name) is Field.OTHER and is_file(value)):
                 slots.setdefault(_slot(name), []).append((name, value))
-        for slot, named in slots.items():
+        for slot, named in sorted(slots.items(), key=lambda one: int(one[0][1] or 0)):
             number = int(slot[1]) if slot[1] else None
             readings = [self._read(value, f"field '{name}'") for name, value in named]
             best = min(readings, key=lambda reading: (len(reading.missing), -len(reading.pictures)))
@@ -320,7 +322,7 @@ class _Reading:
                 return marked
             return _OWN.sub(lambda mark: shown.get(int(mark[1]), ""), marked).strip()
 
-        left = _OWN.sub("", text)
+        marked = [text, *options.values()]
         text = without_marks(text)
         options = {letter: without_marks(option) for letter, option in options.items()}
         pictures = [self.pictures[place] for place in of_question]
@@ -330,10 +332,14 @@ class _Reading:
             missing = evidence if self.folder is None else self.missing[0]
         elif len(pictures) > MOST_PICTURES:
             missing = _TOO_MANY
-        elif mark := mark_in(left):
+        elif mark := mark_in(_OWN.sub("", marked[0])):
             missing = f"'{mark[0][:60]}' in the text"
-        elif shown_as := [letter for letter, option in options.items() if _is_picture(option)]:
-            missing = f"option {shown_as[0]}"
+        elif left := [
+            letter
+            for letter, option in zip(options, marked[1:], strict=True)
+            if mark_in(_OWN.sub("", option)) or is_file(options[letter], with_spaces=True)
+        ]:
+            missing = f"option {left[0]}"
         elif not pictures:
             missing = evidence
         return FoundPictures(text, options, tuple(pictures), missing)
@@ -382,10 +388,6 @@ def _has_mark(text: str) -> bool:
 
 def _places(text: str) -> Iterator[int]:
     return (int(mark[1]) for mark in _OWN.finditer(text))
-
-
-def _is_picture(option: str) -> bool:
-    return bool(mark_in(option)) or is_file(option, with_spaces=True)
 
 
 def _slot(name: str) -> tuple[str, str]:

@@ -89,7 +89,7 @@ def mark_in(text: str) -> re.Match[str] | None:
 
 def source_of_part(part: Mapping[str, Any]) -> object:
     """Return the field of a content part with its picture: an address or an object; else None."""
-    if part.get("type") not in _PART_TYPES:
+    if not _is_picture_part(part):
         return None
     names = ("image_url", "image", "source", "url", "path", "file", "data")
     return next((part[name] for name in names if part.get(name)), None)
@@ -138,7 +138,12 @@ def is_file(value: object, *, with_spaces: bool = False) -> bool:
 
 
 def _has_picture_part(value: object) -> bool:
-    return any(part.get("type") in _PART_TYPES for part in parts_of(value))
+    return any(map(_is_picture_part, parts_of(value)))
+
+
+def _is_picture_part(part: Mapping[str, Any]) -> bool:
+    kind = part.get("type")
+    return isinstance(kind, str) and kind in _PART_TYPES
 
 
 def parts_of(value: object) -> Iterator[Mapping[str, Any]]:

@@ -18,7 +18,8 @@ from mdagents.agents.events import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.live.lines import Charged, FeedLine, Words
+from mdagents.live.lines import Charged, FeedLine, Pictured, Words
+from mdagents.records.pictures import PictureRecord
 from mdagents.records.summaries import ItemKey
 
 
@@ -88,6 +89,8 @@ class LiveCase:
 
     item: ItemKey
     question: Question | None = None
+    pictures: tuple[PictureRecord, ...] = ()
+    """Pictures of the question, in the order of its prompts."""
     started_at: int | None = None
     routed: Routed | None = None
     """Latest routing decision; on a ladder, that of the current rung."""
@@ -113,6 +116,8 @@ class LiveCase:
         match line.what:
             case Started(question):
                 self._begin(question, line.at)
+            case Pictured(pictures):
+                self.pictures = pictures
             case Routed() as routed:
                 self.routed = routed
             case Rung() as rung:
@@ -161,7 +166,7 @@ class LiveCase:
         """Reset the state, since an interrupted question is asked again from the start."""
         self.question, self.started_at = question, at
         self.routed = self.ended = self.ended_at = None
-        self.members = ()
+        self.members, self.pictures = (), ()
         self.votes = {}
         self.exaid_tokens = 0
         self.rungs, self.turns, self.messages = [], [], []

@@ -17,6 +17,7 @@ the server's seed and the request's arrival number.
 from tests.fake_provider.call_log import ServedCall, depth, peak_in_flight
 from tests.fake_provider.chat_api import CHARACTERS_PER_TOKEN, SeenRequest, Usage
 from tests.fake_provider.faults import Fault, FaultPlan
+from tests.fake_provider.pixels import answer_from_pixels, letter_from_pixels
 from tests.fake_provider.schema_filler import MISSING, FieldPath, fill
 from tests.fake_provider.script import Hold
 from tests.fake_provider.server import FakeProvider
@@ -32,7 +33,9 @@ __all__ = [
     "SeenRequest",
     "ServedCall",
     "Usage",
+    "answer_from_pixels",
     "depth",
     "fill",
+    "letter_from_pixels",
     "peak_in_flight",
 ]

@@ -19,9 +19,11 @@ from tests.fake_provider.chat_api import (
     Usage,
     event,
     positive,
+    said_in,
     schema_in_text,
 )
 from tests.fake_provider.faults import Fault, FaultPlan
+from tests.fake_provider.seen_pictures import SeenPicture, picture_of
 
 _CONTEXT_WINDOW = 200_000
 _MOST_MARKS = 4
@@ -53,6 +55,9 @@ _ERRORS: dict[Fault, tuple[int, str, str]] = {
     Fault.MODEL_NOT_FOUND: (404, "not_found_error", "model: {model}"),
     Fault.SCHEMA_UNSUPPORTED: (400, _INVALID, "{schema_field} is not supported by this model"),
     Fault.TEMPERATURE_REFUSED: (400, _INVALID, "`temperature` is deprecated for this model."),
+    Fault.IMAGES_REFUSED:
+        (400, _INVALID, "messages.0.content.0: '{model}' does not support image inputs."),
+    Fault.BAD_IMAGE: (400, _INVALID, "Could not process image"),
     Fault.CONTEXT_LENGTH:
         (400, _INVALID, f"prompt is too long: {{tokens}} tokens > {_CONTEXT_WINDOW} maximum"),
     Fault.SERVER_ERROR: (500, "api_error", "Internal server error"),
@@ -77,9 +82,9 @@ class AnthropicApi:
         said = [{"role": "system", "content": body["system"]}] if body.get("system") else []
         said += body["messages"]
         blocks = [_blocks(message["content"]) for message in said]
-        messages = tuple("".join(block["text"] for block in of_one) for of_one in blocks)
+        messages, pictures = said_in(blocks, _part)
         flat = [block for of_one in blocks for block in of_one]
-        lengths = accumulate(len(block["text"]) for block in flat)
+        lengths = accumulate(len(block.get("text", "")) for block in flat)
         marks = tuple(
             n for block, n in zip(flat, lengths, strict=True) if block.get("cache_control")
         )
@@ -100,6 +105,7 @@ class AnthropicApi:
             max_tokens=positive(body["max_tokens"]),
             seed=None,
             cache_marks=marks,
+            pictures=pictures,
         )
 
     def refusal_of(self, message: str, status: int) -> ErrorReply:
@@ -164,9 +170,18 @@ class AnthropicApi:
 def _blocks(content: Any) -> list[dict[str, Any]]:
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:
-        if block["type"] != "text" or not block["text"].strip():
+        if block["type"] == "text" and not block["text"].strip():
             raise BadRequestError("messages: text content blocks must contain non-whitespace text")
     return list(blocks)
+
+
+def _part(block: Mapping[str, Any]) -> str | SeenPicture:
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return text
+        case {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}:
+            return picture_of(kind, data)
+    raise BadRequestError(f"messages: Input tag '{block['type']}' found using 'type' is unknown")
 
 
 def _schema(body: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, Protocol
 
 from mdagents_llm.json_schema import JsonSchema
 from tests.fake_provider.faults import Fault, FaultPlan
+from tests.fake_provider.seen_pictures import BadPictureError, SeenPicture
 
 CHARACTERS_PER_TOKEN = 4
+PICTURE_TOKENS = 258
+"""Tokens of a picture, whatever its size."""
 
 
 class BadRequestError(ValueError):
@@ -77,6 +80,7 @@ class SeenRequest:
         seed: The request's own seed, or None.
         cache_marks: Characters from the start of the prompt to each mark of what is to be kept in
             the prompt cache; None: the API keeps what it likes.
+        pictures: The pictures of all messages, decoded, in their order.
     """
 
     index: int
@@ -91,6 +95,7 @@ class SeenRequest:
     max_tokens: int | None
     seed: int | None
     cache_marks: tuple[int, ...] | None = field(default=None, kw_only=True)
+    pictures: tuple[SeenPicture, ...] = field(default=(), kw_only=True)
 
     @cached_property
     def text(self) -> str:
@@ -99,12 +104,15 @@ class SeenRequest:
 
     @cached_property
     def input_tokens(self) -> int:
-        """Tokens of the prompt by the server's rule: a token for every four characters."""
-        return tokens_in(sum(len(message) for message in self.messages))
+        """Tokens of the prompt by the server's rule: one for four characters, 258 for a picture."""
+        of_text = tokens_in(sum(len(message) for message in self.messages))
+        return of_text + PICTURE_TOKENS * len(self.pictures)
 
     def key(self, seed: int) -> bytes:
         """Return what decides the reply: the server's seed and what the model would read."""
-        read = json.dumps([seed, self.model, self.seed, self.messages])
+        pictures = [[one.sha256, one.message, one.at] for one in self.pictures]
+        seen = [self.messages, pictures] if pictures else [self.messages]
+        read = json.dumps([seed, self.model, self.seed, *seen])
         return hashlib.blake2b(read.encode(), digest_size=16).digest()
 
 
@@ -185,6 +193,35 @@ class ChatApi(Protocol):
         Yields:
             Each event together with the part of the reply's text that it brings.
         """
+
+
+def said_in(
+    contents: Iterable[Any], read_part: Callable[[Any], str | SeenPicture]
+) -> tuple[tuple[str, ...], tuple[SeenPicture, ...]]:
+    """Return the text of each message, and the pictures of all.
+
+    Args:
+        contents: The content of each message: a text, or a list of parts.
+        read_part: Reads a part: its text, or its picture.
+
+    Raises:
+        BadRequestError: A picture cannot be read.
+    """
+    texts: list[str] = []
+    pictures: list[SeenPicture] = []
+    for number, content in enumerate(contents):
+        text = ""
+        for part in [content] if isinstance(content, str) else content:
+            try:
+                read = part if isinstance(part, str) else read_part(part)
+            except BadPictureError as error:
+                raise BadRequestError(str(error)) from error
+            if isinstance(read, str):
+                text += read
+            else:
+                pictures.append(replace(read, message=number, at=len(text)))
+        texts.append(text)
+    return tuple(texts), tuple(pictures)
 
 
 def tokens_in(characters: int) -> int:

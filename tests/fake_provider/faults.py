@@ -24,6 +24,10 @@ class Fault(StrEnum):
     SEED_REFUSED = "400_seed"
     """The model takes no seed: requests with one are refused, others are not."""
     TEMPERATURE_REFUSED = "400_temperature"
+    IMAGES_REFUSED = "400_images"
+    """The model takes no pictures: requests with one are refused, others are not."""
+    BAD_IMAGE = "400_bad_image"
+    """A picture cannot be read; only requests with one are hit."""
     CONTEXT_LENGTH = "context_length"
     SERVER_ERROR = "500"
     UNAVAILABLE = "503"
@@ -64,6 +68,9 @@ SETTING_FAULTS = {
     Fault.TEMPERATURE_REFUSED: ("temperature",),
 }
 """Faults that hit only requests with a setting -> its names."""
+
+PICTURE_FAULTS = frozenset({Fault.IMAGES_REFUSED, Fault.BAD_IMAGE})
+"""Faults that hit only requests with a picture."""
 
 SCHEMA_FAULTS = frozenset({Fault.SCHEMA_UNSUPPORTED, Fault.INVALID_SCHEMA, Fault.FENCED})
 """Faults that mean something only for a request with a schema; others are served as if unhurt."""

@@ -17,10 +17,12 @@ from tests.fake_provider.chat_api import (
     Usage,
     event,
     positive,
+    said_in,
     schema_in_text,
     tokens_in,
 )
 from tests.fake_provider.faults import Fault, FaultPlan
+from tests.fake_provider.seen_pictures import SeenPicture, picture_of
 
 _CONTEXT_WINDOW = 1_048_576
 _FINISH_REASONS = {
@@ -51,6 +53,9 @@ _ERRORS: dict[Fault, tuple[int, str, str]] = {
         (400, "INVALID_ARGUMENT", "seed is not supported for models/{model}"),
     Fault.TEMPERATURE_REFUSED:
         (400, "INVALID_ARGUMENT", "temperature is not supported for models/{model}"),
+    Fault.IMAGES_REFUSED:
+        (400, "INVALID_ARGUMENT", "Image input modality is not enabled for models/{model}"),
+    Fault.BAD_IMAGE: (400, "INVALID_ARGUMENT", "Unable to process input image. Please retry."),
     Fault.CONTEXT_LENGTH:
         (400, "INVALID_ARGUMENT", "The input token count ({tokens}) exceeds the maximum number of "
          f"tokens allowed ({_CONTEXT_WINDOW})."),
@@ -78,7 +83,7 @@ class GeminiApi:
         said = [{"role": "user"} | content for content in contents]
         if system := body.get("systemInstruction"):
             said.insert(0, system | {"role": "system"})
-        messages = tuple("".join(part["text"] for part in content["parts"]) for content in said)
+        messages, pictures = said_in((content["parts"] for content in said), _part)
         native = config.get("responseJsonSchema")
         if native is not None and config.get("responseMimeType") != "application/json":
             raise BadRequestError("a response schema needs response_mime_type application/json")
@@ -94,6 +99,7 @@ class GeminiApi:
             include_usage=True,
             max_tokens=positive(config.get("maxOutputTokens")),
             seed=config.get("seed"),
+            pictures=pictures,
         )
 
     def refusal_of(self, message: str, status: int) -> ErrorReply:
@@ -140,6 +146,17 @@ class GeminiApi:
                 "usageMetadata": _usage_body(answer.usage if last else so_far),
             }
             yield event(chunk), piece
+
+
+def _part(part: Mapping[str, Any]) -> str | SeenPicture:
+    match part:
+        case {"text": str(text)}:
+            return text
+        case {"inlineData": {"mimeType": kind, "data": data}}:
+            # Proto JSON takes both alphabets of Base64.
+            plain = data.translate(str.maketrans("-_", "+/"))
+            return picture_of(kind, plain, (part.get("mediaResolution") or {}).get("level"))
+    raise BadRequestError("* GenerateContentRequest.contents: required oneof field 'data'")
 
 
 def _candidates(answer: Answer, text: str, *, last: bool) -> dict[str, Any]:

@@ -18,9 +18,15 @@ from tests.fake_provider.chat_api import (
     Usage,
     tokens_in,
 )
-from tests.fake_provider.faults import SCHEMA_FAULTS, SETTING_FAULTS, Fault, FaultPlan
+from tests.fake_provider.faults import (
+    PICTURE_FAULTS,
+    SCHEMA_FAULTS,
+    SETTING_FAULTS,
+    Fault,
+    FaultPlan,
+)
 from tests.fake_provider.schema_filler import MISSING, USUAL_WORDS, FieldPath, fill
-from tests.fake_provider.script import Match, Reply, Rule, predicate_of
+from tests.fake_provider.script import Match, Predicate, Reply, Rule, predicate_of
 from tests.support.medical_prose import prose
 
 RequestFieldPolicy = Callable[[SeenRequest, FieldPath], Any]
@@ -50,6 +56,8 @@ class FakeModel:
         faults: What goes wrong how often.
         field_policy: Asked for each field of structured replies that no rule gives.
         rules: Scripted replies; the first that matches wins.
+        must_see: Which requests must have a picture; one without is a failure of the test, which
+            leaving the server's `with` block raises.
     """
 
     def __init__(self, seed: int) -> None:
@@ -60,6 +68,7 @@ class FakeModel:
         self.faults = FaultPlan()
         self.field_policy: RequestFieldPolicy | None = None
         self.rules: list[Rule[Reply]] = []
+        self.must_see: Predicate | None = None
         self._scripted_faults: list[Rule[Fault]] = []
         self._cached: set[bytes] = set()
 
@@ -114,7 +123,10 @@ class FakeModel:
 
         Raises:
             UnsupportedSchemaError: The schema is beyond the filler.
+            AssertionError: The request must have a picture and has none.
         """
+        if self.must_see is not None and not request.pictures and self.must_see(request):
+            raise AssertionError(f"a request without its picture: …{request.text[-200:]}")
         finish = _FINISH_OF.get(fault, Finish.STOP) if fault else Finish.STOP
         text, reasoning = "", 0
         if finish is Finish.REFUSAL:
@@ -198,6 +210,8 @@ def _concerns(fault: Fault, request: SeenRequest) -> bool:
     if fault in SETTING_FAULTS:
         settings = request.body.get("generationConfig") or request.body
         return any(name in settings for name in SETTING_FAULTS[fault])
+    if fault in PICTURE_FAULTS:
+        return bool(request.pictures)
     return fault not in SCHEMA_FAULTS or request.schema is not None
 
 

@@ -18,9 +18,11 @@ from tests.fake_provider.chat_api import (
     Usage,
     event,
     positive,
+    said_in,
     schema_in_text,
 )
 from tests.fake_provider.faults import Fault, FaultPlan
+from tests.fake_provider.seen_pictures import SeenPicture, picture_of_uri
 
 _CREATED = 1_790_000_000
 _CONTEXT_WINDOW = 8192
@@ -54,6 +56,12 @@ _ERRORS: dict[Fault, tuple[int, str, str | None, str | None, str]] = {
         (400, _INVALID, "unsupported_value", "temperature",
          "Unsupported value: 'temperature' does not support this value with this model. Only the "
          "default (1) value is supported."),
+    Fault.IMAGES_REFUSED:
+        (400, _INVALID, None, "messages.[1].content.[0].type",
+         "Invalid content type. image_url is only supported by certain models."),
+    Fault.BAD_IMAGE:
+        (400, _INVALID, "image_parse_error", None,
+         "You uploaded an unsupported image. Please make sure your image is valid."),
     Fault.CONTEXT_LENGTH:
         (400, _INVALID, "context_length_exceeded", "messages",
          f"This model's maximum context length is {_CONTEXT_WINDOW} tokens. However, your messages "
@@ -82,7 +90,7 @@ class OpenAIApi:
         said = body.get("messages")
         if not isinstance(said, list) or not said:
             raise BadRequestError("'messages' must be a list that is not empty")
-        messages = tuple(message["content"] for message in said)
+        messages, pictures = said_in((message["content"] for message in said), _part)
         native = native_schema(body.get("response_format") or {"type": "text"})
         return SeenRequest(
             index=index,
@@ -96,6 +104,7 @@ class OpenAIApi:
             include_usage=bool((body.get("stream_options") or {}).get("include_usage")),
             max_tokens=positive(body.get("max_completion_tokens", body.get("max_tokens"))),
             seed=body.get("seed"),
+            pictures=pictures,
         )
 
     def refusal_of(self, message: str, status: int) -> ErrorReply:
@@ -156,6 +165,22 @@ class OpenAIApi:
         if request.include_usage:
             yield event({**envelope, "choices": [], "usage": _usage_body(answer.usage)}), ""
         yield event("[DONE]"), ""
+
+
+def _part(part: Mapping[str, Any]) -> str | SeenPicture:
+    match part:
+        case {"type": "text", "text": str(text)} if text:
+            return text
+        case {"type": "image_url", "image_url": dict(image)} if image.keys() <= {"url", "detail"}:
+            return picture_of_uri(image["url"], checked_detail(image.get("detail")))
+    raise BadRequestError(f"Invalid content part: {str(part)[:80]}")
+
+
+def checked_detail(detail: Any) -> Any:
+    """Return the detail of an image, if OpenAI knows it."""
+    if detail not in (None, "auto", "low", "high", "original"):
+        raise BadRequestError(f"Invalid value: '{detail}'. Supported values are: 'low', 'high'.")
+    return detail
 
 
 def native_schema(response_format: Mapping[str, Any]) -> JsonSchema | None:

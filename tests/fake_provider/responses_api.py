@@ -17,10 +17,12 @@ from tests.fake_provider.chat_api import (
     Usage,
     event,
     positive,
+    said_in,
     schema_in_text,
 )
 from tests.fake_provider.faults import Fault, FaultPlan
-from tests.fake_provider.openai_api import OpenAIApi, native_schema
+from tests.fake_provider.openai_api import OpenAIApi, checked_detail, native_schema
+from tests.fake_provider.seen_pictures import SeenPicture, picture_of_uri
 
 _CREATED = 1_790_000_000
 _LEAST = 16  # tokens of a reply
@@ -45,7 +47,7 @@ class ResponsesApi:
         said = body.get("input")
         if not isinstance(said, list) or not said:
             raise BadRequestError("'input' must be a list that is not empty")
-        messages = tuple(message["content"] for message in said)
+        messages, pictures = said_in((message["content"] for message in said), _part)
         format_ = (body.get("text") or {}).get("format") or {"type": "text"}
         if format_.get("type") == "json_schema":
             format_ = {"type": "json_schema", "json_schema": format_}
@@ -62,6 +64,7 @@ class ResponsesApi:
             include_usage=True,
             max_tokens=limit,
             seed=None,
+            pictures=pictures,
         )
 
     def refusal_of(self, message: str, status: int) -> ErrorReply:
@@ -110,6 +113,15 @@ class ResponsesApi:
             yield made("response.output_item.done", output_index=index, item=item), ""
         whole = _response(request, answer, items)
         yield made(f"response.{whole['status']}", response=whole), ""
+
+
+def _part(part: Mapping[str, Any]) -> str | SeenPicture:
+    match part:
+        case {"type": "input_text", "text": str(text)} if text:
+            return text
+        case {"type": "input_image", "image_url": str(uri)}:
+            return picture_of_uri(uri, checked_detail(part.get("detail")))
+    raise BadRequestError(f"Invalid content part: {str(part)[:80]}")
 
 
 def _items(request: SeenRequest, answer: Answer) -> list[dict[str, Any]]:

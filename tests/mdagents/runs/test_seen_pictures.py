@@ -1,0 +1,170 @@
+"""Questions that only pixels answer: all of them right if every agent sees, none if it does not.
+
+The fake provider decodes the bytes that it gets and names the option that they encode. All
+questions have the same text and options, so neither the text nor a wrong cache entry can help.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.fake_provider import FakeProvider, Fault
+from tests.mdagents.runs.engines.conftest import ended
+from tests.support.environment import bare_environment
+from tests.support.pictured import write_coded
+from tests.support.sighted import METHODS, WIRES, flags_of, look, settings_of, without_embedder
+from tests.support.whole_runs import Run, records
+
+COUNT = 12
+
+
+@pytest.fixture(autouse=True)
+def _everywhere(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    for name, value in settings_of(provider).items():
+        monkeypatch.setenv(name, value)
+    without_embedder(monkeypatch.setattr)
+
+
+def rights(output: str = "output") -> int:
+    return sum(bool(record["correct"]) for record in records(Path(output)))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_sees(method: str, provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    status, _, err = run(*write_coded(Path("data/seen")), *flags_of(method))
+    assert status == 0, err
+    assert rights() == COUNT
+    asking = [call for call in provider.calls if "Which word do the bands" in call.text]
+    assert asking
+    assert all(len(call.pictures) == 1 for call in asking)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", METHODS)
+def test_swapped_pictures_make_every_answer_wrong(
+    method: str, provider: FakeProvider, run: Run
+) -> None:
+    look(provider)
+    assert run(*write_coded(Path("data/seen"), swapped=True), *flags_of(method))[0] == 0
+    assert Counter(record["status"] for record in records()) == {"answered": COUNT}
+    assert rights() == 0
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_every_wire_carries_the_pixels(wire: str, provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    status, _, err = run(*write_coded(Path("data/seen")), *flags_of("cot", wire))
+    assert status == 0, err
+    assert rights() == COUNT
+
+
+def test_replies_are_replayed_for_their_picture_alone(provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    seen, swapped = write_coded(Path("one/seen")), write_coded(Path("two/seen"), swapped=True)
+    assert run(*seen, *flags_of("cot"))[0] == 0
+    calls = len(provider.calls)
+    assert calls <= COUNT, "questions of one picture and one order share a reply"
+    replay = ("--output-dir", "output", "--cache", "only", "--fresh")
+    assert run(*seen, *flags_of("cot"), *replay)[0] == 0
+    assert len(provider.calls) == calls
+    (last,) = Path("output").glob("*samples.json")
+    assert sum(bool(record["correct"]) for record in json.loads(last.read_text())) == COUNT
+    assert run(*swapped, *flags_of("cot"), "--fresh")[0] == 0
+    assert sum(bool(record["correct"]) for record in json.loads(last.read_text())) == 0
+
+
+@pytest.mark.long
+def test_epochs(provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    flags = ("--epochs", "3", "--cache", "off")
+    assert run(*write_coded(Path("data/seen")), *flags_of("cot"), *flags)[0] == 0
+    assert rights() == 3 * COUNT
+
+
+@pytest.mark.long
+def test_batches(provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    assert run(*write_coded(Path("data/seen")), *flags_of("cot"), "--batch")[0] == 0
+    assert rights() == COUNT
+
+
+@pytest.mark.process
+def test_two_processes_and_a_kill(provider: FakeProvider, run: Run) -> None:
+    import subprocess
+    import sys
+
+    from tests.conftest import REPOSITORY
+
+    look(provider)
+    provider.latency = 0.1
+    flags = [*write_coded(Path("data/seen")), *flags_of("basic"), "--processes", "2"]
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(REPOSITORY / "main.py"), *flags, "--max-samples", "4"],
+            env=bare_environment(**settings_of(provider)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    process = start()
+    provider.wait_for_calls(25)
+    process.kill()
+    ended(process)
+    status, _, err = ended(start())
+    assert status == 0, err
+    assert rights() == COUNT
+
+
+def test_dropped_pictures_help_nobody(provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    provider.must_see = None
+    flags = write_coded(Path("data/seen"), count=40)
+    assert run(*flags, *flags_of("cot"), "--images", "drop")[0] == 0
+    assert all(not call.pictures for call in provider.calls)
+    assert rights() < 20, "about a quarter by chance"
+    assert all(record["pictures"] == [
+        {**record["pictures"][0], "sha256": "", "bytes": 0}] for record in records())  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", [Fault.IMAGES_REFUSED, Fault.BAD_IMAGE])
+def test_a_refused_picture_is_never_an_answer(
+    fault: Fault, provider: FakeProvider, run: Run
+) -> None:
+    look(provider)
+    provider.fail_next(fault, times=1_000)
+    run(*write_coded(Path("data/seen")), *flags_of("cot"))
+    assert not any(call.pictures and call.status == 200 for call in provider.calls)
+    found = json.loads(next(Path("output").glob("*.json")).read_text()) if list(
+        Path("output").glob("*.json")) else []  # fmt: skip
+    assert all(record["predicted"] is None for record in found)
+
+
+def test_a_model_that_says_it_sees_nothing_has_not_answered(
+    provider: FakeProvider, run: Run
+) -> None:
+    provider.when(None, "I am sorry, I cannot see any picture.")
+    assert run(*write_coded(Path("data/seen")), *flags_of("cot"))[0] in (0, 1)
+    assert {record["status"] for record in records()} <= {"parse_error", "refused"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("method", ["adaptive", "intermediate", "debate", "reconcile"])
+def test_experts_alone_suffice(method: str, provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    seeing = provider.must_see
+    assert seeing is not None
+    provider.must_see = lambda request: seeing(request) and "xpert" in request.text
+    provider.must_see = None
+    flags = [*write_coded(Path("data/seen")), *flags_of(method), "--image-agents", "experts"]
+    status, _, err = run(*flags)
+    assert status == 0, err
+    calls = json.loads(json.dumps(records()))
+    assert all(record["pictures"][0]["sha256"] for record in calls)
