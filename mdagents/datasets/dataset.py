@@ -42,7 +42,7 @@ class IndexEntry:
     """Evidence that the question has a picture which the data set does not provide; empty without
     one."""
     mentions_picture: bool = False
-    """Whether the text refers to a figure, an image or a table."""
+    """Whether the text refers to a figure, an image or a table, and there is no picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ def _index(name: str, path: Path) -> Dataset:
             notices.append(notice)
         if any(map(is_missing, question.hidden.values())):
             without_value.append(number)
-        mentions = bool(mentioned_picture(question.text))
+        mentions = not question.pictures and bool(mentioned_picture(question.text))
         entries.append(
             IndexEntry(
                 question.id,

@@ -168,13 +168,17 @@ def mmmu(files: Sequence[Path], pictures: PictureFolder) -> PictureRecords:
 def _marked(
     row: Mapping[str, Any], options: Sequence[str], pictures: PictureFolder
 ) -> dict[str, Any] | LeftOut:
-    """Return a record of MMMU, its marks numbered like the pictures that there are."""
+    """Return a record of MMMU, its marks numbered like its pictures.
+
+    Pictures without a mark belong to the explanation, unless there is no mark at all.
+    """
     contents = {number: _content(row.get(f"image_{number}")) for number in range(1, 8)}
-    there = [number for number, content in contents.items() if content]
-    places = {str(number): place for place, number in enumerate(there, start=1)}
     texts = [str(row.get("question") or ""), *options]
-    if any(mark not in places for text in texts for mark in _MARK.findall(text)):
+    marked = {int(mark) for text in texts for mark in _MARK.findall(text)}
+    there = sorted(marked or (number for number, content in contents.items() if content))
+    if not all(map(contents.get, there)):
         return LeftOut("its picture is missing")
+    places = {str(number): place for place, number in enumerate(there, start=1)}
     question, *options = (
         _MARK.sub(lambda mark: f"<image {places[mark[1]]}>", text) for text in texts
     )

@@ -109,11 +109,12 @@ class PictureArchive:
         self._exact = {info.filename: info for info in members}
         self._by_end: dict[str, zipfile.ZipInfo | None] = {}
         for info in members:
-            parts = _parts(info.filename)
-            if "__macosx" not in parts:
-                for start in range(len(parts)):
+            for name in _names(info):
+                parts = _parts(name)
+                for start in range(len(parts) if "__macosx" not in parts else 0):
                     end = "/".join(parts[start:])
-                    self._by_end[end] = None if end in self._by_end else info
+                    is_other = self._by_end.get(end, info) is not info
+                    self._by_end[end] = None if is_other else info
 
     def read(self, name: object) -> bytes:
         """Return the picture that a data set names.
@@ -166,6 +167,14 @@ class PictureArchive:
         if len(content) > most:
             raise PictureError(f"its picture has more than {most:,} bytes")
         return content
+
+
+def _names(info: zipfile.ZipInfo) -> set[str]:
+    """Return the names of a member: as zip defines them, and as UTF-8 if they do not say so."""
+    try:
+        return {info.filename, info.filename.encode("cp437").decode()}
+    except UnicodeError:
+        return {info.filename}
 
 
 def _parts(name: str) -> list[str]:

@@ -241,7 +241,7 @@ def mmmu_row(number: int, pictures: Mapping[int, bytes], **changes: Any) -> dict
 
 def test_marks_of_mmmu_are_numbered_like_the_pictures_that_there_are(tmp_path: Path) -> None:
     rows = [
-        mmmu_row(1, {1: picture(1)}),
+        mmmu_row(1, {1: picture(1), 2: picture(9)}),  # the second is of the explanation
         mmmu_row(
             2,
             {2: picture(2), 4: picture(4)},
@@ -259,6 +259,7 @@ def test_marks_of_mmmu_are_numbered_like_the_pictures_that_there_are(tmp_path: P
     questions, done = made(picture_conversion.mmmu, [file], tmp_path / "set")
     assert [one.id for one in questions] == ["validation_Pharmacy_1", "validation_Pharmacy_2"]
     assert questions[0].options == {"A": "one", "B": "the other's"}
+    assert [one.read() for one in questions[0].pictures] == [picture(1)]
     second = json.loads((tmp_path / "set" / "test.jsonl").read_text().splitlines()[1])
     assert second["question"] == "Compare <image 1> with"
     assert second["options"]["A"] == "<image 2>"
@@ -310,6 +311,12 @@ def test_a_broken_member_costs_its_question_and_a_broken_archive_the_download(
         PictureArchive(path)
     with pytest.raises(ConfigError, match=r"one \.zip archive"):
         list(picture_conversion.slake([tmp_path / "a.json"], PictureFolder(tmp_path)))
+
+
+def test_names_that_do_not_say_that_they_are_utf8_are_found(tmp_path: Path) -> None:
+    path = archive(tmp_path / "old.zip", {"bild/r__ntgen.png": picture(1)})
+    path.write_bytes(path.read_bytes().replace(b"r__ntgen", "röntgen".encode()))
+    assert PictureArchive(path).read("röntgen.png") == picture(1)
 
 
 def test_a_picture_that_is_there_is_not_written_again(tmp_path: Path) -> None:
