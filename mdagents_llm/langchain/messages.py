@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ from langchain_core.messages import (
 
 from mdagents_llm.chat import ChatMessage
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.langchain.pictures import IMAGES, picture_of
+from mdagents_llm.pictures import Picture
 from mdagents_llm.text import well_formed
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
@@ -64,9 +67,10 @@ def prompt_of(messages: Sequence[BaseMessage], instructions: str = "") -> tuple[
         instructions: Text to add to the first system message; empty for none.
 
     Raises:
-        ConfigError: There are no messages, or one holds content other than text and tool calls.
+        ConfigError: There are no messages, or one holds content other than text, pictures of a
+            user, and tool calls.
     """
-    prompt = [ChatMessage(one.role, well_formed(one.content)) for one in _told(messages)]
+    prompt = [replace(one, content=well_formed(one.content)) for one in _told(messages)]
     if not prompt:
         raise ConfigError("there is no message to reply to")
     if instructions:
@@ -97,7 +101,7 @@ def _told(messages: Sequence[BaseMessage]) -> Iterator[ChatMessage]:
                     text = f"{text}\n{json_line({'reply': {'tool_calls': calls}})}".lstrip()
             if message.name and (role == "user" or len(assistants) > 1):
                 text = f"{json_line({'name': message.name})}\n{text}"
-            yield ChatMessage(role, text)
+            yield ChatMessage(role, text, pictures=_pictures(message))
 
 
 def _role(message: BaseMessage) -> Literal["system", "user", "assistant"]:
@@ -135,12 +139,20 @@ def _text(message: BaseMessage) -> str:
     """Return the text of a message.
 
     Raises:
-        ConfigError: A content block is not text.
+        ConfigError: A content block is neither text nor a user's picture.
     """
     content = message.content
     if isinstance(content, str):
         return content
     return "\n".join(text for block in content if (text := _text_of_block(block, message)))
+
+
+def _pictures(message: BaseMessage) -> tuple[Picture, ...]:
+    """Return the pictures of a user's message, which precede its text; others are refused."""
+    if isinstance(message.content, str) or not isinstance(message, HumanMessage):
+        return ()
+    blocks = [block for block in message.content if isinstance(block, dict)]
+    return tuple(picture_of(block) for block in blocks if block.get("type") in IMAGES)
 
 
 def _text_of_block(block: str | dict[Any, Any], message: BaseMessage) -> str:
@@ -152,9 +164,11 @@ def _text_of_block(block: str | dict[Any, Any], message: BaseMessage) -> str:
         return text
     if isinstance(message, AIMessage) and kind in _NOT_TOLD_AGAIN:
         return ""
+    if isinstance(message, HumanMessage) and kind in IMAGES:
+        return ""
     if isinstance(message, ToolMessage) and kind in (None, "json"):
         return json_line(block.get("json", block))
     raise ConfigError(
         f"a message of type '{message.type}' holds a content block of type '{kind}', but the model "
-        "is given text only; put what it should know into text"
+        "is given text only, and the pictures of a user; put what it should know into text"
     )

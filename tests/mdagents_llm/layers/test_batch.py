@@ -23,9 +23,13 @@ from mdagents_llm.layers.batch_journal import Batch
 from mdagents_llm.layers.retry import RetryPolicy
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.llm_registry import ModelRegistry
-from tests.fake_provider import FakeProvider
+from mdagents_llm.providers.anthropic_batches import AnthropicBatches
+from mdagents_llm.providers.gemini_batches import GeminiBatches
+from mdagents_llm.providers.openai_batches import OpenAIBatches
+from tests.fake_provider import FakeProvider, letter_from_pixels
 from tests.fake_provider.batches import BatchStatus
 from tests.mdagents_llm.providers.test_provider_contract import Choice, served_by, the_sum_of
+from tests.support.pictures import picture_of
 from tests.support.sweeps import seeds
 
 MODELS = {
@@ -612,3 +616,43 @@ def test_vertex_ai_takes_them_elsewhere(make_runtime: Callable[..., Runtime]) ->
     registry = ModelRegistry(replace(runtime, environment=environment))
     with pytest.raises(ConfigError, match="Vertex AI takes batches only from Cloud Storage"):
         registry.model(ModelSpec("google", "gemini-2.5-flash-lite"))
+
+
+async def test_pictures_go_in_batches(provider: FakeProvider, bench: Bench) -> None:
+    """Their bytes count toward the size of a batch, and the journal holds none of them."""
+    provider.must_see = lambda request: True
+    provider.when(None, letter_from_pixels)
+    options = "A) cedar\nB) amber"
+    requests = [
+        replace(one, messages=(ChatMessage("user", options, pictures=(picture_of(word),)),))
+        for one, word in zip(questions(2), ("amber", "cedar"), strict=True)
+    ]
+    replies = await bench.ask(requests)
+    assert [reply.text for reply in replies] == ["B", "A"]
+    assert all(reply.batched for reply in replies)
+    assert picture_of("amber").base64[:60] not in str(bench.journal.kept)
+
+
+async def test_a_refused_picture_of_a_batch_ends_the_run(
+    provider: FakeProvider, bench: Bench
+) -> None:
+    """As if it had been asked at once."""
+    provider.fail_next("400_images")
+    pictures = (picture_of("amber"),)
+    request = replace(questions(1)[0], messages=(ChatMessage("user", "?", pictures=pictures),))
+    with pytest.raises(ExceptionGroup) as caught:
+        await bench.ask([request])
+    assert "takes no pictures" in str(caught.value.exceptions[0])
+
+
+async def test_a_batch_is_no_larger_than_its_provider_takes(
+    provider: FakeProvider, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pictures that do not fit into one batch go in several."""
+    picture = picture_of("amber", (400, 300), grain=True)
+    for batches in (AnthropicBatches, GeminiBatches, OpenAIBatches):
+        monkeypatch.setattr(batches, "most_bytes", 3 * len(picture.base64))
+    message = ChatMessage("user", "A) cedar\nB) amber", pictures=(picture,))
+    requests = [replace(one, messages=(message,), seed=n) for n, one in enumerate(questions(5))]
+    await bench.ask([replace(one, temperature=n / 10) for n, one in enumerate(requests)])
+    assert sorted(len(batch.keys) for batch in provider.batches.all) == [1, 2, 2]

@@ -158,7 +158,7 @@ async def test_a_model_without_eyes_ends_the_run(
     provider.must_see = None
     await model.generate(asking(pictures=()))
     provider.fail_next("400_images", times=2)
-    with pytest.raises(EndpointDown, match="takes no pictures.*--images drop") as caught:
+    with pytest.raises(EndpointDown, match=r"takes no pictures.*--images drop") as caught:
         await model.generate(REQUEST)
     assert "\n" not in str(caught.value)
     assert [row.outcome for row in rows] == ["ok", "images_refused"]
