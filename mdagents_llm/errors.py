@@ -103,6 +103,8 @@ class ErrorKind(StrEnum):
     AUTH = "auth"
     QUOTA = "quota"
     MODEL_NOT_FOUND = "model_not_found"
+    IMAGES_REFUSED = "images_refused"
+    """The model takes no pictures; one that is broken or too large is a `BAD_REQUEST`."""
     CONTEXT_LENGTH = "context_length"
     SCHEMA_UNSUPPORTED = "schema_unsupported"
     SETTING_REFUSED = "setting_refused"

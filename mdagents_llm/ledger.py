@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from mdagents_llm.chat import ChatReply, ChatRequest, StopReason, TokenUsage
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.clock import ms_of
 
 OUTCOMES = {
@@ -114,7 +114,8 @@ class CallRow:
     """Number of earlier restarts of the question: 0 unless a crash, an error or a lost worker ended
     an earlier attempt. A record counts only the rows of its own restart."""
     prompt: tuple[str, ...] | None = None
-    """Content of the messages; None unless the user asked to log prompts."""
+    """Content of the messages, with descriptions of their pictures; None unless the user asked to
+    log prompts."""
     reply: str | None = None
     """Text of the reply; None unless the user asked to log prompts."""
     reasoning: str | None = None
@@ -173,7 +174,7 @@ class CallRow:
             cached=cached,
             batched=batched,
             usage_estimated=reply is not None and reply.usage_estimated,
-            prompt=tuple(m.content for m in request.messages) if logged.prompts else None,
+            prompt=tuple(map(_logged, request.messages)) if logged.prompts else None,
             reply=("" if reply is None else reply.text) if logged.prompts else None,
             reasoning=(reply.reasoning or None) if reply and logged.reasoning else None,
         )
@@ -198,6 +199,14 @@ class CallRow:
         row = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
         row.pop("usage")
         return {**row, **self.usage.as_dict(), "cost_usd": self.cost_usd}
+
+
+def _logged(message: ChatMessage) -> str:
+    """Return the content of a message, with a description in place of each picture."""
+    if not message.pictures:
+        return message.content
+    parts = message.parts()
+    return "".join(part if isinstance(part, str) else f"{part.summary}\n" for part in parts)
 
 
 def add_costs(some: float | None, more: float | None) -> float | None:

@@ -35,6 +35,7 @@ from mdagents_llm.layers.gate import Connections, Gate, Urgency
 from mdagents_llm.layers.hedge import Hedge
 from mdagents_llm.layers.retry import Retry
 from mdagents_llm.layers.room import Room
+from mdagents_llm.layers.sight import Sight
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.model_configs import LOCAL, OPENAI, ModelConfigs, ModelInfo, load_model_configs
@@ -275,6 +276,10 @@ class ModelRegistry:
         """Build the layers of a model that calls its endpoint."""
         model = self._in_batches(spec, info, hits) or self._at_once(spec, info)
         runtime = self._runtime
+        provider = runtime.configs.provider(spec.provider)
+        if provider is not None:
+            is_ours = isinstance(provider.wire, str)
+            model = Sight(model, info, provider.pictures, must_know=not is_ours)
         retry = Retry(
             model,
             runtime.retry,
@@ -334,7 +339,13 @@ class ModelRegistry:
             timeout=self._endpoints.attempt_timeout(is_local=spec.is_local),
             logged=runtime.logged,
         )
-        model = Gate(model, connections, runtime.clock.monotonic, may_send=runtime.may_send)
+        model = Gate(
+            model,
+            connections,
+            runtime.clock.monotonic,
+            may_send=runtime.may_send,
+            model=spec.name,
+        )
         if runtime.hedge_after is not None:
             model = Hedge(model, runtime.hedge_after, sleep=runtime.sleep)
         return model

@@ -64,6 +64,20 @@ class Thinking:
 
 
 @dataclass(frozen=True, slots=True)
+class PictureLimits:
+    """The limits of an endpoint for the pictures of a request; None where it publishes none."""
+
+    most: int | None = None
+    """Maximum number of pictures."""
+    most_bytes: int | None = None
+    """Maximum size of a picture, in bytes of its Base64 text."""
+    most_bytes_together: int | None = None
+    """Maximum size of all pictures, in bytes of their Base64 texts."""
+    longest_side: int | None = None
+    """Maximum width and height of a picture in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """The properties of a model. The defaults suit an unknown, ordinary chat model."""
 
@@ -92,6 +106,9 @@ class ModelInfo:
     """Reasoning settings chosen by the user."""
     api: Literal["chat", "responses"] = "chat"
     """API of the OpenAI wire protocol to use: chat completions or Responses."""
+    takes_images: bool | None = None
+    """Whether the model takes pictures; None if unknown, so that they are sent and the endpoint
+    decides. Pictures go to a provider of another package only if this is True."""
     is_small: bool = False
     """Whether the model is too small to write unaided: its grammar restricts free text to prose,
     repetition is suppressed, and for a summary it selects sentences of the agents."""
@@ -140,6 +157,8 @@ class ProviderInfo:
     the endpoint takes no batches."""
     priced_as: str = ""
     """ID of the provider in `genai-prices`; empty if its prices are not listed there."""
+    pictures: PictureLimits = PictureLimits()
+    """Limits for the pictures of a request."""
     models: Mapping[str, ModelInfo] = field(default_factory=dict)
     """Model name, or name prefix followed by `*` -> info. If set, it replaces the models of the
     file."""
@@ -240,6 +259,8 @@ def _provider_info(name: str, entry: dict[str, Any]) -> ProviderInfo:
         "priced_as": name,
     }
     entry = usual | entry
+    if "pictures" in entry:
+        entry["pictures"] = PictureLimits(**entry["pictures"])
     lists = ("keys", "instead_of_key", "variables", "batch_price")
     return ProviderInfo(**(entry | {key: tuple(entry[key]) for key in lists if key in entry}))
 

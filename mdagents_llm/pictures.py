@@ -41,6 +41,17 @@ class Picture:
         return f"data:{self.media_type};base64,{self.base64}"
 
     @property
+    def bytes(self) -> int:
+        """Size of the encoded file."""
+        return len(self.base64) * 3 // 4 - self.base64[-2:].count("=")
+
+    @property
+    def summary(self) -> str:
+        """Description for logs, without the content: identity, type and size."""
+        size = f"{self.width}x{self.height}, {self.bytes:,} bytes"
+        return f"[picture {self.sha256}: {self.media_type}, {size}]"
+
+    @property
     def identity(self) -> tuple[str, str, str]:
         """Everything about the picture that a reply depends on: content, label and detail."""
         return self.sha256, self.label, self.detail.value

@@ -19,7 +19,7 @@ from mdagents.agents.events import (
 )
 from mdagents.datasets.questions import Question
 from mdagents.live.lines import Charged, FeedLine, Pictured, Words
-from mdagents.records.pictures import PictureRecord
+from mdagents.records.pictures import PictureRecord, looks_of
 from mdagents.records.summaries import ItemKey
 
 
@@ -138,6 +138,18 @@ class LiveCase:
                 self.summaries.append(Made(number, summary, line.at, self._turns_of(summary)))
             case Ended() as ended:
                 self.ended, self.ended_at = ended, line.at
+
+    @property
+    def right_letters(self) -> list[str]:
+        """Presented letters that count as right: those that look like the right option."""
+        question = self.question
+        if question is None or question.gold not in question.options:
+            return []
+        looks = {
+            letter: (text.strip(), looks_of(letter, self.pictures))
+            for letter, text in question.options.items()
+        }
+        return [letter for letter in looks if looks[letter] == looks[question.gold]]
 
     def deliver(self, message: DebateMessage, at: int) -> None:
         """Record the delivery of a message."""

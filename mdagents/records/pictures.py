@@ -66,12 +66,17 @@ def picture_records(question: Question, sent: Sequence[Picture]) -> tuple[Pictur
             media_type=shown.media_type if shown else "",
             width=shown.width if shown else 0,
             height=shown.height if shown else 0,
-            bytes=_bytes_of(shown) if shown else 0,
+            bytes=shown.bytes if shown else 0,
         )
         for number, (picture, shown) in enumerate(
             zip(question.pictures, sent or repeat(None), strict=False), start=1
         )
     )
+
+
+def looks_of(letter: str, pictures: Sequence[PictureRecord]) -> list[tuple[str, str]]:
+    """Return what distinguishes the pictures of an option: (name, identity) of each."""
+    return [(one.name, one.sha256) for one in pictures if one.option == letter]
 
 
 def picture_name(picture: QuestionPicture, number: int) -> str:
@@ -82,10 +87,6 @@ def picture_name(picture: QuestionPicture, number: int) -> str:
         number: Its number among the pictures of the question, from 1.
     """
     return PurePath(picture.member or picture.file or f"picture {number} of the record").name
-
-
-def _bytes_of(picture: Picture) -> int:
-    return len(picture.base64) * 3 // 4 - picture.base64[-2:].count("=")
 
 
 def keep_picture(folder: Path, picture: Picture, *, private: bool = False) -> None:

@@ -44,6 +44,7 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError, PictureError
 from mdagents_llm.json_schema import longest_reply, reply_schema
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.picture_tokens import prompt_tokens
 from mdagents_llm.pictures import Picture
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class _Sketch:
         share = _SHARE_OF_A_LIMIT if usual is None else min(usual / longest, 1)
         value = self._fill(reply_schema(request.schema), next(self._turns), share)
         text = json.dumps(value)
-        sent = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
+        sent = prompt_tokens(request.messages, str(self.spec))
         received = round(usual or len(text) / _CHARS_PER_TOKEN)
         if (
             usual is None and self.talkative

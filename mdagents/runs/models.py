@@ -100,12 +100,8 @@ def check_sight(config: RunConfig, specs: Mapping[str, ModelSpec], pictured: int
             f"and --method {config.method_name} has no experts; leave --image-agents out"
         )
     configs = load_model_configs()
-    blind = [
-        role
-        for role in seeing
-        if getattr(configs.info(specs[role].provider, specs[role].name), "takes_images", None)
-        is False
-    ]
+    infos = {role: configs.info(specs[role].provider, specs[role].name) for role in seeing}
+    blind = [role for role in seeing if infos[role].takes_images is False]
     if blind:
         others = {str(specs[role]) for role in seeing} - {str(specs[role]) for role in blind}
         beside = f" beside {', '.join(sorted(others))}, which may see them," if others else ""

@@ -474,4 +474,5 @@ def _bytes_of(request: ChatRequest) -> int:
     """Return the approximate size of a request in a batch, in bytes of JSON."""
     schema = "" if request.schema is None else json.dumps(reply_schema(request.schema))
     said = sum(len(json.dumps(message.content)) for message in request.messages)
+    said += sum(len(one.base64) for message in request.messages for one in message.pictures)
     return said + len(schema) + _AROUND_A_PROMPT

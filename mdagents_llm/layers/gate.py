@@ -10,12 +10,12 @@ from contextvars import ContextVar
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.transit import in_transit
+from mdagents_llm.picture_tokens import prompt_tokens
 
 _OVERLOAD = frozenset({ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED})
 _WINDOW = 30  # latest replies that count; in a window of 10, 5 can be a 429 by chance
 _STORM = _WINDOW // 2  # overload errors in the window from which all calls are slowed down
 _COOL_DOWN = 1.0  # seconds, if the endpoint does not name a pause
-_CHARS_PER_TOKEN = 4  # estimate for a prompt, before the endpoint reports its count
 _BURST = 1.0  # seconds of a rate limit that may be used up at once
 
 
@@ -331,6 +331,7 @@ class Gate:
         monotonic: Clock in seconds, the same as for `connections`.
         may_send: Function that raises when nothing more may be sent; called when a call gets its
             connection, since a limit may be reached while the call is queued.
+        model: Name of the model, for the size of pictures in tokens.
     """
 
     def __init__(
@@ -340,8 +341,10 @@ class Gate:
         monotonic: Callable[[], float],
         *,
         may_send: Callable[[], None] = lambda: None,
+        model: str = "",
     ) -> None:
         self._inner = inner
+        self._model = model
         self._may_send = may_send
         self._connections = connections
         self._monotonic = monotonic
@@ -350,7 +353,7 @@ class Gate:
         """Answer one request as soon as it has a connection and the rate allows it."""
         connections, sent = self._connections, in_transit(request)
         background = request.labels.background
-        estimate = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
+        estimate = prompt_tokens(request.messages, self._model)
         queued = self._monotonic()
         reservation = _reserved.get() if background else None
         if reservation is None or not reservation.take_over(connections):

@@ -13,7 +13,13 @@ from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
 from mdagents_llm.layers.transit import in_transit
 
 FATAL = frozenset(
-    {ErrorKind.AUTH, ErrorKind.MODEL_NOT_FOUND, ErrorKind.QUOTA, ErrorKind.REDIRECTED}
+    {
+        ErrorKind.AUTH,
+        ErrorKind.MODEL_NOT_FOUND,
+        ErrorKind.QUOTA,
+        ErrorKind.REDIRECTED,
+        ErrorKind.IMAGES_REFUSED,
+    }
 )
 """Errors that every further attempt at the same model would repeat."""
 
@@ -63,7 +69,8 @@ class Retry:
 
     A model that has never replied is given up at its first fatal error (a wrong key, an unknown
     name, an exhausted quota); one that has replied, after three in a row: an endpoint can fail for
-    a moment, during which the call is retried. Background calls end no run.
+    a moment, during which the call is retried. A model that refuses a picture is given up at once,
+    unless it has replied to one before. Background calls end no run.
 
     The pause is the longer of two: the one that the endpoint asked for (plus up to a tenth, so that
     calls rejected together do not come back together), and exponential backoff with full jitter
@@ -105,6 +112,7 @@ class Retry:
         self._notes = notes or {}
         self._replied = set[str]() if replied is None else replied
         self._fatal_in_a_row = 0
+        self._has_seen = False  # a picture
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """Answer one request, retrying transient errors; raise the error of the last attempt.
@@ -162,10 +170,13 @@ class Retry:
         except ProviderError as error:
             if error.kind in FATAL and not request.labels.background:
                 self._fatal_in_a_row += 1
-                if not self._has_replied or self._fatal_in_a_row >= _FATAL_IN_A_ROW:
+                is_blind = error.kind is ErrorKind.IMAGES_REFUSED and not self._has_seen
+                is_new = is_blind or not self._has_replied
+                if is_new or self._fatal_in_a_row >= _FATAL_IN_A_ROW:
                     raise self._down(error) from error
             raise
         self._replied.add(self._name)
+        self._has_seen |= any(message.pictures for message in request.messages)
         self._fatal_in_a_row = 0
         return reply
 
@@ -174,6 +185,11 @@ class Retry:
         return self._name in self._replied
 
     def _down(self, error: ProviderError) -> EndpointDown:
+        if error.kind is ErrorKind.IMAGES_REFUSED:
+            return EndpointDown(
+                f"{self._name} takes no pictures: {error}; choose a model that takes them, or ask "
+                "without them by --images drop"
+            )
         note = self._notes.get(error.kind)
         return EndpointDown(f"{self._name} is out of reach: {error}{f' ({note})' if note else ''}")
 

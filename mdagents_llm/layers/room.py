@@ -9,6 +9,7 @@ from dataclasses import replace
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason
 from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
 from mdagents_llm.model_configs import HEADROOM, ModelInfo
+from mdagents_llm.picture_tokens import prompt_tokens
 from mdagents_llm.terminal.printing import print_line
 
 _LARGER = 4  # factor
@@ -159,8 +160,7 @@ class Room:
             larger = min(larger, self._most)
         if self._info.context is None:
             return larger
-        characters = sum(len(message.content) for message in request.messages)
-        prompt = characters // _CHARACTERS_PER_TOKEN
+        prompt = prompt_tokens(request.messages, self._name, characters=_CHARACTERS_PER_TOKEN)
         return min(larger, self._info.context - request.max_tokens - prompt)
 
     def _tell(self, line: str) -> None:

@@ -17,6 +17,7 @@ from mdagents_llm.clock import ms_of
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.anthropic_messages import AnthropicChat
 from mdagents_llm.providers.filters import WithheldError
+from mdagents_llm.providers.picture_body import plain
 from mdagents_llm.wire import BatchState, Line
 
 _PATH = "/v1/messages/batches"
@@ -47,7 +48,7 @@ class AnthropicBatches:
             {"custom_id": key, "params": self._chat.body(request)}
             for key, request in requests.items()
         ]
-        return str((await self._post(_PATH, {"requests": lines}))["id"])
+        return str((await self._post(_PATH, {"requests": plain(lines)}))["id"])
 
     async def find(self, tag: str, requests: int, since: float) -> tuple[str, ...]:
         """Return batches of about that time with as many requests; their keys show the owner."""

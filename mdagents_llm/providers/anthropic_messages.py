@@ -35,6 +35,7 @@ from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
 from mdagents_llm.providers.filters import is_filters
+from mdagents_llm.providers.picture_body import PictureText
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import DONE, SdkChat
 from mdagents_llm.text import well_formed
@@ -119,7 +120,7 @@ class AnthropicChat(SdkChat):
         raise_error_in(raw, "content")
         text = "".join(map(_said, raw["content"]))
         thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
-        usage, is_estimated = _usage(raw.get("usage"), request, text)
+        usage, is_estimated = _usage(raw.get("usage"), request, text, self._model)
         return ChatReply(
             text=well_formed(text),
             usage=usage,
@@ -175,7 +176,7 @@ class AnthropicChat(SdkChat):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
         text = "".join(texts)
-        tokens, is_estimated = _usage(usage, request, text)
+        tokens, is_estimated = _usage(usage, request, text, self._model)
         return ChatReply(
             text=well_formed(text),
             usage=tokens,
@@ -246,14 +247,32 @@ def _marked(messages: tuple[ChatMessage, ...]) -> tuple[str, list[dict[str, obje
 
 
 def _blocks(message: ChatMessage, ends: list[int]) -> Iterator[dict[str, object]]:
-    """Split a message at its cache breakpoints; the blocks' texts concatenate to its content."""
+    """Split a message at its cache breakpoints and its pictures.
+
+    The texts, without the labels of pictures, concatenate to its content. Images are Base64:
+    https://platform.claude.com/docs/en/build-with-claude/vision
+    """
     marks = sorted(end for end in ends if 0 < end <= len(message.content))
-    cuts = sorted({0, *marks, len(message.content)})
+    at = min(message.pictures_at, len(message.content)) if message.pictures else 0
+    cuts = sorted({0, *marks, at, len(message.content)})
     for start, end in pairwise(cuts):
+        if start == at:
+            yield from _images(message)
         block: dict[str, object] = {"type": "text", "text": message.content[start:end]}
         yield {**block, "cache_control": _KEEP} if end in marks else block
-    if len(cuts) == 1:
+    if at == len(message.content):
+        yield from _images(message)
+    if len(cuts) == 1 and not message.pictures:
         yield {"type": "text", "text": message.content}
+
+
+def _images(message: ChatMessage) -> Iterator[dict[str, object]]:
+    for picture in message.pictures:
+        if picture.label:
+            yield {"type": "text", "text": f"{picture.label}:"}
+        data = PictureText("", picture)
+        source = {"type": "base64", "media_type": picture.media_type, "data": data}
+        yield {"type": "image", "source": source}
 
 
 def _said(block: Mapping[str, Any]) -> str:
@@ -266,13 +285,13 @@ def _said(block: Mapping[str, Any]) -> str:
     return ""  # thinking
 
 
-def _usage(usage: Any, request: ChatRequest, text: str) -> tuple[TokenUsage, bool]:
+def _usage(usage: Any, request: ChatRequest, text: str, model: str) -> tuple[TokenUsage, bool]:
     """Return the token usage of a reply, and whether it is estimated.
 
     Anthropic counts input tokens without those read from or written to its cache.
     """
     if not usage or not (usage.get("input_tokens") or usage.get("output_tokens")):
-        return estimated_usage(request, text), True
+        return estimated_usage(request, text, model), True
     read = usage.get("cache_read_input_tokens") or 0
     written = usage.get("cache_creation_input_tokens") or 0
     details = usage.get("output_tokens_details") or {}

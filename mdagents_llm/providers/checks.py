@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from mdagents_llm.chat import ChatRequest, TokenUsage
+from mdagents_llm.picture_tokens import CHARACTERS_PER_TOKEN, prompt_tokens
 
 MOST_TOKENS = 100_000_000
 """Maximum plausible tokens of one reply; a higher count is rejected."""
 _LONGEST_NAME = 200  # characters
-_CHARS_PER_TOKEN = 4  # for English prose; https://platform.openai.com/tokenizer
 
 
 def served_model(name: object, asked: str) -> str:
@@ -46,12 +46,13 @@ def checked_usage(
     return usage
 
 
-def estimated_usage(request: ChatRequest, written: str) -> TokenUsage:
-    """Return a token usage estimated from text, at 4 characters per token.
+def estimated_usage(request: ChatRequest, written: str, model: str = "") -> TokenUsage:
+    """Return a token usage estimated from texts and pictures (`prompt_tokens`).
 
     Args:
         request: Request that was sent.
         written: All text that the model wrote.
+        model: Name of the model.
     """
-    prompt = sum(len(message.content) for message in request.messages)
-    return TokenUsage(-(-prompt // _CHARS_PER_TOKEN), -(-len(written) // _CHARS_PER_TOKEN))
+    prompt = prompt_tokens(request.messages, model)
+    return TokenUsage(prompt, -(-len(written) // CHARACTERS_PER_TOKEN))

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any, Protocol
 
 import httpx2
-from pydantic_core import to_json
 
+from mdagents_llm.providers.picture_body import Pieces, joined, pieces
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import ENCODINGS
 
@@ -78,9 +78,9 @@ class DirectPosts:
         """
         if self._prepared is None:
             self._prepared = await self._make_request()
-        prepared, content = self._prepared, to_json(body)
+        prepared = self._prepared
         with self._errors():
-            response = await self._post(prepared, content)
+            response = await self._post(prepared, pieces(body))
         if httpx2.codes.is_success(response.status_code):
             return response
         content = await self.read(response)
@@ -112,7 +112,7 @@ class DirectPosts:
             async for piece in response.stream:
                 yield piece
 
-    async def _post(self, prepared: httpx2.Request, content: bytes) -> Response:
+    async def _post(self, prepared: httpx2.Request, content: Pieces) -> Response:
         if self._pool is not None:
             return await self._pool.post(prepared.url, self._headers, content)
         assert self._transport is not None, "set with the prepared request"
@@ -120,7 +120,7 @@ class DirectPosts:
             prepared.method,
             prepared.url,
             headers=self._headers,
-            content=content,
+            content=joined(content),
             extensions=prepared.extensions,
         )
         return await self._transport.handle_async_request(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -15,6 +16,7 @@ from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenU
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.pictures import ImageDetail, Picture
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import read_error
 from mdagents_llm.providers.filters import WithheldError, is_withheld
@@ -26,6 +28,7 @@ from mdagents_llm.providers.http_errors import (
     why_unreachable,
     without_key,
 )
+from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.text import well_formed
 
@@ -46,6 +49,10 @@ _BROKEN_OFF = frozenset(
     ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"]
 )
 """Finish reasons of a malformed reply, for which a retry may succeed."""
+_RESOLUTIONS = {
+    ImageDetail.LOW: types.MediaResolution.MEDIA_RESOLUTION_LOW,
+    ImageDetail.HIGH: types.MediaResolution.MEDIA_RESOLUTION_HIGH,
+}
 _MAX_OUTPUT = 32_768  # tokens; the API refuses more for a reply that is not streamed
 
 
@@ -71,7 +78,7 @@ class GeminiChat:
         contents, config = self.asked(request)
         models = self._models
         try:
-            with self.errors(config):
+            with self.errors(config, any_picture(request.messages) is not None):
                 if on_text is not None and STREAM not in self._refused:
                     stream = await models.generate_content_stream(
                         model=self._model, contents=contents, config=config
@@ -88,16 +95,19 @@ class GeminiChat:
         return reply
 
     @contextmanager
-    def errors(self, config: types.GenerateContentConfig | None = None) -> Iterator[None]:
+    def errors(
+        self, config: types.GenerateContentConfig | None = None, has_pictures: bool = False
+    ) -> Iterator[None]:
         """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
 
         Args:
             config: Settings that were sent; None for calls that request no reply.
+            has_pictures: Whether the request has pictures.
         """
         try:
             yield
         except APIError as error:
-            raise self.failure(error, config) from None
+            raise self.failure(error, config, has_pictures) from None
         except GoogleAuthError as error:
             said = without_key(one_line(str(error)), self._api_key)
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
@@ -115,7 +125,10 @@ class GeminiChat:
             raise ProviderError(message, kind=ErrorKind.BAD_BODY) from None
 
     def failure(
-        self, error: APIError, config: types.GenerateContentConfig | None = None
+        self,
+        error: APIError,
+        config: types.GenerateContentConfig | None = None,
+        has_pictures: bool = False,
     ) -> Exception:
         """Return the exception for an error of the endpoint: `ProviderError` or `WithheldError`.
 
@@ -141,6 +154,7 @@ class GeminiChat:
             code=said.code,
             retry_after=wait,
             asked_with_schema=config is not None and config.response_json_schema is not None,
+            asked_with_pictures=has_pictures,
         )
 
     def asked(
@@ -156,7 +170,7 @@ class GeminiChat:
         contents = [
             types.Content(
                 role="model" if message.role == "assistant" else "user",
-                parts=[types.Part(text=message.content)],
+                parts=[*map(_part, message.parts())],
             )
             for message in request.messages
             if message.role != "system"
@@ -172,6 +186,7 @@ class GeminiChat:
             temperature=request.temperature if self._takes("temperature", refused) else None,
             max_output_tokens=min(self._info.limit(request), _MAX_OUTPUT),
             seed=request.seed if self._takes("seed", refused) else None,
+            media_resolution=_resolution(request),
             response_mime_type="application/json" if schema else None,
             # Sent unchanged and in order: `response_schema` would rewrite it to Google's dialect.
             response_json_schema=without_string_lengths(schema) if schema else None,
@@ -221,7 +236,7 @@ class GeminiChat:
             raise ValueError("neither text nor token usage")
         return ChatReply(
             text=well_formed(text),
-            usage=estimated_usage(request, text) if is_estimated else usage,
+            usage=estimated_usage(request, text, self._model) if is_estimated else usage,
             stop_reason=_stop_reason(chunks),
             model=served_model(names[-1] if names else None, self._model),
             usage_estimated=is_estimated,
@@ -231,6 +246,22 @@ class GeminiChat:
     def refusal(self) -> ChatReply:
         """Return the reply for an error of a content filter: a refusal without text."""
         return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+
+
+def _part(part: str | Picture) -> types.Part:
+    if isinstance(part, str):
+        return types.Part(text=part)
+    data = b64decode(part.base64)
+    return types.Part(inline_data=types.Blob(data=data, mime_type=part.media_type))
+
+
+def _resolution(request: ChatRequest) -> types.MediaResolution | None:
+    """Return the resolution of all pictures of a request; None if the endpoint chooses.
+
+    https://ai.google.dev/gemini-api/docs/media-resolution
+    """
+    picture = any_picture(request.messages)
+    return None if picture is None else _RESOLUTIONS.get(picture.detail)
 
 
 def _thinking(model: str, info: ModelInfo) -> types.ThinkingConfig | None:

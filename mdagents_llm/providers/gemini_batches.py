@@ -17,6 +17,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.http_errors import one_line
+from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.text import well_formed
 from mdagents_llm.wire import BatchState, Line
 
@@ -110,12 +111,13 @@ class GeminiBatches:
         """Return the reply that a result contains."""
         answered: Any = line["response"]
         _, config = self._chat.asked(request, whole=True)
+        has_pictures = any_picture(request.messages) is not None
         if answered.error is not None:
             code = answered.error.code or _LOWEST_HTTP
             status = code if code >= _LOWEST_HTTP else _HTTP.get(code, 500)
             said = well_formed(answered.error.message or "")
             body = {"error": {"code": status, "message": said, "status": ""}}
-            raised = self._chat.failure(APIError(status, body), config)
+            raised = self._chat.failure(APIError(status, body), config, has_pictures)
             if isinstance(raised, WithheldError):
                 return self._chat.refusal()
             raise raised

@@ -72,6 +72,31 @@ _SCHEMA = (
     "tool_choice",  # Anthropic, where a forced tool carries the schema
     "output_config",
 )
+_NO_EYES = re.compile(
+    r"(image|vision|multi-?modal)\b.{0,60}\b(not|n't|only) (be )?"
+    r"(support|enabled|accepted|allowed|available)"  # llama.cpp, Mistral, Gemini, OpenAI
+    r"|(not|n't|no) (support|accept|handle|take|process)\w* (the |any )?(image|vision|multi-?modal)"
+    r"|support image input"  # OpenRouter: no endpoint does
+    r"|not a (multi-?modal|vision)|at most 0 image"  # vLLM
+    r"|mmproj|missing data required for image"  # llama.cpp, Ollama
+    r"|unknown variant `?(image|input_image)"  # DeepSeek, and before it the next two
+    r"|untagged enum chatcompletionrequestcontent|invalid type: sequence, expected a string"
+    r"|content must be a string"  # Groq
+    r"|unsupported content part type|input should be 'text'"
+    r"|'?(image_url|input_image)'?\W.{0,20}supported values",
+    re.IGNORECASE,
+)
+"""Wordings by which endpoints say that a model takes no pictures, if the request had some."""
+_BAD_PICTURE = re.compile(
+    r"\b(formats?|mime|media[_ ]type|sizes?|dimensions?|resolution|pixels?|base64|decod\w+"
+    r"|corrupt\w*|exceeds?|empty|animated|(load|process|parse|unsupported|invalid) (the )?(input )?image"
+    r"|too (large|big|small|many)|image_parse_error|invalid_image\w*|image_too_\w+)\b",
+    re.IGNORECASE,
+)
+"""Wordings of errors about one picture; another one may be accepted."""
+_OF_PICTURES = (None, 400, 404, 405, 415, 422, 500, 501)
+_PICTURE = re.compile(r"(data:image/[a-z+.-]+;base64,)?[A-Za-z0-9+/=]{64,}")
+"""Pattern of a picture that an error message echoes, perhaps of a patient."""
 _REFUSED = re.compile(
     r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
     r"|not enabled|only enabled|not configurable"
@@ -127,6 +152,7 @@ def status_error(
     code: str = "",
     retry_after: float | None = None,
     asked_with_schema: bool = False,
+    asked_with_pictures: bool = False,
 ) -> ProviderError:
     """Return the `ProviderError` for an HTTP status that is not 2xx.
 
@@ -138,6 +164,7 @@ def status_error(
         retry_after: Seconds that the endpoint asked to wait; None if it did not.
         asked_with_schema: Whether the request used native schema support, so that an error
             about a schema means that the endpoint does not support it.
+        asked_with_pictures: Whether the request had pictures.
     """
     own = own_words(message)
     words = f"{code} {own}".lower()
@@ -145,7 +172,8 @@ def status_error(
     said = one_line(own)
     return ProviderError(
         f"{start}: {said}" if said else start,
-        kind=_kind(status, words, asked_with_schema),
+        kind=(asked_with_pictures and _kind_of_picture(status, words))
+        or _kind(status, words, asked_with_schema),
         status=status,
         retry_after=retry_after,
     )
@@ -179,6 +207,15 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
     return _kind_of_words(words, asked_with_schema) or (
         ErrorKind.SERVER if status is None else ErrorKind.BAD_REQUEST
     )
+
+
+def _kind_of_picture(status: int | None, words: str) -> ErrorKind | None:
+    """Return the kind of an error about pictures; None if it is about something else."""
+    if status not in _OF_PICTURES or ("image" not in words and not _NO_EYES.search(words)):
+        return None
+    if _BAD_PICTURE.search(words):
+        return ErrorKind.BAD_REQUEST
+    return ErrorKind.IMAGES_REFUSED if _NO_EYES.search(words) else None
 
 
 def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
@@ -298,7 +335,7 @@ def _cause(error: BaseException) -> str:
 
 def one_line(message: str) -> str:
     """Return an endpoint's message on one line, shortened, with anything like a key masked."""
-    masked = _KEY.sub(r"\1***", " ".join(message.split()))
+    masked = _KEY.sub(r"\1***", _PICTURE.sub("[picture]", " ".join(message.split())))
     return masked if len(masked) <= _LONGEST_MESSAGE else masked[: _LONGEST_MESSAGE - 1] + "…"
 
 

@@ -20,6 +20,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.http_errors import one_line, status_error
 from mdagents_llm.providers.openai_chat import OpenAIChat
+from mdagents_llm.providers.picture_body import plain
 from mdagents_llm.wire import BatchState, Line
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
@@ -57,7 +58,7 @@ class OpenAIBatches:
             {"custom_id": key, "method": "POST", "url": url, "body": self._chat.body(request)}
             for key, request in requests.items()
         )
-        content = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+        content = "".join(f"{json.dumps(plain(line))}\n" for line in lines).encode()
         with self._chat.errors(), _without_batches():
             file = await self._client.files.create(file=(f"{tag}.jsonl", content), purpose="batch")
             batch = await self._client.batches.create(

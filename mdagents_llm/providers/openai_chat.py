@@ -15,16 +15,16 @@ from openai.resources.responses import AsyncResponses
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from pydantic import BaseModel
 
-from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
-from mdagents_llm.pictures import ImageDetail, Picture
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
+from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import DONE, SdkChat
@@ -142,7 +142,7 @@ class OpenAIChat(SdkChat):
         settings |= _thinking(info)
         body: dict[str, object] = {
             "model": self._model,
-            "messages": [{"role": m.role, "content": _content(m)} for m in request.messages],
+            "messages": [{"role": m.role, "content": content_of(m)} for m in request.messages],
             **{name: value for name, value in settings.items() if name not in refused},
         }
         if request.schema is not None:
@@ -214,27 +214,6 @@ class OpenAIChat(SdkChat):
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
         """Return whether an error means that the model supports only the other API."""
         return status in (400, 404) and self._elsewhere.search(words) is not None
-
-
-def _content(message: ChatMessage) -> object:
-    """Return the content of a message: its text, or a list of parts if it has pictures.
-
-    https://platform.openai.com/docs/guides/images-vision
-    """
-    if not message.pictures:
-        return message.content
-    return [
-        {"type": "text", "text": part}
-        if isinstance(part, str)
-        else {"type": "image_url", "image_url": _image(part)}
-        for part in message.parts()
-    ]
-
-
-def _image(picture: Picture) -> dict[str, object]:
-    if picture.detail is ImageDetail.AUTO:
-        return {"url": picture.data_uri}
-    return {"url": picture.data_uri, "detail": picture.detail.value}
 
 
 class Chunks:
@@ -347,7 +326,7 @@ def made(
     is_estimated = tokens.total_tokens == 0
     return ChatReply(
         text=text,
-        usage=estimated_usage(request, written) if is_estimated else tokens,
+        usage=estimated_usage(request, written, model) if is_estimated else tokens,
         stop_reason=_stop_reason(finish, refusal),
         model=model,
         raw=raw,

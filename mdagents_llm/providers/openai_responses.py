@@ -16,7 +16,7 @@ from typing import Any
 
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
@@ -25,6 +25,7 @@ from mdagents_llm.providers.checks import served_model
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.openai_chat import Chunks, OpenAIChat, check_object, made, text_of
+from mdagents_llm.providers.picture_body import data_uri, detail_of
 from mdagents_llm.providers.refused import STREAM, Refused
 
 _LIMIT = "max_output_tokens"
@@ -72,7 +73,7 @@ class OpenAIResponses(OpenAIChat):
         body: dict[str, object] = {
             "model": self._model,
             # With a `type`, vLLM before June 2026 refuses the text of an assistant.
-            "input": [{"role": m.role, "content": m.content} for m in request.messages],
+            "input": [{"role": m.role, "content": _content(m)} for m in request.messages],
             **{name: value for name, value in settings.items() if name not in refused},
         }
         if request.schema is not None:
@@ -126,6 +127,18 @@ class OpenAIResponses(OpenAIChat):
         if self._elsewhere.search(words):
             return status is None or status < 500 or status in _NO_ROUTE
         return status in _NO_ROUTE and "model" not in words.lower()
+
+
+def _content(message: ChatMessage) -> object:
+    """Return the content of a message: its text, or a list of parts if it has pictures."""
+    if not message.pictures:
+        return message.content
+    return [
+        {"type": "input_text", "text": part}
+        if isinstance(part, str)
+        else {"type": "input_image", "image_url": data_uri(part), **detail_of(part)}
+        for part in message.parts()
+    ]
 
 
 class _Events(Chunks):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import aiohttp
 import httpx2
 
+from mdagents_llm.providers.picture_body import Pieces, slices
 from mdagents_llm.providers.sending import (
     CONNECT_TIMEOUT,
     KEEP_ALIVE,
@@ -55,17 +56,24 @@ class Pool:
         )
         self._session: aiohttp.ClientSession | None = None
 
-    async def post(self, url: httpx2.URL, headers: Mapping[str, str], content: bytes) -> Arrived:
+    async def post(self, url: httpx2.URL, headers: Mapping[str, str], content: Pieces) -> Arrived:
         """Send a request and return the head of the response.
+
+        A content of several pieces, which has pictures, is written piece by piece.
 
         Raises:
             httpx2.HTTPError: There is no response.
             ProviderError: The response is a redirect.
         """
         session = self._opened()
+        if len(content) > 1:
+            headers = {**headers, "content-length": str(sum(map(len, content)))}
         with _httpx2_errors():
             response = await session.post(
-                str(url), data=content, headers=headers, allow_redirects=False
+                str(url),
+                data=slices(content) if len(content) > 1 else content[0],
+                headers=headers,
+                allow_redirects=False,
             )
         location = response.headers.get("location")
         if response.status in _REDIRECTS and location is not None:

@@ -32,6 +32,7 @@ from mdagents_llm.providers.http_errors import (
     status_error,
     without_key,
 )
+from mdagents_llm.providers.picture_body import has_pictures, plain
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
 
@@ -182,6 +183,7 @@ class SdkChat(ABC):
             code=said.code,
             retry_after=said.retry_after if retry_after is None else retry_after,
             asked_with_schema=not body.keys().isdisjoint(self._of_schema),
+            asked_with_pictures=has_pictures(body),
         )
         return self._advised(failure, status, words) if body else failure
 
@@ -221,7 +223,7 @@ class SdkChat(ABC):
     ) -> ChatReply:
         with self.errors(body):
             if self._typed:
-                typed = typed_calls.chunks(self._create, self._fields, body)
+                typed = typed_calls.chunks(self._create, self._fields, plain(body))
                 async with aclosing(typed) as chunks:
                     return await self._read_events(chunks, request, on_text)
             response = await self._posts.open(body)
@@ -261,7 +263,7 @@ class SdkChat(ABC):
 
     async def _content(self, body: Mapping[str, object]) -> bytes:
         if self._typed:
-            return await typed_calls.whole(self._create, self._fields, body)
+            return await typed_calls.whole(self._create, self._fields, plain(body))
         return await self._posts.read(await self._posts.open(body))
 
 

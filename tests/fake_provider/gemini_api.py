@@ -6,6 +6,7 @@ Shapes follow `google.genai.types` of the SDK.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from tests.fake_provider.chat_api import (
@@ -83,7 +84,8 @@ class GeminiApi:
         said = [{"role": "user"} | content for content in contents]
         if system := body.get("systemInstruction"):
             said.insert(0, system | {"role": "system"})
-        messages, pictures = said_in((content["parts"] for content in said), _part)
+        detail = config.get("mediaResolution")
+        messages, pictures = said_in((content["parts"] for content in said), partial(_part, detail))
         native = config.get("responseJsonSchema")
         if native is not None and config.get("responseMimeType") != "application/json":
             raise BadRequestError("a response schema needs response_mime_type application/json")
@@ -148,14 +150,14 @@ class GeminiApi:
             yield event(chunk), piece
 
 
-def _part(part: Mapping[str, Any]) -> str | SeenPicture:
+def _part(detail: str | None, part: Mapping[str, Any]) -> str | SeenPicture:
     match part:
         case {"text": str(text)}:
             return text
         case {"inlineData": {"mimeType": kind, "data": data}}:
             # Proto JSON takes both alphabets of Base64.
             plain = data.translate(str.maketrans("-_", "+/"))
-            return picture_of(kind, plain, (part.get("mediaResolution") or {}).get("level"))
+            return picture_of(kind, plain, detail)
     raise BadRequestError("* GenerateContentRequest.contents: required oneof field 'data'")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mdagents.runs import run_pictures
 from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider, SeenRequest
 from tests.support.pictured import png, write_pictured
+from tests.support.pictures import coded_picture
 from tests.support.whole_runs import SAMPLE, Run, records
 
 RED, GREEN, BLUE = (200, 0, 0), (0, 200, 0), (0, 0, 200)
@@ -241,6 +243,21 @@ def test_a_picture_changed_during_the_run_costs_its_question(
     assert len(provider.calls) == 2
 
 
+def test_a_file_that_ends_early_costs_its_question(provider: FakeProvider, run: Run) -> None:
+    whole = coded_picture("amber", grain=True)
+    flags = write_pictured([png(RED), whole[: len(whole) // 2], png(GREEN)], "ABC")
+    assert run(*flags, *COT)[0] == 0
+    assert [record["status"] for record in records()] == ["answered", "api_error", "answered"]
+    error = records()[1]["error"]
+    assert "picture-2.png" in error
+    assert "\n" not in error
+    assert str(Path.cwd()) not in error
+    Path("seen/picture-2.png").write_bytes(whole)
+    status, _, err = run(*flags, *COT, "--retry-errors")
+    assert status == 2, "other contents are another run"
+    assert "pictures_sha256" in err
+
+
 def test_whatever_a_decoder_raises_costs_the_question(
     provider: FakeProvider, run: Run, three: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +315,27 @@ def test_few_are_prepared_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(run_pictures, "prepare_picture", counting)
     assert run(*flags, *COT)[0] == 0
     assert 1 <= most <= 4
+
+
+# -- questions with pictures beside others ------------------------------------------------------
+
+
+def test_questions_without_pictures_are_asked_beside_those_with(
+    provider: FakeProvider, run: Run, three: list[str]
+) -> None:
+    file = Path("seen/test.jsonl")
+    plain = [json.loads(line) for line in file.read_text().splitlines()]
+    for number, record in enumerate(plain):
+        record |= {"id": f"plain-{number}", "question": f"Which vitamin is lacking, {number}?"}
+        del record["images"]
+    file.write_text(file.read_text() + "".join(json.dumps(one) + "\n" for one in plain))
+    status, _, err = run(*three, *COT)
+    assert status == 0
+    assert "6 questions, 3 of them with pictures" in err
+    assert [len(record["pictures"]) for record in records()] == [1, 1, 1, 0, 0, 0]
+    status, out, _ = run(*three, *COT, "--dry-run", "--fresh")
+    assert "6 questions to answer" in out
+    assert run(*three, *COT, "--skip-pictures")[0] == 0
 
 
 # -- forecast ---------------------------------------------------------------------------------
@@ -365,3 +403,29 @@ def test_a_text_run_loads_no_imaging(provider: FakeProvider) -> None:
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+# -- models without eyes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        (*COT, "--model", "local"),
+        ("--method", "reconcile", "--model-role", "expert-1=gpt-4o-mini",
+         "--model-role", "expert-2=local"),
+    ],
+)  # fmt: skip
+def test_a_model_known_to_be_blind_is_not_asked(
+    provider: FakeProvider, run: Run, three: list[str], flags: tuple[str, ...]
+) -> None:
+    err = refused(provider, run, *three, *flags)
+    assert "3 of the questions have pictures, and local/" in err
+    assert "takes none; choose another model, ask with --images drop" in err
+
+
+def test_a_model_of_which_nothing_is_known_is_asked(
+    provider: FakeProvider, run: Run, three: list[str]
+) -> None:
+    assert run(*three, *COT, "--model", "openai/new-model-of-tomorrow")[0] == 0
+    assert all(call.pictures for call in provider.calls)

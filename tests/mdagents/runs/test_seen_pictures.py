@@ -6,13 +6,14 @@ questions have the same text and options, so neither the text nor a wrong cache 
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.fake_provider import FakeProvider, Fault
+from tests.fake_provider import FakeProvider, Fault, SeenRequest
 from tests.mdagents.runs.engines.conftest import ended
 from tests.support.environment import bare_environment
 from tests.support.pictured import write_coded
@@ -168,3 +169,54 @@ def test_experts_alone_suffice(method: str, provider: FakeProvider, run: Run) ->
     assert status == 0, err
     calls = json.loads(json.dumps(records()))
     assert all(record["pictures"][0]["sha256"] for record in calls)
+
+
+# -- EXAID and the ledger -----------------------------------------------------------------------
+
+
+def test_exaid_sees_only_what_agents_say(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without pictures, agents that say the same are summarized alike."""
+    asked = "Which word do the bands"
+    made_of = SeenRequest.key
+    # What is made up depends on the text alone.
+    monkeypatch.setattr(
+        SeenRequest, "key", lambda self, seed: made_of(_without_pictures(self), seed)
+    )
+    provider.when(asked, {"reasoning": "The left band is black.", "answer": "A"})
+    flags = [*write_coded(Path("data/seen"), count=2), *flags_of("basic"), "--exaid", "turn_end"]
+    prompts, summaries = [], []
+    for images in ("send", "drop"):
+        provider.reset()
+        cold = ("--images", images, "--output-dir", images, "--cache", "off", "--max-samples", "1")
+        assert run(*flags, *cold)[0] == 0
+        of_exaid = [call for call in provider.calls if asked not in call.text]
+        assert of_exaid
+        assert not any(call.pictures for call in of_exaid)
+        prompts.append(sorted(call.text for call in of_exaid))
+        summaries.append([
+            [{k: v for k, v in one.items() if "id" not in k and "time" not in k} for one in
+             record["exaid"]["summaries"]] for record in records(Path(images))])  # fmt: skip
+    assert prompts[0] == prompts[1]
+    assert summaries[0]
+    assert len(summaries[0]) == len(summaries[1])
+
+
+def _without_pictures(request: SeenRequest) -> SeenRequest:
+    blind = copy.copy(request)
+    object.__setattr__(blind, "pictures", ())
+    return blind
+
+
+def test_logged_prompts_name_their_pictures(provider: FakeProvider, run: Run) -> None:
+    look(provider)
+    flags = [*write_coded(Path("data/seen"), count=2), *flags_of("cot"), "--log-prompts"]
+    assert run(*flags)[0] == 0
+    (ledger,) = Path("output").glob("*/calls.jsonl")
+    text = ledger.read_text()
+    for record in records():
+        (picture,) = record["pictures"]
+        assert picture["sha256"] in text
+        assert f"{picture['bytes']:,} bytes" in text
+    assert len(text) < 20_000, "the log holds no picture"
