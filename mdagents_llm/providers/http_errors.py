@@ -89,7 +89,8 @@ _NO_EYES = re.compile(
 """Wordings by which endpoints say that a model takes no pictures, if the request had some."""
 _BAD_PICTURE = re.compile(
     r"\b(formats?|mime|media[_ ]type|sizes?|dimensions?|resolution|pixels?|base64|decod\w+"
-    r"|corrupt\w*|exceeds?|empty|animated|(load|process|parse|unsupported|invalid) (the )?(input )?image"
+    r"|corrupt\w*|exceeds?|empty|animated"
+    r"|(load|process|parse|unsupported|invalid) (the )?(input )?image"
     r"|too (large|big|small|many)|image_parse_error|invalid_image\w*|image_too_\w+)\b",
     re.IGNORECASE,
 )
