@@ -286,6 +286,7 @@ def _index(name: str, path: Path) -> Dataset:
     records: list[bytes] = []
     without_value: list[int] = []
     keeps = not has_lines(path)
+    folder = folder_of(path)
     for offset, number, line in read_lines(path):
         whole.update(line)
         if keeps:
@@ -295,7 +296,7 @@ def _index(name: str, path: Path) -> Dataset:
         record = _record(line, path, number)
         cop_from = counting.first if counting else None
         where = place(path, number)
-        question = parse_question(record, where, number, cop_from, folder=folder_of(path))
+        question = parse_question(record, where, number, cop_from, folder=folder)
         notice = _notice(record)
         if notice and notice not in notices:
             notices.append(notice)

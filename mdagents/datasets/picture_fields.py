@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def without_option_pictures(record: dict[str, Any]) -> tuple[dict[str, Any], dic
         The record, and position of the option -> what its object says of its pictures.
     """
     for name, options in record.items():
-        if plain(name) in ("options", "choices"):
+        if _holds_options(name):
             if isinstance(options, str):
                 options = list_in(options)
             listed = list(options.values()) if isinstance(options, dict) else options
@@ -105,6 +106,11 @@ def without_option_pictures(record: dict[str, Any]) -> tuple[dict[str, Any], dic
             new = dict(zip(keys, texts, strict=True)) if keys else texts
             return {**record, name: new}, pictures
     return record, {}
+
+
+@lru_cache(maxsize=256)  # the records of a file have the same fields
+def _holds_options(name: str) -> bool:
+    return plain(name) in ("options", "choices")
 
 
 def _has_picture(option: object) -> bool:

@@ -130,10 +130,12 @@ def is_file(value: object, *, with_spaces: bool = False) -> bool:
     """Return whether a value is the file name, URL or content of a picture."""
     if not isinstance(value, str):
         return False
-    text = value.strip()
     if value.startswith("data:image/"):
         return True
-    is_name = "." in text[-6:] and bool(_FILE.fullmatch(text))
+    if "." not in value[-12:].rstrip()[-6:-1]:  # most texts
+        return False
+    text = value.strip()
+    is_name = bool(_FILE.fullmatch(text))
     return is_name and (with_spaces or len(text.split(maxsplit=1)) == 1)
 
 

@@ -135,8 +135,8 @@ def test_a_run_with_a_picture_is_refused_before_anything_is_asked(
 ) -> None:
     asked = ["--dataset", a_file(), "--method", "zero_shot"]
     line = (
-        "error: 1 of the 4 questions have a picture, which agents cannot see yet "
-        "(first: mine.jsonl line 2, id b, field 'image'); --skip-pictures leaves such questions out"
+        "error: 1 of the 4 questions have a picture that is not there (first: mine.jsonl line 2, "
+        "id b, field 'image': 'b.png' is not there); --skip-pictures leaves such questions out"
     )
     for more in ([], ["--dry-run"], ["--sample-id", "b,c"]):
         status, _, err = run(*asked, *more)
