@@ -46,7 +46,7 @@ def test_the_first_run_shows_the_router_each_team_summaries_and_a_page() -> None
         assert len(lines) >= 6
         assert not all(line.endswith(": None reported.") for line in lines), block
     assert "too few questions to show: percentages" in out
-    assert len(re.findall("these questions were written for this project", out)) == 1
+    assert len(re.findall("These questions were written for this project", out)) == 1
     paths = re.findall(r"^written: (\S+)$", out, re.MULTILINE)
     assert [Path(path).suffix for path in paths] == [".csv", ".json", ".html"]
     assert all(Path(path).stat().st_size > 0 for path in paths)

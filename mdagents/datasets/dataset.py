@@ -150,18 +150,18 @@ _TEST_ONLY = (TRIAGE_NAME, VQA_SAMPLE_NAME)
 """Shipped data sets without a train split."""
 
 SAMPLE_NOTICE = (
-    "these questions were written for this project in the style of MedQA. They are not MedQA and "
+    "These questions were written for this project in the style of MedQA. They are not MedQA and "
     "were not reviewed by clinicians: use them to try the program, not to report a score. "
     "`mdagents data download medqa` fetches the real test set."
 )
 
 TRIAGE_NOTICE = (
-    "these messages and their levels of urgency were written by this project's developers and not "
+    "These messages and their levels of urgency were written by this project's developers and not "
     "reviewed by clinicians: use them to compare teams and programs, not for care."
 )
 
 VQA_SAMPLE_NOTICE = (
-    "these 12 questions with pictures were made by this project to try whether a model gets its "
+    "These 12 questions with pictures were made by this project to try whether a model gets its "
     "pictures. They are not a benchmark: report no score on them."
 )
 

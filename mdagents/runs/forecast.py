@@ -414,7 +414,7 @@ def _size_note(kinds: Sequence[_Kind], pictured: int) -> str:
         return ""
     size = sum(len(picture.base64) for picture in pictures)
     return (
-        f"{pictured} questions have pictures; those of a question take about {size / 1e6:,.2f} MB, "
+        f"{pictured} questions have pictures; those of a question take about {size / 1e3:,.0f} kB, "
         "and each of its calls sends them"
     )
 

@@ -18,7 +18,7 @@ PAGE = Page("python.md")
 pytestmark = [
     pytest.mark.process,
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore:these questions were written:UserWarning"),
+    pytest.mark.filterwarnings("ignore:These questions were written:UserWarning"),
 ]
 
 

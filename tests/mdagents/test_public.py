@@ -29,7 +29,7 @@ from mdagents_llm.errors import ConfigError, EndpointDown
 from tests.fake_provider import FakeProvider
 
 # A run on the sample says so.
-pytestmark = pytest.mark.filterwarnings("ignore:these questions were written:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:These questions were written:UserWarning")
 
 QUESTION = "A 54-year-old sailor has bleeding gums. Which vitamin is lacking?"
 RECORD = json.dumps(

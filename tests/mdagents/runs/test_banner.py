@@ -15,7 +15,7 @@ from tests.support.whole_runs import SAMPLE, Run
 
 pytestmark = pytest.mark.process
 
-NOTE = "NOTE: these questions were written for this project"
+NOTE = "NOTE: These questions were written for this project"
 
 
 def banner(err: str) -> list[str]:

@@ -468,8 +468,8 @@ def test_a_run_config_from_the_environment(run: Run, monkeypatch: pytest.MonkeyP
 
 def test_the_sample_is_announced_however_it_is_named(run: Run) -> None:
     _, out, err = run("--num-samples", "1", "--difficulty", "basic")
-    assert "NOTE: these questions were written for this project" in err
-    assert "NOTE: these questions were written for this project" in out
+    assert "NOTE: These questions were written for this project" in err
+    assert "NOTE: These questions were written for this project" in out
 
 
 def test_machine_paths_are_not_written_down(
