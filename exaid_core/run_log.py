@@ -216,7 +216,9 @@ class RunLog:
         self._summarised_at = max([0, *(ms_of(event.timestamp) for event in summaries)])
 
     def lines(self, *, created_at: str, mas_run_id: str, eval_run_id: str) -> Iterator[bytes]:
-        """Yield the lines of the log's file, the meta record first.
+        """Return the lines of the log's file as of now, the meta record first.
+
+        They may be read in another thread, while further records are logged.
 
         Args:
             created_at: Start of the EXAID run, in ISO 8601.
@@ -226,7 +228,7 @@ class RunLog:
         config = self._config
         of_size = config.policy is TriggerPolicy.NO_TOKENGATE
         gate = {"chunk_ctu": config.chunk_ctu} if of_size else asdict(config.gate)
-        yield dump_line(
+        records: list[BaseModel] = [
             RunMeta(
                 record_type="run_meta",
                 schema_name=RUN_SCHEMA_NAME,
@@ -247,10 +249,12 @@ class RunLog:
                 stoplists_provenance=StoplistsProvenance(),
                 timestamp_derivation=TimestampDerivation(method="trace_t_emitted_ms"),
                 determinism=DETERMINISM,
-            )
-        )
-        records: list[BaseModel] = [*self.flushes, *self.decisions, *self.summaries]
-        yield from map(dump_line, records)
+            ),
+            *self.flushes,
+            *self.decisions,
+            *self.summaries,
+        ]
+        return map(dump_line, records)
 
     def _tell(self, records: list[R], record: R, segments: Sequence[Segment]) -> None:
         records.append(record)

@@ -7,6 +7,7 @@
     │   └── NothingRecorded      the user: a replay of what was never recorded
     ├── StorageError             the user: something cannot be written; it ends the run
     ├── ClusterError             the user: the workers of a run are gone; it ends the run
+    ├── PictureError             the user: a picture of one question cannot be shown
     ├── MethodError              the user: a method of their own failed; it ends the run
     ├── UnexpectedError          us: something in one question that no code foresaw
     ├── StructuredOutputError    nobody at run time: no reply had the form that was asked for
@@ -50,6 +51,13 @@ class NothingRecorded(EndpointDown):
 
 class StorageError(BenchError):
     """A file cannot be written: the disk is full, or gone. What was written before is kept."""
+
+
+class PictureError(BenchError):
+    """A picture of a question cannot be shown, which costs that question.
+
+    The message is one line, and names the picture without the folders of this machine.
+    """
 
 
 class ClusterError(BenchError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,8 +18,8 @@ from urllib.parse import SplitResult, urlsplit
 import h11
 
 from mdagents_llm.errors import BenchError
+from mdagents_llm.web.public_address import is_public
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str], Awaitable[Sequence[str]]]
 """Function that maps a host to its IP addresses; it raises `OSError` if there are none."""
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -29,8 +28,6 @@ Dial = Callable[[str, str, ssl.SSLContext], Awaitable[Streams]]
 
 _PORT = 443
 _HEADERS = [("accept", "image/jpeg, image/png, image/webp"), ("accept-encoding", "identity")]
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052
-_COMPATIBLE = ipaddress.IPv6Network("::/96")  # RFC 4291, deprecated
 _MOST_ADDRESSES = 32
 _LONGEST_HEADERS = 16_384  # bytes
 _AT_ONCE = 65_536  # bytes per read
@@ -184,32 +181,3 @@ def _checked(url: str) -> SplitResult:
     if "%" in host:
         raise ImageRefusedError("the address of the picture names no host that can be looked up")
     return parts
-
-
-def is_public(text: str) -> bool:
-    """Return whether an IP address belongs to the public internet, in any notation.
-
-    An IPv6 address that embeds a non-public IPv4 address (mapped, compatible, NAT64, 6to4, Teredo)
-    is not public.
-    """
-    try:
-        address: Address = ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.scope_id is not None or address.is_site_local:
-            return False
-        return _is_global(address) and all(map(_is_global, _wrapped(address)))
-    return _is_global(address)
-
-
-def _is_global(address: Address) -> bool:
-    return address.is_global and not address.is_multicast and not address.is_reserved
-
-
-def _wrapped(address: ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """Return the IPv4 addresses that an IPv6 address embeds."""
-    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64 or address in _COMPATIBLE:
-        found.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
-    return [one for one in found if one is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -35,17 +35,6 @@ _TRACE_META = TypeAdapter(TraceMeta)
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
 
 
-class Delta(NamedTuple):
-    """A piece of the text of a turn."""
-
-    seq: int
-    """Sequence number among all events of the case."""
-    t_ms: int
-    """Arrival time of the piece, in ms since 1970 UTC."""
-    text: str
-    """Text of the piece."""
-
-
 @dataclass(frozen=True, slots=True)
 class Turn:
     """One turn of one agent."""
@@ -58,7 +47,7 @@ class Turn:
     """Start of the turn, in ms since 1970 UTC."""
     end_ms: int
     """Time of the last event of the turn, usually its end, in ms since 1970 UTC."""
-    deltas: tuple[Delta, ...]
+    deltas: tuple[TraceEvent, ...]
     """Deltas of the turn in seq order."""
 
     @property
@@ -149,11 +138,7 @@ def _turn(events: list[TraceEvent]) -> Turn:
         agent_id=events[0].agent_id,
         start_ms=events[0].t_ms,
         end_ms=events[-1].t_ms,
-        deltas=tuple(
-            Delta(event.seq, event.t_ms, event.text)
-            for event in events
-            if event.kind is EventKind.DELTA
-        ),
+        deltas=tuple(event for event in events if event.kind is EventKind.DELTA),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TypeVar
 
@@ -14,7 +14,7 @@ from mdagents.agents.agent import Agent
 from mdagents.agents.events import Observer, unobserved
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamRole, TeamSettings
+from mdagents.settings import ImageAgents, TeamRole, TeamSettings
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents_llm.pictures import Picture
@@ -49,6 +49,10 @@ class Case:
     seed: int
     pictures: tuple[Picture, ...] = ()
     """Pictures of the question, as they are sent; empty also for `--images drop`."""
+    image_agents: ImageAgents = ImageAgents.ALL
+    """Which agents see the pictures."""
+    were_shown: bool = False
+    """Whether an agent of the case was given the pictures."""
     bus: TraceBus = field(default_factory=TraceBus)
     """Bus on which the turns of the case's agents are published."""
     tell: Observer = unobserved
@@ -84,17 +88,46 @@ class Case:
         return [self._agent(role, role.capitalize().replace("-", " "), role, temperature)
                 for role in roles]  # fmt: skip
 
+    def reorder_options(self, agent: Agent, order: Mapping[str, str]) -> None:
+        """Show an agent the options, and their pictures, in another order.
+
+        The agent's events and replies keep the letters of the case.
+
+        Args:
+            agent: Agent of this case.
+            order: Letter that the agent sees -> letter of the case.
+        """
+        question = self.question.reordered(order)
+        agent.letters = order
+        agent.question_block = question.block(with_pictures=bool(agent.pictures))
+        if agent.pictures:
+            seen = {of: letter for letter, of in order.items()}
+            places = sorted(
+                range(len(agent.pictures)),
+                key=lambda place: seen.get(self.question.pictures[place].option, ""),
+            )
+            agent.pictures = tuple(
+                replace(agent.pictures[place], label=label)
+                for place, label in zip(places, question.labels(), strict=True)
+            )
+
+    def _sees(self, model_role: str) -> bool:
+        """Return whether the agents of a role see the pictures of the question."""
+        return bool(self.pictures) and sees_pictures(model_role, self.image_agents)
+
     def _agent(self, agent_id: str, role: str, model_role: str, temperature: float) -> Agent:
+        sees = self._sees(model_role)
+        self.were_shown |= sees
         return Agent(
             id=agent_id,
             role=role,
             model=self.models[model_role],
             model_role=model_role,
             case_id=self.id,
-            question_block=self.question.block(),
+            question_block=self.question.block(with_pictures=sees),
             temperature=temperature,
             seed=self.seed,
-            pictures=self.pictures,
+            pictures=self.pictures if sees else (),
             bus=self.bus,
             tell=self.tell,
             repeat=self.repeat,
@@ -175,6 +208,14 @@ def expert_number(model_role: str) -> int | None:
     """Return the number of a numbered expert: 2 for `expert-2`; None for other roles."""
     name, _, number = model_role.partition("-")
     return int(number) if name == TeamRole.EXPERT and number.isdecimal() else None
+
+
+def sees_pictures(model_role: str, image_agents: ImageAgents) -> bool:
+    """Return whether the agents of a role see the pictures of questions."""
+    if image_agents is ImageAgents.ALL:
+        return True
+    is_expert = model_role == TeamRole.EXPERT or expert_number(model_role) is not None
+    return is_expert or model_role == TeamRole.ROUTER
 
 
 def _slug(text: str) -> str:

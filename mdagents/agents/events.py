@@ -17,12 +17,13 @@ pieces while a reply is streamed, which only EXAID asks for, and otherwise in on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.events import TraceEvent
 from mdagents.datasets.questions import Question
 from mdagents.settings import Difficulty, RoutedBy
+from mdagents_llm.pictures import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,18 @@ class Started:
     """A question is started."""
 
     question: Question
+    pictures: tuple[Picture, ...] = ()
+    """Pictures of the question as sent; the run's folder has the copies by now."""
+
+    def without_content(self) -> Started:
+        """Return the event without the bytes of its pictures, to be sent to another process."""
+        return Started(
+            replace(
+                self.question,
+                pictures=tuple(replace(one, content=b"") for one in self.question.pictures),
+            ),
+            tuple(replace(one, base64="") for one in self.pictures),
+        )
 
 
 @dataclass(frozen=True, slots=True)

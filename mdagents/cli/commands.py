@@ -47,6 +47,10 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
     "view": (partial(_call, "view.cli"), "show runs in a browser"),
     "score": (partial(_call, "cli.score"), "score runs, or compare them"),
     "data download": (partial(_call, "data_tools.download"), "fetch a data set"),
+    "data pictures": (
+        partial(_call, "data_tools.picture_download"),
+        "fetch the pictures that questions name by address",
+    ),
     "data check": (
         partial(_call, "data_tools.check"),
         "check a data set for problems",

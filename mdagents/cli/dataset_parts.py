@@ -7,13 +7,21 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdagents.datasets.dataset import Dataset, IndexEntry, is_shipped, no_question, open_dataset
+from mdagents.datasets.dataset import (
+    Dataset,
+    IndexEntry,
+    folder_of,
+    is_shipped,
+    no_question,
+    open_dataset,
+)
+from mdagents.datasets.picture_copies import copy_pictures, with_copies
 from mdagents.datasets.question_records import ID_FIELDS
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import RoutedBy
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser, flags_in
-from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 
 
 @fails_in_one_line
@@ -42,6 +50,10 @@ def extract(argv: Sequence[str], *, program: str = "mdagents data extract") -> i
         _write_questions(dataset, entries, Path(options.output))
     else:
         print_result("".join(_line(dataset, entry) for entry in entries).rstrip("\n"))
+        if any(entry.pictures for entry in entries):
+            print_line(
+                f"paths of pictures are relative to {folder_of(dataset.path)}; --output copies them"
+            )
     return 0
 
 
@@ -123,12 +135,18 @@ def _line(dataset: Dataset, entry: IndexEntry) -> str:
 def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path) -> None:
     """Write selected questions of a data set to a file of the same form, and print their number.
 
+    Their pictures are copied to its folder, so that paths remain valid.
+
     Raises:
         ConfigError: The file cannot be written.
     """
+    folder = path.parent
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(_line(dataset, entry) for entry in entries), encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        copied = copy_pictures(dataset, entries, folder)
+        lines = (with_copies(_line(dataset, entry), dataset, folder) for entry in entries)
+        path.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
-    print_result(f"{path}: {len(entries)} questions")
+    files = f", with {copied} files of pictures" if copied else ""
+    print_result(f"{path}: {len(entries)} questions{files}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 from collections import Counter, defaultdict
@@ -40,7 +41,13 @@ class Kind(StrEnum):
     PLACES = "speaks of places"
     """An option is like "All of the above": the options of the question are not shuffled."""
     PICTURE = "picture"
-    """The question has a picture, which prompts do not support."""
+    """The question has a picture that is not there or cannot be sent."""
+    SAME_PICTURE = "same picture twice"
+    """The question shows one picture twice."""
+    LEAK = "caption with the answer"
+    """The caption of a picture contains the text of the right option."""
+    ANNOTATION = "burnt-in annotation"
+    """The DICOM header says that text, perhaps a patient's name, is part of the picture."""
     MISSING_FIGURE = "missing figure"
     """The question refers to a figure, an image or a table that the text cannot contain."""
     OVERLAP = "overlap"
@@ -75,6 +82,10 @@ class Checked:
     findings: tuple[Finding, ...]
     counting: Counting | None = None
     """Option numbering of a MedMCQA file; None for other files."""
+    pictures: int = 0
+    """Number of different pictures in the file."""
+    shared: int = 0
+    """Number of pictures that several questions show."""
 
     def summary(self) -> str:
         """Return a one-line count of questions, findings by kind, and findings on right options."""
@@ -85,7 +96,10 @@ class Checked:
             for kind, count in kinds.most_common()
         )
         counted = f"; {self.counting}" if self.counting else ""
-        return f"{self.path}: {self.questions} questions, found {counts or 'nothing'}{counted}"
+        shared = f" ({self.shared} in several questions)" if self.shared else ""
+        pictures = f" with {self.pictures} pictures{shared}" if self.pictures else ""
+        found = counts or "nothing"
+        return f"{self.path}: {self.questions} questions{pictures}, found {found}{counted}"
 
 
 def check(path: Path, train: Path | None = None) -> Checked:
@@ -108,11 +122,12 @@ def check(path: Path, train: Path | None = None) -> Checked:
     findings: list[Finding] = []
     seen: dict[str, tuple[int, SourceQuestion]] = {}
     line_of_id: dict[str, int] = {}
+    pictures = _Pictures()
     count = 0
     for line, question in _questions(path, counting, findings):
         count += 1
         own = fingerprint(question.text)
-        remarks = [*_about_options(question), *_about_text(question)]
+        remarks = [*_about_options(question), *_about_text(question), *pictures.about(question)]
         if (first := line_of_id.setdefault(question.id, line)) != line:
             remarks.append((Kind.DUPLICATE, f"the id of line {first} again", False))
         first, before = seen.setdefault(own, (line, question))
@@ -121,7 +136,9 @@ def check(path: Path, train: Path | None = None) -> Checked:
         if own in exemplars:
             remarks.append((Kind.OVERLAP, f"the question of {train}:{exemplars[own]}", False))
         findings += [Finding(str(path), line, question.id, *remark) for remark in remarks]
-    return Checked(path, count, tuple(findings), counting)
+    return Checked(
+        path, count, tuple(findings), counting, len(pictures.questions), pictures.shared()
+    )
 
 
 def _questions(
@@ -152,8 +169,10 @@ def _likeness(before: SourceQuestion, question: SourceQuestion) -> str:
 
 def _about_options(question: SourceQuestion) -> Iterator[_Remark]:
     letters_of = defaultdict(list)
+    pictured = {picture.option for picture in question.pictures}
     for letter, text in question.options.items():
-        letters_of[" ".join(text.split())].append(letter)
+        if letter not in pictured:
+            letters_of[" ".join(text.split())].append(letter)
         if _NOT_AVAILABLE.fullmatch(text.strip()):
             is_right = letter == question.gold
             right = ", which is the right one" if is_right else ""
@@ -176,8 +195,70 @@ def _about_options(question: SourceQuestion) -> Iterator[_Remark]:
 def _about_text(question: SourceQuestion) -> Iterator[_Remark]:
     if question.missing_picture:
         yield Kind.PICTURE, f"{question.missing_picture}; runs refuse it", False
-    elif words := mentioned_picture(question.text):
+    elif not question.pictures and (words := mentioned_picture(question.text)):
         yield Kind.MISSING_FIGURE, f"'{_short(words)}'", False
+
+
+class _Pictures:
+    """Decodes every picture of a file once, and counts in how many questions it occurs."""
+
+    def __init__(self) -> None:
+        self.questions: Counter[str] = Counter()
+        """SHA-256 of a picture -> number of questions that show it."""
+        self._problems: dict[str, tuple[Kind, str] | None] = {}
+
+    def shared(self) -> int:
+        """Return the number of pictures that several questions show."""
+        return sum(count > 1 for count in self.questions.values())
+
+    def about(self, question: SourceQuestion) -> Iterator[_Remark]:
+        """Yield the problems of the pictures of a question."""
+        seen = set[str]()
+        for picture in question.pictures:
+            of_option = f" of option {picture.option}" if picture.option else ""
+            is_right = picture.option != "" and picture.option == question.gold
+            try:
+                content = picture.read()
+            except ConfigError as error:
+                yield Kind.PICTURE, f"{error}; runs refuse it", is_right
+                continue
+            sha256 = hashlib.sha256(content).hexdigest()
+            if sha256 not in self._problems:
+                self._problems[sha256] = _problem(content, picture.place)
+            if problem := self._problems[sha256]:
+                yield *problem, is_right
+            if sha256 in seen:
+                yield Kind.SAME_PICTURE, f"{picture.place}{of_option}", is_right
+            seen.add(sha256)
+            if _names_only(question.gold, question.options, picture.caption):
+                yield Kind.LEAK, f"'{_short(picture.caption)}'", True
+        self.questions.update(seen)
+
+
+def _names_only(letter: str, options: Mapping[str, str], caption: str) -> bool:
+    """Return whether a caption contains the text of one option, and of no other."""
+    words = f" {_words(caption)} "
+    named = [one for one, text in options.items() if (w := _words(text)) and f" {w} " in words]
+    return named == [letter]
+
+
+def _words(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _problem(content: bytes, where: str) -> tuple[Kind, str] | None:
+    """Return what is wrong with a picture, which is decoded in full; None if nothing is."""
+    from mdagents.datasets.dicom import DicomPicture
+    from mdagents.datasets.picture_decoding import MOST_PIXELS, decode, open_picture
+
+    try:
+        opened = open_picture(content, where)
+        decode(opened, where, MOST_PIXELS)
+    except ConfigError as error:
+        return Kind.PICTURE, f"{error}; runs refuse it"
+    if isinstance(opened, DicomPicture) and opened.is_annotated:
+        return Kind.ANNOTATION, where
+    return None
 
 
 def _short(text: str, longest: int = 60) -> str:
@@ -221,6 +302,7 @@ def _as_json(checked: Sequence[Checked], findings: Sequence[Finding]) -> dict[st
                 "questions": f.questions,
                 "cop_from": f.counting.first if f.counting else None,
             }
+            | ({"pictures": f.pictures, "shared_pictures": f.shared} if f.pictures else {})
             for f in checked
         ],
         "counts": Counter(finding.kind.value for finding in findings),

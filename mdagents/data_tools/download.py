@@ -17,12 +17,19 @@ kept.
 
 builds the data set from user-supplied files in their published form. Their checksums are not
 verified, and `SOURCE.json` does not claim so.
+
+The pictures of a data set are in `images/` beside its questions, each once, named by its content.
+Their downloads are large: what is there already of a download that failed is kept in `.download/`,
+and running the command again resumes it.
 """
 
 from __future__ import annotations
 
 import argparse
 import errno
+import hashlib
+import json
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -32,10 +39,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
 
+from filelock import FileLock, Timeout
+
 from mdagents.data_tools.fetching import fetch, sha256_of
 from mdagents.data_tools.question_files import Made, as_published, make_questions
 from mdagents.datasets.conversion import rows_by_hand
 from mdagents.datasets.medmcqa import Counting
+from mdagents.datasets.picture_files import PictureFolder
 from mdagents.datasets.source_note import (
     NOTE,
     PLACED_BY_HAND,
@@ -62,17 +72,20 @@ class Staging:
     Args:
         folder: Folder of the data set.
         opened: Exit stack that removes the temporary folder.
+        is_resumed: Whether the folder is kept after an error, and used again by the next download.
     """
 
-    def __init__(self, folder: Path, opened: ExitStack) -> None:
+    def __init__(self, folder: Path, opened: ExitStack, *, is_resumed: bool = False) -> None:
         self._folder = folder
         self._opened = opened
+        self._is_resumed = is_resumed
         self._fetched: dict[PinnedFile, Path] = {}
 
     @cached_property
     def path(self) -> Path:
         """Path of the temporary folder."""
-        return self._opened.enter_context(_temporary_folder(self._folder))
+        opening = _resumed_folder if self._is_resumed else _temporary_folder
+        return self._opened.enter_context(opening(self._folder))
 
     def fetch(self, file: PinnedFile) -> Path:
         """Return the path of a published file, downloaded and verified on first use.
@@ -82,10 +95,21 @@ class Staging:
         """
         if file not in self._fetched:
             print_result(f"fetching {file.repo_id}/{file.path_in_repo}")
-            folder = self.path / f"upstream-{len(self._fetched)}"
-            folder.mkdir()
+            name = hashlib.sha256(repr(file).encode()).hexdigest()[:16]
+            folder = self.path / f"upstream-{name}"
+            folder.mkdir(exist_ok=True)
             self._fetched[file] = fetch(file, folder)
         return self._fetched[file]
+
+    def with_checksums(self, upstream: tuple[Upstream, ...]) -> tuple[Upstream, ...]:
+        """Return published files with the SHA-256 of those that have no published one."""
+        own = {(file.repo_id, file.path_in_repo): path for file, path in self._fetched.items()}
+        return tuple(
+            file
+            if file.sha256
+            else file.model_copy(update={"sha256": sha256_of(own[file.repo, file.path])})
+            for file in upstream
+        )
 
 
 @contextmanager
@@ -102,6 +126,23 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
+@contextmanager
+def _resumed_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder inside `folder` that is removed only after success.
+
+    Raises:
+        ConfigError: Another process downloads the same data set.
+    """
+    staging = folder / ".download"
+    staging.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(staging / "lock", timeout=0):
+            yield staging
+    except Timeout:
+        raise ConfigError(f"another process is downloading to {folder}; wait for it") from None
+    shutil.rmtree(staging, ignore_errors=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A file that a data set should have: its path, and how to build it."""
@@ -114,6 +155,8 @@ class Wanted:
     """SHA-256 of the file; None when none is published for it."""
     cop_from: int | None = None
     """Value of MedMCQA's field `cop` for the first option, if the user stated it, else None."""
+    has_pictures: bool = False
+    """Whether the questions have pictures, in `images/` beside the file."""
 
     @property
     def is_by_hand(self) -> bool:
@@ -127,6 +170,8 @@ class Wanted:
             return "checksum verified"
         if self.is_by_hand:
             return "checksum not verified (local file)"
+        if any(file.as_reported for file in self.upstream):
+            return "made from files with the checksums that the Hub reports"
         return "made from files with verified checksums"
 
 
@@ -136,12 +181,15 @@ def _fetched(source: Source, folder: Path) -> Wanted:
 
     def make(staging: Staging) -> Made:
         paths = [staging.fetch(file) for file in source.files]
-        if source.convert is None:
+        target = staging.path / source.target
+        if source.pictures is not None:
+            records = source.pictures(paths, PictureFolder(folder))
+            made = make_questions(records, origin, target, folder=folder)
+        elif source.convert is None:
             made = as_published(paths[0], origin)
         else:
-            target = staging.path / source.target
             made = make_questions(source.convert(paths), origin, target, counting=source.counting)
-        if made.published != source.records:
+        if source.records is not None and made.published != source.records:
             raise ConfigError(f"{origin} has {made.published} records, expected {source.records}")
         return made
 
@@ -152,15 +200,18 @@ def _fetched(source: Source, folder: Path) -> Wanted:
             revision=file.revision,
             path=file.path_in_repo,
             sha256=file.sha256,
+            as_reported=not file.sha256,
         )
         for file in source.files
     )
+    is_kept = source.convert is None and source.pictures is None
     return Wanted(
         folder / source.target,
         make,
         upstream,
         source.about,
-        source.files[0].sha256 if source.convert is None else None,
+        source.files[0].sha256 if is_kept else None,
+        has_pictures=source.pictures is not None,
     )
 
 
@@ -183,17 +234,28 @@ def _placed_by_hand(
         for field, value in (by_hand.only if by_hand else {}).items()
     }
     said = None if cop_from is None else Counting(cop_from, "as --cop-from says")
+    with_pictures = catalogue[name][0].pictures if name in catalogue else None
 
     def make(staging: Staging) -> Made:
         target = staging.path / f"{split}.jsonl"
         origin = str(files[0]) if len(files) == 1 else f"{files[0].parent}/*{files[0].suffix}"
+        if with_pictures is not None:
+            records = with_pictures(files, PictureFolder(folder))
+            return make_questions(records, origin, target, folder=folder)
         return make_questions(rows_by_hand(files), origin, target, counting=said, only=only)
 
     upstream = tuple(
         Upstream(host=PLACED_BY_HAND, repo="", revision="", path=file.name, sha256=sha256_of(file))
         for file in files
     )
-    return Wanted(folder / f"{split}.jsonl", make, upstream, about, cop_from=cop_from)
+    return Wanted(
+        folder / f"{split}.jsonl",
+        make,
+        upstream,
+        about,
+        cop_from=cop_from,
+        has_pictures=with_pictures is not None,
+    )
 
 
 def bring(
@@ -213,18 +275,20 @@ def bring(
     """
     path = wanted.path
     if known is not None and (
-        known.upstream != wanted.upstream or wanted.cop_from not in (None, known.cop_from)
+        not _is_same(known.upstream, wanted.upstream)
+        or wanted.cop_from not in (None, known.cop_from)
     ):
         known = None
     expected = wanted.sha256 or (known.sha256 if known else None)
     present = sha256_of(path) if path.exists() else None
-    if present is not None and present == expected:
+    upstream = wanted.upstream
+    if present is not None and present == expected and not _lost_pictures(wanted):
         same = wanted.compared if wanted.sha256 else f"unchanged since; {wanted.compared}"
         print_result(f"{path}: already there, {same}")
         if known is not None and known.sha256 == present:
             return known
         made = as_published(path, str(path))
-    elif present is not None and not force:
+    elif present is not None and present != expected and not force:
         instead = f"expected {expected}" if expected else "and not made by this command"
         raise ConfigError(
             f"{path} is there with SHA-256 {present}, {instead}: "
@@ -232,6 +296,7 @@ def bring(
         )
     else:
         made = wanted.make(staging)
+        upstream = staging.with_checksums(upstream)
         made.path.replace(path)
         for line in made.left_out:
             print_result(f"left out: {line}")
@@ -243,12 +308,36 @@ def bring(
         bytes=path.stat().st_size,
         records=made.records,
         left_out=made.not_used,
-        upstream=wanted.upstream,
+        upstream=upstream,
         verified_at=None if wanted.is_by_hand else now,
         licence=wanted.about.licence,
         citation=wanted.about.citation,
         cop_from=made.counting.first if made.counting else None,
+        pictures=len(_pictures_named(path)) if wanted.has_pictures else None,
     )
+
+
+def _is_same(known: tuple[Upstream, ...], wanted: tuple[Upstream, ...]) -> bool:
+    """Return whether files are the wanted ones; one without a published SHA-256 may have any."""
+    return len(known) == len(wanted) and all(
+        ours.model_copy(update={"sha256": theirs.sha256 or ours.sha256}) == ours
+        and ours.model_copy(update={"sha256": ""}) == theirs.model_copy(update={"sha256": ""})
+        for ours, theirs in zip(known, wanted, strict=True)
+    )
+
+
+def _pictures_named(path: Path) -> set[str]:
+    """Return the paths of pictures that the questions of a file name."""
+    with path.open("rb") as file:
+        return {name for line in file for name in json.loads(line).get("images", ())}
+
+
+def _lost_pictures(wanted: Wanted) -> list[str]:
+    """Return the paths of pictures that are not there, of a file that is."""
+    if not wanted.has_pictures:
+        return []
+    folder = wanted.path.parent
+    return [name for name in _pictures_named(wanted.path) if not (folder / name).is_file()]
 
 
 def download(
@@ -292,7 +381,8 @@ def download(
             wanted = [_fetched(source, folder) for source in _sources(name, folder, catalogue)]
         noted = read_note(folder)
         with ExitStack() as opened:
-            staging = Staging(folder, opened)
+            is_resumed = any(file.has_pictures for file in wanted)
+            staging = Staging(folder, opened, is_resumed=is_resumed)
             for file in wanted:
                 before = noted.get(file.path.name)
                 origin = bring(file, before, staging, force=force, now=now())
@@ -356,7 +446,7 @@ def _parser(program: str, catalogue: Mapping[str, tuple[Source, ...]]) -> argpar
         help="folder of all data sets [data]")  # fmt: skip
     add("--from", dest="by_hand", type=Path, metavar="FILE", nargs="+", default=[],
         help="make it from a file that you have, as it is published: "
-        ".jsonl, .csv, .tsv or .parquet")  # fmt: skip
+        ".jsonl, .csv, .tsv or .parquet, and .zip for pictures")  # fmt: skip
     add("--split", choices=["test", "train"], default="test", help="what that file is [test]")
     add("--cop-from", type=int, choices=[0, 1],
         help="what 'cop' calls the first option in it, if it is of MedMCQA and does not tell"

@@ -1,9 +1,10 @@
-"""Downloads pinned files from the Hugging Face Hub and GitHub and verifies their SHA-256."""
+"""Downloads pinned files from the Hugging Face Hub and GitHub and verifies their checksums."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -26,6 +27,9 @@ def sha256_of(path: Path) -> str:
 def fetch(file: PinnedFile, folder: Path) -> Path:
     """Download one file and verify its SHA-256.
 
+    A file without a published SHA-256 is compared with the checksum that the Hub reports for the
+    pinned commit: a SHA-256 for a large file, Git's SHA-1 for a small one.
+
     Args:
         file: File to download, from `HF_ENDPOINT` or `GITHUB_RAW_ENDPOINT` if set, else from
             huggingface.co or raw.githubusercontent.com.
@@ -39,18 +43,37 @@ def fetch(file: PinnedFile, folder: Path) -> Path:
             different file, or the disk is full.
         OSError: The file cannot be written.
     """
-    from_host = _from_github if file.host is Host.GITHUB else _from_hub
-    path = from_host(file, folder)
-    got = sha256_of(path)
-    if got != file.sha256:
+    if file.host is Host.GITHUB:
+        path, expected = _from_github(file, folder), file.sha256
+    else:
+        path, reported = _from_hub(file, folder)
+        expected = file.sha256 or reported
+    kind = "SHA-256" if len(expected) == _SHA256_DIGITS else "Git checksum"
+    got = sha256_of(path) if kind == "SHA-256" else _git_checksum_of(path)
+    if got != expected:
+        path.unlink()  # or a download that is resumed would find it again
         raise ConfigError(
-            f"SHA-256 of {file.repo_id}/{file.path_in_repo} is wrong: "
-            f"expected {file.sha256}, got {got}; nothing was changed"
+            f"{kind} of {file.repo_id}/{file.path_in_repo} is wrong: "
+            f"expected {expected}, got {got}; nothing was changed"
         )
     return path
 
 
-def _from_hub(file: PinnedFile, folder: Path) -> Path:
+_SHA256_DIGITS = 64
+_CHECKSUM = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def _git_checksum_of(path: Path) -> str:
+    """Return the SHA-1 by which Git names the content of a file."""
+    digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _from_hub(file: PinnedFile, folder: Path) -> tuple[Path, str]:
+    """Return the path of a downloaded file, and the checksum that the Hub reports for it."""
     # The library reads these on import. Xet is a separate storage service that HF_ENDPOINT does not
     # redirect. Telemetry would request a file that we do not need. Below level "error", the library
     # reports interruptions from which it resumes; failures are reported here.
@@ -67,18 +90,25 @@ def _from_hub(file: PinnedFile, folder: Path) -> Path:
     try:
         # Metadata first: without a network, hf_hub_download would retry for half a minute.
         # The files are public: send no token, least of all to another HF_ENDPOINT.
-        _check_room(file, get_hf_file_metadata(url, token=False).size, folder)
-        return Path(
-            hf_hub_download(
-                file.repo_id,
-                file.path_in_repo,
-                repo_type="dataset",
-                revision=file.revision,
-                local_dir=folder,
-                cache_dir=folder / ".cache",  # do not touch the user's own cache
-                token=False,
+        about = get_hf_file_metadata(url, token=False)
+        _check_room(file, about.size, folder)
+        reported = about.etag or ""
+        is_pinned = about.commit_hash == file.revision and _CHECKSUM.fullmatch(reported)
+        if not file.sha256 and not is_pinned:
+            raise ConfigError(
+                f"{constants.ENDPOINT} reports no checksum of {file.path_in_repo} at the commit "
+                f"{file.revision}: set HF_ENDPOINT to a mirror that does, or {_BY_HAND}"
             )
+        path = hf_hub_download(
+            file.repo_id,
+            file.path_in_repo,
+            repo_type="dataset",
+            revision=file.revision,
+            local_dir=folder,
+            cache_dir=folder / ".cache",  # do not touch the user's own cache
+            token=False,
         )
+        return Path(path), reported
     except HfHubHTTPError as error:
         raise _refusal(
             constants.ENDPOINT, error.response.status_code, url, "HF_ENDPOINT"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdagents.datasets.conversion import Record
+from mdagents.datasets.conversion import LeftOut, Record
 from mdagents.datasets.dataset import file_counting, open_dataset, read_question
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.published_forms import OutOfScopeError
@@ -73,25 +73,32 @@ def make_questions(
     *,
     counting: Counting | None = None,
     only: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Made:
     """Write the usable records to a file, one per line.
 
     Args:
-        records: Records as published: objects, or lines with the JSON of one object each.
+        records: Records as published: objects, or lines with the JSON of one object each; or the
+            reason for which one is left out.
         origin: Name of the source file in error messages.
         path: Path of the file to write.
         counting: Option numbering of MedMCQA records; None detects it from the records.
         only: Field -> value of the wanted records; records without the field are wanted as well.
+        folder: Folder that the paths of pictures are relative to; None for questions of text.
 
     Raises:
         ConfigError: More than the share `MOST_LEFT_OUT` of the records is unusable, or all are.
     """
     every = path.with_name(f"{path.name}.all")
+    kept = _Kept(origin, only or {}, folder)
     with every.open("wb") as file:
-        file.writelines(map(_line, records))
+        for number, record in enumerate(records, start=1):
+            if isinstance(record, LeftOut):
+                kept.leave_out(record.reason, number)
+            file.write(_line(record))
     with _called(every, origin):
         counting = counting or file_counting(every)
-        kept = _Kept(origin, counting.first if counting else None, only or {})
+        kept.cop_from = counting.first if counting else None
         with path.open("wb") as file:
             for _, number, line in read_lines(every):
                 if line.strip() and kept.can_use(line, number):
@@ -110,6 +117,8 @@ def make_questions(
 
 
 def _line(record: Record) -> bytes:
+    if isinstance(record, LeftOut):
+        return b"\n"
     if isinstance(record, bytes):
         return record if record.endswith(b"\n") else record + b"\n"
     return json.dumps(record, ensure_ascii=False).encode(errors="surrogatepass") + b"\n"
@@ -120,14 +129,16 @@ class _Kept:
 
     Args:
         origin: Name of the file in error messages.
-        cop_from: Value of MedMCQA's field `cop` for the first option: 0 or 1; None for other files.
         only: Field -> value of the wanted records.
+        folder: Folder that the paths of pictures are relative to; None for questions of text.
     """
 
-    def __init__(self, origin: str, cop_from: int | None, only: Mapping[str, str]) -> None:
+    def __init__(self, origin: str, only: Mapping[str, str], folder: Path | None) -> None:
         self._origin = origin
-        self._cop_from = cop_from
         self._only = only
+        self._folder = folder
+        self.cop_from: int | None = None
+        """Value of MedMCQA's field `cop` for the first option: 0 or 1; None for other files."""
         self._reasons: dict[str, list[int]] = {}
         self.ids: dict[str, int] = {}
         self.unusable: list[str] = []
@@ -143,6 +154,9 @@ class _Kept:
             groups.append(f"{len(lines):,} of {self._origin} (line {first}): {reason}")
         return groups
 
+    def leave_out(self, reason: str, number: int) -> None:
+        self._reasons.setdefault(reason, []).append(number)
+
     def can_use(self, line: bytes, number: int) -> bool:
         where = f"{self._origin} line {number}"
         try:
@@ -152,14 +166,14 @@ class _Kept:
                     raise OutOfScopeError(
                         where, f"field '{field}' is {reprlib.repr(value)}, not '{wanted}'"
                     )
-            question = parse_question(record, where, number, self._cop_from)
-            if question.missing_picture:
+            question = parse_question(record, where, number, self.cop_from, folder=self._folder)
+            if question.missing_picture or (question.pictures and self._folder is None):
                 raise OutOfScopeError(where, "it is about an image")
             first = self.ids.setdefault(question.id, number)
             if first != number:
                 raise ConfigError(f"{where}: the id '{question.id}' is that of line {first}")
         except OutOfScopeError as error:
-            self._reasons.setdefault(error.reason, []).append(number)
+            self.leave_out(error.reason, number)
             return False
         except ConfigError as error:
             self.unusable.append(str(error))

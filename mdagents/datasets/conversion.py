@@ -12,6 +12,7 @@ import json
 import math
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,17 @@ MMLU_SUBJECTS = (
 
 Records = Iterator[dict[str, Any]]
 
-Record = Mapping[str, Any] | bytes
-"""A published record: an object, or a line of JSON."""
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A published record that is not a question for a run."""
+
+    reason: str
+    """Reason, with the same wording for all records to which it applies."""
+
+
+Record = Mapping[str, Any] | bytes | LeftOut
+"""A published record: an object, a line of JSON, or one that is left out."""
 
 
 def parquet_rows(files: Sequence[Path]) -> Records:

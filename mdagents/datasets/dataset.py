@@ -42,7 +42,7 @@ class IndexEntry:
     """Evidence that the question has a picture which the data set does not provide; empty without
     one."""
     mentions_picture: bool = False
-    """Whether the text refers to a figure, an image or a table."""
+    """Whether the text refers to a figure, an image or a table, and there is no picture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,24 @@ class Dataset:
         lines = sorted(f"{entry.id}\t{entry.digest}" for entry in entries)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
+    def pictures_digest(self, entries: Sequence[IndexEntry]) -> str:
+        """Return the SHA-256 over the contents of the pictures of `entries`, in any order.
+
+        Returns:
+            Hex digits; empty if the questions have no pictures.
+
+        Raises:
+            ConfigError: A picture cannot be read.
+        """
+        pictured = sorted((entry for entry in entries if entry.pictures), key=lambda e: e.id)
+        if not pictured:
+            return ""
+        whole = hashlib.sha256()
+        for entry in pictured:
+            for picture in self.load(entry).pictures:
+                whole.update(f"{entry.id}\t{picture.option}\t{picture.sha256()}\n".encode())
+        return whole.hexdigest()
+
 
 def part_note(dataset: Dataset) -> str:
     """Return a notice if a file holds only part of a published data set; empty if complete.
@@ -116,14 +134,20 @@ SAMPLE_NAME = "medqa-sample"
 TRIAGE_NAME = "triage_vignettes"
 """Name of the data set of patient messages that ships with the project."""
 
+VQA_SAMPLE_NAME = "vqa-sample"
+"""Name of the sample of questions with pictures that ships with the project."""
+
 _SPLITS = ("test", "train")
 """Names of the splits of a downloaded data set and of the sample."""
 
 _SHIPPED = {
     SAMPLE_NAME: Path(__file__).with_name("sample"),
     TRIAGE_NAME: Path(__file__).with_name("triage_vignettes"),
+    VQA_SAMPLE_NAME: Path(__file__).with_name("vqa_sample"),
 }
-"""Shipped data set -> folder; `data/medqa` and `data/triage_vignettes` of a clone point there."""
+"""Shipped data set -> folder, to which a folder in `data/` of a clone points."""
+_TEST_ONLY = (TRIAGE_NAME, VQA_SAMPLE_NAME)
+"""Shipped data sets without a train split."""
 
 SAMPLE_NOTICE = (
     "these questions were written for this project in the style of MedQA. They are not MedQA and "
@@ -136,7 +160,16 @@ TRIAGE_NOTICE = (
     "reviewed by clinicians: use them to compare teams and programs, not for care."
 )
 
-_NOTICES = {"sample": SAMPLE_NOTICE, TRIAGE_NAME: TRIAGE_NOTICE}
+VQA_SAMPLE_NOTICE = (
+    "these 12 questions with pictures were made by this project to try whether a model gets its "
+    "pictures. They are not a benchmark: report no score on them."
+)
+
+_NOTICES = {
+    "sample": SAMPLE_NOTICE,
+    TRIAGE_NAME: TRIAGE_NOTICE,
+    "vqa_sample": VQA_SAMPLE_NOTICE,
+}
 """`meta_info` of shipped questions -> caveats about them."""
 
 
@@ -145,8 +178,8 @@ def open_dataset(name: str, data_dir: Path, split: str = "test") -> Dataset:
 
     Args:
         name: Folder under `data_dir`, such as `medqa` or `medagentsbench/medqa_hard`,
-            case-insensitive; `medqa-sample` or `triage_vignettes`, which are always available; or
-            a path with one of the extensions in `ENDINGS`.
+            case-insensitive; `medqa-sample`, `triage_vignettes` or `vqa-sample`, which are always
+            available; or a path with one of the extensions in `ENDINGS`.
         data_dir: Folder of the data sets.
         split: Name of the `.jsonl` or `.csv` file in the folder, without its extension.
 
@@ -187,7 +220,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
         path = data_dir / name / f"{split}{ending}"
         if path.is_file():
             return (name if split == "test" else f"{name}-{split}"), path
-    if name == TRIAGE_NAME and split == "test":
+    if name in _TEST_ONLY and split == "test":
         return name, _SHIPPED[name] / "test.jsonl"
     file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
     # Fall back to the packaged sample for users who have no data yet and name no folder.
@@ -223,7 +256,7 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
     splits = there.get(name, [])
     if name == SAMPLE_NAME or (name == "medqa" and not splits and split not in _SPLITS):
         folder, splits = _SHIPPED[SAMPLE_NAME], list(_SPLITS)
-    if name == TRIAGE_NAME and not splits:
+    if name in _TEST_ONLY and not splits:
         folder, splits = _SHIPPED[name], ["test"]
     if folder.is_dir() or splits:
         return (
@@ -253,6 +286,7 @@ def _index(name: str, path: Path) -> Dataset:
     records: list[bytes] = []
     without_value: list[int] = []
     keeps = not has_lines(path)
+    folder = folder_of(path)
     for offset, number, line in read_lines(path):
         whole.update(line)
         if keeps:
@@ -262,13 +296,13 @@ def _index(name: str, path: Path) -> Dataset:
         record = _record(line, path, number)
         cop_from = counting.first if counting else None
         where = place(path, number)
-        question = parse_question(record, where, number, cop_from, folder=path.parent)
+        question = parse_question(record, where, number, cop_from, folder=folder)
         notice = _notice(record)
         if notice and notice not in notices:
             notices.append(notice)
         if any(map(is_missing, question.hidden.values())):
             without_value.append(number)
-        mentions = bool(mentioned_picture(question.text))
+        mentions = not question.pictures and bool(mentioned_picture(question.text))
         entries.append(
             IndexEntry(
                 question.id,
@@ -296,7 +330,8 @@ def _index(name: str, path: Path) -> Dataset:
         )
     sha256 = whole.hexdigest()
     if keeps:
-        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     return Dataset(name, path, sha256, tuple(entries), " ".join(notices), counting, tuple(records))
 
 
@@ -345,7 +380,17 @@ def read_question(
     """
     where = place(path, number)
     cop_from = counting.first if counting else None
-    return parse_question(load_json(line, where), where, number, cop_from, folder=path.parent)
+    record = load_json(line, where)
+    return parse_question(record, where, number, cop_from, folder=folder_of(path))
+
+
+def folder_of(path: Path) -> Path:
+    """Return the folder in which the pictures of a question file are: that of the file itself.
+
+    Args:
+        path: Path of the file, or of a link to it.
+    """
+    return path.resolve().parent if path.is_symlink() else path.parent
 
 
 def _digest(line: bytes) -> str:

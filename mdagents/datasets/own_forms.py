@@ -7,6 +7,7 @@ worse than a rejection.
 
 from __future__ import annotations
 
+import ast
 import re
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,7 @@ from typing import Any
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import load_json
 
 Record = Mapping[str, Any]
 
@@ -42,6 +44,12 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
 def plain(name: str) -> str:
     """Return a field name in lowercase without spaces and punctuation: `Option A` -> `optiona`."""
     return re.sub(r"[\W_]", "", name.lower())
+
+
+def is_option_or_answer(name: str) -> bool:
+    """Return whether a field is named like one with an option or with the right one."""
+    own = plain(name)
+    return bool(_COLUMN.fullmatch(own)) or own in (*ANSWERS, *OTHER_ANSWERS)
 
 
 def has_answer(record: Record) -> bool:
@@ -76,6 +84,29 @@ def lettered(texts: object) -> object:
     return texts
 
 
+def list_in(text: str) -> object:
+    """Return the list or the object in a cell of a table, as JSON or as Python writes it.
+
+    Returns:
+        The list or the object; None if the text is neither.
+    """
+    if text.strip()[:1] not in ("[", "{"):
+        return None
+    try:
+        return load_json(text, "")
+    except ConfigError:
+        pass
+    if len(text) > _LONGEST_LIST:
+        return None
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+_LONGEST_LIST = 100_000  # characters of a list as Python writes it
+
+
 def by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
     """Return letter -> text for options that are objects with fields for both."""
     objects = [option for option in options if isinstance(option, dict)]
@@ -85,6 +116,8 @@ def by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
 def _options(record: Record, where: str) -> object:
     for name, options in record.items():
         if plain(name) in ("options", "choices"):
+            if isinstance(options, str):
+                options = list_in(options) or options
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):
                 options = by_name(options, "key", "value")
             return with_letters(options) if isinstance(options, dict) else lettered(options)

@@ -1,6 +1,6 @@
 """Detects pictures of a question: in a field of its record, in its text, or only mentioned.
 
-Prompts do not support pictures yet, so a question with a picture cannot be asked fairly.
+`picture_fields` reads them. A question with a picture that is not there cannot be asked fairly.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _MARKS = re.compile(
     re.IGNORECASE,
 )
 _BEGINNINGS_OF_A_MARK = ("<", "[", "\\", ":image/", "://")
-_FILE = re.compile(r"\S+\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|dcm)", re.IGNORECASE)
+_FILE = re.compile(
+    r"\S(?:[^\n]{0,250}\S)?\.(?:png|jpe?g|gif|webp|bmp|tiff?|svg|avif|heic|dcm|dicom)",
+    re.IGNORECASE,
+)
 
 
 def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str]) -> str:
@@ -46,22 +49,22 @@ def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str])
         options: Letter -> text.
     """
     for name, value in record.items():
-        kind = _kind_of_field(name)
-        if kind is _Field.NOT_SHOWN:
+        kind = kind_of_field(name)
+        if kind is Field.NOT_SHOWN:
             continue
-        if (kind is _Field.PICTURE and _is_there(value)) or _is_file(value):
+        if (kind is Field.PICTURE and is_there(value)) or is_file(value):
             return f"field '{name}'"
         if _has_picture_part(value):
             return f"a part of field '{name}'"
-    if mark := _mark_in(text):
+    if mark := mark_in(text):
         return f"'{mark[0][:60]}' in the text"
     for letter, option in options.items():
-        if _mark_in(option) or _FILE.fullmatch(option.strip()):
+        if mark_in(option) or is_file(option, with_spaces=True):
             return f"option {letter}"
     return ""
 
 
-class _Field(Enum):
+class Field(Enum):
     """Meaning of a field by its name."""
 
     PICTURE = auto()
@@ -70,16 +73,26 @@ class _Field(Enum):
 
 
 @lru_cache(maxsize=256)  # the records of a file have the same fields
-def _kind_of_field(name: str) -> _Field:
+def kind_of_field(name: str) -> Field:
+    """Return what a field is, by its name alone."""
     plain = re.sub(r"[\W_]", "", name.lower())
     if _NOT_SHOWN.search(plain):
-        return _Field.NOT_SHOWN
-    return _Field.PICTURE if _FIELD.fullmatch(plain) else _Field.OTHER
+        return Field.NOT_SHOWN
+    return Field.PICTURE if _FIELD.fullmatch(plain) else Field.OTHER
 
 
-def _mark_in(text: str) -> re.Match[str] | None:
+def mark_in(text: str) -> re.Match[str] | None:
+    """Return the first mark of a picture in a text."""
     # The prefilter spares most texts the search, which tries every alternative at each character.
     return _MARKS.search(text) if any(map(text.__contains__, _BEGINNINGS_OF_A_MARK)) else None
+
+
+def source_of_part(part: Mapping[str, Any]) -> object:
+    """Return the field of a content part with its picture: an address or an object; else None."""
+    if not _is_picture_part(part):
+        return None
+    names = ("image_url", "image", "source", "url", "path", "file", "data")
+    return next((part[name] for name in names if part.get(name)), None)
 
 
 def text_of_parts(parts: object) -> object:
@@ -102,34 +115,45 @@ def mentioned_picture(text: str) -> str:
     return ""
 
 
-def _is_there(value: object) -> bool:
+def is_there(value: object) -> bool:
     """Return whether a field's value is a picture or the location of one."""
     if isinstance(value, dict):
-        return any(map(_is_there, value.values()))
+        return any(map(is_there, value.values()))
     if isinstance(value, list):
-        return any(map(_is_there, value))
+        return any(map(is_there, value))
     if isinstance(value, float) and value != value:  # NaN: an empty cell
         return False
     return str(value).strip().lower() not in _NOTHING
 
 
-def _is_file(value: object) -> bool:
+def is_file(value: object, *, with_spaces: bool = False) -> bool:
     """Return whether a value is the file name, URL or content of a picture."""
     if not isinstance(value, str):
         return False
-    return value.startswith("data:image/") or bool(_FILE.fullmatch(value.strip()))
+    if value.startswith("data:image/"):
+        return True
+    if "." not in value[-12:].rstrip()[-6:-1]:  # most texts
+        return False
+    text = value.strip()
+    is_name = bool(_FILE.fullmatch(text))
+    return is_name and (with_spaces or len(text.split(maxsplit=1)) == 1)
 
 
 def _has_picture_part(value: object) -> bool:
-    return any(part.get("type") in _PART_TYPES for part in _parts(value))
+    return any(map(_is_picture_part, parts_of(value)))
 
 
-def _parts(value: object) -> Iterator[Mapping[str, Any]]:
+def _is_picture_part(part: Mapping[str, Any]) -> bool:
+    kind = part.get("type")
+    return isinstance(kind, str) and kind in _PART_TYPES
+
+
+def parts_of(value: object) -> Iterator[Mapping[str, Any]]:
     """Yield the objects in a list and in their `content`: content parts, also within messages."""
     for inner in value if isinstance(value, list) else ():
         if isinstance(inner, dict):
             yield inner
-            yield from _parts(inner.get("content"))
+            yield from parts_of(inner.get("content"))
 
 
 # Nouns for figures that a question refers to; some count only after a word such as "the".

@@ -11,9 +11,13 @@ from pathlib import Path
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
-from mdagents.datasets.pictures import picture_in, text_of_parts
+from mdagents.datasets.picture_fields import (
+    FoundPictures,
+    read_pictures,
+    without_option_pictures,
+)
+from mdagents.datasets.pictures import text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
-from mdagents.datasets.question_pictures import pictures_of
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError
 
@@ -63,6 +67,7 @@ def parse_question(
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
     published = record
+    record, of_options = without_option_pictures(record)
     record = in_medqa_form(record, where, cop_from)
     text = text_of_parts(record.get("question"))
     if not isinstance(text, str) or not text.strip():
@@ -72,14 +77,24 @@ def parse_question(
                 "question, options (or A, B, C, …) and answer_idx"
             )
         raise ConfigError(f"{where}: field 'question' must be a non-empty text")
-    _check_length(text, f"{where}: field 'question'")
-    options, hidden = _options(record.get("options"), where)
-    pictures = pictures_of(published, folder)
-    missing = "" if pictures else picture_in(published, text, options)
+    texts = _texts(record.get("options"), where)
+    letters = list(texts)
+    found = read_pictures(
+        published,
+        record["question"],
+        text,
+        texts,
+        {letters[place]: said for place, said in of_options.items() if place < len(letters)},
+        folder,
+        where,
+    )
+    _check_length(found.text, f"{where}: field 'question'")
+    options, hidden = _options(found, where)
+    text, pictures, missing = found.text.strip(), found.pictures, found.missing
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
         id_ = _id(record, where, number)
-        return SourceQuestion(id_, text.strip(), options, "", hidden, pictures, missing)
+        return SourceQuestion(id_, text, options, "", hidden, pictures, missing)
     if "answer_idx" not in record:
         raise ConfigError(
             f"{where}: no field says which option is right, such as answer_idx with its letter; "
@@ -95,10 +110,10 @@ def parse_question(
             f"but must be one of {', '.join(options)}"
         )
     answer = record.get("answer")
-    if isinstance(answer, str) and answer.strip() and gold not in letters_meant(answer, options):
-        _check_answer(answer, options[gold], f"{where}: field 'answer'", gold)
+    if isinstance(answer, str) and answer.strip() and gold not in letters_meant(answer, texts):
+        _check_answer(answer, texts[gold], f"{where}: field 'answer'", gold)
     id_ = _id(record, where, number)
-    return SourceQuestion(id_, text.strip(), options, gold, hidden, pictures, missing)
+    return SourceQuestion(id_, text, options, gold, hidden, pictures, missing)
 
 
 def _names(record: Mapping[str, object]) -> str:
@@ -115,8 +130,8 @@ def _check_length(text: str, field: str) -> None:
         raise ConfigError(f"{field} has {len(text):,} characters, at most {LONGEST_TEXT:,} may be")
 
 
-def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str]]:
-    """Return letter -> text of the shown options, and of the hidden ones."""
+def _texts(options: object, where: str) -> dict[str, str]:
+    """Return letter -> text of all options."""
     if not isinstance(options, dict):
         if options is None:
             raise ConfigError(
@@ -133,17 +148,26 @@ def _options(options: object, where: str) -> tuple[dict[str, str], dict[str, str
             f"{where}: option letters {reprlib.repr(letters)[1:-1]} are not consecutive from A to "
             f"{LETTERS[-1]} at most"
         )
-    shown: dict[str, str] = {}
-    hidden: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for letter, text in options.items():
         if isinstance(text, float) and math.isnan(text):
             text = ""
         if not isinstance(text, str | None):
             raise ConfigError(f"{where}: option {letter} must be a text")
-        text = text or ""
+        texts[letter] = text or ""
+    return texts
+
+
+def _options(found: FoundPictures, where: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return letter -> text of the shown options, and of the hidden ones."""
+    pictured = {picture.option for picture in found.pictures}
+    shown: dict[str, str] = {}
+    hidden: dict[str, str] = {}
+    for letter, text in found.options.items():
         _check_length(text, f"{where}: option {letter}")
-        (hidden if _is_not_shown(text) else shown)[letter] = text
-    while len(shown) > 2 and is_missing(shown[last := max(shown)]):
+        is_hidden = _is_not_shown(text) and letter not in pictured
+        (hidden if is_hidden else shown)[letter] = text
+    while len(shown) > 2 and (last := max(shown)) not in pictured and is_missing(shown[last]):
         hidden[last] = shown.pop(last)
     if len(shown) < 2:
         raise ConfigError(

@@ -14,6 +14,9 @@ from mdagents.datasets.question_pictures import QuestionPicture
 LETTERS = ascii_uppercase[:10]
 """Supported option letters: A to J."""
 
+NOT_SHOWN = "(a picture that is not shown)"
+"""Text of an option that is only a picture, in a prompt without pictures."""
+
 
 class OptionOrder(StrEnum):
     """The order in which the options of a question are presented."""
@@ -68,20 +71,42 @@ class Question:
         """Presented letters, for example `ABCD`."""
         return "".join(self.options)
 
-    def block(self) -> str:
-        """Return the question and one option per line, the prefix of every prompt of a case."""
-        options = "\n".join(f"{letter}) {text}" for letter, text in self._shown_options().items())
-        return f"{self.text}\n{options}"
+    def block(self, *, with_pictures: bool = True) -> str:
+        """Return the question and one option per line, the prefix of every prompt of a case.
 
-    def _shown_options(self) -> Mapping[str, str]:
+        Args:
+            with_pictures: Whether the prompt has the pictures of the question; otherwise no option
+                refers to one.
+        """
+        options = self._shown_options(with_pictures=with_pictures)
+        lines = "\n".join(f"{letter}) {text}" for letter, text in options.items())
+        return f"{self.text}\n{lines}"
+
+    def _shown_options(self, *, with_pictures: bool) -> Mapping[str, str]:
         """Return letter -> text of the option, with the labels of its pictures."""
         if not self.pictures:
             return self.options
         shown = dict(self.options)
         for number, picture in enumerate(self.pictures, start=1):
-            if picture.option:
+            if picture.option and with_pictures:
                 shown[picture.option] = f"{shown[picture.option]} [Picture {number}]".strip()
+            elif picture.option:
+                shown[picture.option] = shown[picture.option].strip() or NOT_SHOWN
         return shown
+
+    def reordered(self, order: Mapping[str, str]) -> Question:
+        """Return the question with its options, and their pictures, in another order.
+
+        Args:
+            order: Letter in the new order -> letter in this question.
+        """
+        return replace(
+            self,
+            options={letter: self.options[of] for letter, of in order.items()},
+            gold=next((letter for letter, of in order.items() if of == self.gold), ""),
+            permutation={letter: self.permutation[of] for letter, of in order.items()},
+            pictures=_in_order(self.pictures, order),
+        )
 
     def labels(self) -> list[str]:
         """Return the text that precedes each picture in a prompt; empty where none is needed."""

@@ -1,4 +1,4 @@
-"""Reads the records of a question file: JSON Lines, one JSON list, or a table (CSV)."""
+"""Reads the records of a question file: JSON Lines, one JSON list, a table (CSV) or Parquet."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
+from mdagents.datasets.parquet_rows import parquet_lines
+from mdagents.datasets.question_pictures import LARGEST_FILE
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import regular_file
 
-ENDINGS = (".jsonl", ".json", ".csv")
+ENDINGS = (".jsonl", ".json", ".csv", ".parquet")
 """File name extensions of question files."""
 
 _DELIMITERS = ",;\t"
 _NAMED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\s*', re.IGNORECASE)
+_LARGEST_CELL = 2 * LARGEST_FILE  # characters
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -35,6 +38,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     if has_lines(path):
         yield from _lines(path)
         return
+    if path.suffix == ".parquet":
+        for number, line in enumerate(parquet_lines(path)):
+            yield number, number + 1, line
+        return
     records = table_rows(path) if path.suffix == ".csv" else _elements(path)
     for place, (number, record) in enumerate(records):
         text = json.dumps(record, ensure_ascii=False)
@@ -43,7 +50,10 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 def place(path: Path, number: int) -> str:
     """Return the location of a record for error messages, given its number from `read_lines`."""
-    return f"{path} {'record' if path.suffix == '.json' else 'line'} {number}"
+    return f"{path} {_UNITS.get(path.suffix, 'line')} {number}"
+
+
+_UNITS = {".json": "record", ".parquet": "row"}
 
 
 def has_lines(path: Path) -> bool:
@@ -53,7 +63,7 @@ def has_lines(path: Path) -> bool:
         ConfigError: The file cannot be read.
     """
     if path.suffix != ".json":
-        return path.suffix != ".csv"
+        return path.suffix not in (".csv", ".parquet")
     with _reading(path), regular_file(path) as file:
         start = file.read(_START).removeprefix(b"\xef\xbb\xbf")
     return not start.lstrip().startswith(b"[")
@@ -87,6 +97,8 @@ def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         ConfigError: The file is not such a table.
     """
     with table(path) as file:
+        # A cell may contain a picture in Base64; Python's own limit is 128 KB, for all readers.
+        csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))
         lines = iter(file)
         header, before, named = next(lines, ""), 0, None
         while header.isspace() or _NAMED_SEPARATOR.fullmatch(header):

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 NOTE = "SOURCE.json"
 """Name of the file, which is in the folder of the files it describes."""
@@ -34,7 +34,10 @@ class Upstream(BaseModel):
     """The file's path inside the repository, or its name."""
     sha256: str
     """SHA-256 of the file: the published one, to which the file was compared; of a file by hand its
-    own, compared to nothing."""
+    own, compared to nothing; if none was published, its own."""
+    as_reported: bool = Field(default=False, exclude_if=lambda reported: not reported)
+    """Whether no SHA-256 was published: the file was compared with the checksum that the host
+    reported for that commit when it was downloaded."""
 
 
 class FileOrigin(BaseModel):
@@ -62,6 +65,9 @@ class FileOrigin(BaseModel):
     cop_from: int | None = None
     """What MedMCQA's field `cop` calls the first option, 0 or 1; None where there is no such field.
     """
+    pictures: int | None = Field(default=None, exclude_if=lambda pictures: pictures is None)
+    """Number of files in `images/` that the questions name, each named by the first 32 hex digits
+    of its SHA-256; None for questions of text."""
 
 
 class SourceNote(BaseModel):

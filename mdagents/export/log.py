@@ -9,6 +9,7 @@ from inspect_ai.log import EvalSample, EvalSpec
 
 from mdagents.export.header import file_name, make_header
 from mdagents.export.ledger import Spending
+from mdagents.export.pictures import PictureReader
 from mdagents.export.records import Record, RunFiles, find_run
 from mdagents.export.sample import make_sample
 from mdagents.export.transcript import Sources
@@ -49,6 +50,7 @@ def write_log(path: Path, output: Path | None) -> Path:
 def _samples(
     run: RunFiles, calls: CallFile, starts: list[int], spec: EvalSpec
 ) -> Iterator[EvalSample]:
+    pictures = PictureReader(run.folder)
     for record, row in run.records():
         attempts = calls.attempts(_case_of(record), starts)
         counting = attempt_of(record, attempts)
@@ -63,6 +65,8 @@ def _samples(
             calls=counting,
             other_attempts=[other for other in attempts if other is not counting],
             default_ms=ms_of(spec.created),
+            pictures=pictures.read(record),
+            image_agents=run.image_agents,
         )
         yield make_sample(row, sources, spent, run=spec.run_id, solver=spec.solver or "")
 

@@ -11,6 +11,7 @@ from typing import Any
 from mdagents.records.manifest import RunManifest, read_manifest
 from mdagents.scoring.rows import RunOutput, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents.settings import ImageAgents
 from mdagents_llm.clock import ms_of
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.text import well_formed
@@ -38,6 +39,12 @@ class RunFiles:
     def models(self) -> Mapping[str, str]:
         """Role -> requested model; empty for another program's file."""
         return self.manifest.models if self.manifest else {}
+
+    @property
+    def image_agents(self) -> ImageAgents:
+        """Agents that saw the pictures of questions."""
+        stated = self.manifest.options.get("image_agents") if self.manifest else None
+        return ImageAgents.EXPERTS if stated == ImageAgents.EXPERTS else ImageAgents.ALL
 
     @property
     def starts(self) -> list[int]:

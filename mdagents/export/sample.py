@@ -13,7 +13,7 @@ from inspect_ai.model import ChatMessage, ChatMessageUser, ModelOutput
 from inspect_ai.scorer import Score
 
 from mdagents.export.ledger import Spending, usages
-from mdagents.export.spans import answer, around, flat, stable_id
+from mdagents.export.spans import answer, around, flat, shown, stable_id
 from mdagents.export.transcript import Sources, case_span
 from mdagents.scoring.fields import number_of, object_of, options_of, response_text
 from mdagents.scoring.scored_row import ScoredRow
@@ -73,8 +73,18 @@ def make_sample(
     options = options_of(record.get("options")) or {}
     said = response_text(record.get("response"))
     served = str(record.get("model") or "")
-    shown = "\n".join([question, *(f"{letter}) {text}" for letter, text in options.items())])
-    asked = ChatMessageUser(id=stable_id("message", "user", shown), content=shown, source="input")
+    pictures = sources.pictures
+    named = {letter: pictures.option(letter, text) for letter, text in options.items()}
+    block = "\n".join([question, *(f"{letter}) {text}" for letter, text in named.items())])
+    if pictures.content:
+        asked = shown(block, pictures.content)
+        asked.source = "input"
+        given: str | list[ChatMessage] = [shown(question, pictures.content)]
+    else:
+        asked = ChatMessageUser(
+            id=stable_id("message", "user", block), content=block, source="input"
+        )
+        given = question
     messages: list[ChatMessage] = [asked]
     output = ModelOutput(model=served)
     if said:
@@ -87,8 +97,8 @@ def make_sample(
     sample = EvalSample(
         id=row.question_id,
         epoch=row.epoch,
-        input=question,
-        choices=list(options.values()),
+        input=given,
+        choices=list(named.values()),
         target=row.label,
         messages=messages,
         output=output,
@@ -109,7 +119,7 @@ def make_sample(
         kind, limit = _LIMITS[reached[1]], float(reached[2])
         sample.limit = EvalSampleLimit(type=kind, limit=limit, reason=reason)
         events.append(SampleLimitEvent(timestamp=end, type=kind, limit=limit, message=reason))
-    begun = Sample(id=row.question_id, input=question, choices=sample.choices, target=row.label)
+    begun = Sample(id=row.question_id, input=given, choices=sample.choices, target=row.label)
     spans = [
         around("init", "init", [SampleInitEvent(timestamp=start, sample=begun)], start),
         around("solvers", "solvers", [solved, *events], start),
@@ -120,6 +130,7 @@ def make_sample(
         scored = ScoreEvent(timestamp=end, score=score, target=row.label, scorer=SCORER)
         spans.append(around("scorers", "scorers", [around(SCORER, "scorer", [scored], end)], end))
     sample.events = flat(spans, sample_id)
+    sample.attachments = dict(pictures.attachments)
     return sample
 
 

@@ -107,7 +107,12 @@ def flat(spans: Sequence[Span], sample_id: str) -> list[Event]:
     return events
 
 
-def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> ModelEvent:
+def model_call(
+    call: CallRow,
+    said: str,
+    within: tuple[int, int] | None,
+    pictures: Sequence[Content] = (),
+) -> ModelEvent:
     """Return the event of a model call.
 
     Args:
@@ -116,6 +121,7 @@ def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> Mode
         within: Start and end, in ms since 1970 UTC, of the turn or trace of a cached reply. The
             event is moved into this period and takes no time; in a replay, the original time is
             later than the trace and is kept in `metadata`.
+        pictures: Pictures in the prompt.
     """
     start, end = call.started_ms, call.ended_ms
     if call.cached and within is not None:
@@ -142,7 +148,7 @@ def model_call(call: CallRow, said: str, within: tuple[int, int] | None) -> Mode
         working_time=call.latency,
         model=asked(call),
         role=call.role,
-        input=_prompt(call.prompt or ()),
+        input=_prompt(call.prompt or (), pictures),
         tools=[],
         tool_choice="none",
         config=_CONFIG,
@@ -169,14 +175,27 @@ def answer(
     )
 
 
-def _prompt(texts: Sequence[str]) -> list[ChatMessage]:
+def _prompt(texts: Sequence[str], pictures: Sequence[Content]) -> list[ChatMessage]:
     """Return the ledger's prompt texts as messages: system and user, and two more after a re-ask.
 
-    A single text is a user message.
+    A single text is a user message. The first user message has the pictures.
     """
     later = islice(cycle(("user", "assistant")), len(texts))
-    roles = later if len(texts) == 1 else chain(("system",), later)
-    return [
-        _MESSAGES[role](id=stable_id("message", role, text), content=text)
-        for role, text in zip(roles, texts, strict=False)
-    ]
+    roles = list(later if len(texts) == 1 else chain(("system",), later))
+    messages: list[ChatMessage] = []
+    for role, text in zip(roles, texts, strict=False):
+        if role == "user" and pictures:
+            messages.append(shown(text, pictures))
+            pictures = ()
+        else:
+            messages.append(_MESSAGES[role](id=stable_id("message", role, text), content=text))
+    return messages
+
+
+def shown(text: str, pictures: Sequence[Content]) -> ChatMessageUser:
+    """Return a user message with pictures before its text."""
+    parts = [part.model_dump_json() for part in pictures]
+    return ChatMessageUser(
+        id=stable_id("message", "user", *parts, text),
+        content=[*pictures, ContentText(text=text)],
+    )

@@ -18,7 +18,8 @@ from mdagents.agents.events import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.live.lines import Charged, FeedLine, Words
+from mdagents.live.lines import Charged, FeedLine, Pictured, Words
+from mdagents.records.pictures import PictureRecord, looks_of
 from mdagents.records.summaries import ItemKey
 
 
@@ -88,6 +89,8 @@ class LiveCase:
 
     item: ItemKey
     question: Question | None = None
+    pictures: tuple[PictureRecord, ...] = ()
+    """Pictures of the question, in the order of its prompts."""
     started_at: int | None = None
     routed: Routed | None = None
     """Latest routing decision; on a ladder, that of the current rung."""
@@ -113,6 +116,8 @@ class LiveCase:
         match line.what:
             case Started(question):
                 self._begin(question, line.at)
+            case Pictured(pictures):
+                self.pictures = pictures
             case Routed() as routed:
                 self.routed = routed
             case Rung() as rung:
@@ -133,6 +138,18 @@ class LiveCase:
                 self.summaries.append(Made(number, summary, line.at, self._turns_of(summary)))
             case Ended() as ended:
                 self.ended, self.ended_at = ended, line.at
+
+    @property
+    def right_letters(self) -> list[str]:
+        """Presented letters that count as right: those that look like the right option."""
+        question = self.question
+        if question is None or question.gold not in question.options:
+            return []
+        looks = {
+            letter: (text.strip(), looks_of(letter, self.pictures))
+            for letter, text in question.options.items()
+        }
+        return [letter for letter in looks if looks[letter] == looks[question.gold]]
 
     def deliver(self, message: DebateMessage, at: int) -> None:
         """Record the delivery of a message."""
@@ -161,7 +178,7 @@ class LiveCase:
         """Reset the state, since an interrupted question is asked again from the start."""
         self.question, self.started_at = question, at
         self.routed = self.ended = self.ended_at = None
-        self.members = ()
+        self.members, self.pictures = (), ()
         self.votes = {}
         self.exaid_tokens = 0
         self.rungs, self.turns, self.messages = [], [], []

@@ -28,8 +28,17 @@ from mdagents.agents.events import (
 )
 from mdagents.display.display import Snapshot
 from mdagents.records.jsonl import MALFORMED
+from mdagents.records.pictures import PictureRecord
 from mdagents.records.summaries import ItemKey
 from mdagents_llm.files.json_text import compact_json, parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class Pictured:
+    """The pictures of a question that was just started; there is no line without pictures."""
+
+    pictures: tuple[PictureRecord, ...]
+    """Pictures in the order of the prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ class Charged:
 
 Happening = (
     Started
+    | Pictured
     | Routed
     | Recruited
     | Rung
@@ -78,6 +88,7 @@ Happening = (
 _KINDS: Mapping[str, type] = MappingProxyType(
     {
         "started": Started,
+        "pictured": Pictured,
         "routed": Routed,
         "recruited": Recruited,
         "rung": Rung,

@@ -25,7 +25,7 @@ from mdagents.agents.events import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.live.lines import Charged, FeedLine, Happening, Words
+from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words
 from mdagents.records.sample import SampleRecord
 from mdagents.scoring.case_calls import is_of_exaid
 from mdagents.scoring.matching import calls_by_turn
@@ -70,6 +70,8 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
     made_at = list(_made_at(made, told, calls))
     roles = {p.agent: p.role for p in record.panel} | {o.agent: o.role for o in record.opinions}
     happened: list[tuple[int, Happening]] = [(_start(told), Started(_question(record)))]
+    if record.pictures:
+        happened.append((_start(told), Pictured(tuple(record.pictures))))
     if record.routed_by is not None and not record.rungs:
         level = Difficulty(record.difficulty) if record.difficulty else None
         by = RoutedBy(record.routed_by)

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from exaid_core.trace.events import TraceEvent
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Ended, Event, Started
 from mdagents.display.display import Snapshot
-from mdagents.live.lines import Charged, FeedLine, Happening, Words
+from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words
 from mdagents.live.reader import FeedReader
 from mdagents.records.jsonl import LineLog
+from mdagents.records.pictures import picture_records
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.records.summaries import ItemKey
 from mdagents_llm.ledger import CallRow
@@ -71,9 +73,14 @@ class LiveFeed:
             self._said.setdefault((item, event.turn_id, event.agent_id), []).append(event)
             return
         self._end_words(item)
-        self._note(item, event)
         if isinstance(event, Started):
             self._items[make_case_id(*item)] = item
+            # Neither the content of pictures nor folders of this machine are written.
+            self._note(item, Started(replace(event.question, pictures=())))
+            if pictures := picture_records(event.question, event.pictures):
+                self._note(item, Pictured(pictures))
+            return
+        self._note(item, event)
         if isinstance(event, Ended):
             self._decided[item] = None
 

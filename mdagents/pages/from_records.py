@@ -32,6 +32,7 @@ from mdagents.scoring.fields import (
     text_of,
 )
 from mdagents.scoring.formatting import UNKNOWN, number, percent
+from mdagents.scoring.run_pictures import pictures_of_record
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.transcripts import OtherAttemptError, summaries_of, trace_is_of
 from mdagents.settings import Difficulty
@@ -56,7 +57,11 @@ class Recorded:
 
 
 def read_question(
-    run: Path, record: Mapping[str, Any], row: ScoredRow, calls: Sequence[CallRow]
+    run: Path,
+    record: Mapping[str, Any],
+    row: ScoredRow,
+    calls: Sequence[CallRow],
+    pictures_at: str = "",
 ) -> Recorded:
     """Return the page contents of a question from its files.
 
@@ -65,6 +70,7 @@ def read_question(
         record: Record of the question, from this or another program.
         row: Scored row of the record.
         calls: Ledger rows of this answer.
+        pictures_at: Address of the pictures in the run's folder; empty for a report.
 
     Raises:
         RecordError: The trace exists and cannot be read.
@@ -86,7 +92,7 @@ def read_question(
     votes = object_of(record, "votes")
     counted = {letter: count_of(count) or 0 for letter, count in votes.items()}
     return Recorded(
-        page=QuestionPage(case, row.right_letters, counted),
+        page=QuestionPage(case, row.right_letters, counted, folder=run, pictures_at=pictures_at),
         figures=_figures(record, row),
         notes=tuple(notes),
         repairs=tuple(_repairs(record)),
@@ -123,6 +129,7 @@ def case_of_record(record: Mapping[str, Any], row: ScoredRow) -> LiveCase:
         ended=Ended(row.response if row.response in options else None, _error(record)),
         ended_at=0,
     )
+    case.pictures = pictures_of_record(record)
     case.rungs = list(_rungs(record))
     case.summaries = [
         Made(number, summary, 0, ()) for number, summary in enumerate(summaries_of(record), start=1)

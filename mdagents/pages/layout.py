@@ -12,7 +12,7 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-STYLES = ("base.css", "figures.css", "question.css", "live.css")
+STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css")
 
 
 @cache
@@ -58,10 +58,11 @@ class Frame:
 
     @property
     def policy(self) -> Markup:
-        """Content security policy of a live page, which may also read this server's stream."""
+        """Content security policy of a live page, which may also read this server."""
         return Markup(
             "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
-            f"connect-src 'self'; style-src '{hash_of(self.style)}'; {self._scripts}"
+            "connect-src 'self'; img-src 'self'; "
+            f"style-src '{hash_of(self.style)}'; {self._scripts}"
         )
 
     @property

@@ -53,6 +53,8 @@ class Entry:
     """Levels at which the question was answered."""
     tags: tuple[str, ...]
     """Names of the filters that the question passes."""
+    pictures: int = 0
+    """Number of pictures of the question."""
 
 
 def outcome(row: ScoredRow) -> str:
@@ -107,6 +109,7 @@ def _entry(rows: Sequence[ScoredRow], usual: Sequence[_Usual]) -> Entry:
         cells=tuple(_in_source(row) for row in rows) if len(rows) > 1 else _of_one_run(*rows),
         levels=tuple(dict.fromkeys(row.difficulty for row in rows if row.difficulty)),
         tags=tuple(tag for tag in FILTERS if tag in tags),
+        pictures=max(row.pictures for row in rows),
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 
 from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
@@ -15,6 +16,7 @@ from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.pages.changes import Cause, causes
 from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.phrase_links import Phrase, phrases
+from mdagents.pages.pictures import ShownPicture, shown_pictures
 from mdagents.pages.sentences import Quote
 from mdagents.pages.team_graph import Panel, colours_of, draw_panel, roles_of, since_start
 from mdagents.scoring.formatting import percent
@@ -34,6 +36,8 @@ class Option:
     """Number of experts or teams that hold the option."""
     holders: tuple[str, ...]
     """Known roles of the holders."""
+    pictures: Sequence[ShownPicture]
+    """Pictures of the option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ class QuestionPage:
         right: Presented letters that count as right.
         votes: Letter -> number of holders, if not every holder is known.
         is_at_work: Whether the run is running; False if it was stopped.
+        folder: Folder of the run, which has copies of the pictures.
+        pictures_at: Address of these copies; empty for a report.
     """
 
     def __init__(
@@ -138,8 +144,11 @@ class QuestionPage:
         votes: Mapping[str, int] | None = None,
         *,
         is_at_work: bool = True,
+        folder: Path = Path(),
+        pictures_at: str = "",
     ) -> None:
         self.case = case
+        self._folder, self._pictures_at = folder, pictures_at
         self.is_at_work = is_at_work and case.ended is None
         self.right = right
         self._votes = votes
@@ -148,6 +157,12 @@ class QuestionPage:
         self._sections: dict[str, int] = {}
         for turn in case.turns:
             self._sections.setdefault(_section(turn), len(self._sections))
+
+    @cached_property
+    def pictures(self) -> list[ShownPicture]:
+        """Pictures of the question and of its options, in the order of the prompts."""
+        case = self.case
+        return shown_pictures(case.pictures, case.item[0], self._folder, self._pictures_at)
 
     @property
     def options(self) -> list[Option]:
@@ -162,7 +177,15 @@ class QuestionPage:
             )
             votes = len(holders) if self._votes is None else self._votes.get(letter, 0)
             found.append(
-                Option(letter, text, letter in self.right, letter == answer, votes, holders)
+                Option(
+                    letter,
+                    text,
+                    letter in self.right,
+                    letter == answer,
+                    votes,
+                    holders,
+                    [picture for picture in self.pictures if picture.option == letter],
+                )
             )
         return found
 
@@ -338,9 +361,9 @@ class QuestionPage:
         told = (len(case.turns), ended, len(case.messages), case.ended, case.members)
         stands = (*told, self.is_at_work)
         yield Part("state", "top", (stands, case.routed), macro("state", self))
-        yield Part(
-            "options", "top", (tuple(case.votes.items()), case.ended), macro("options", self)
-        )
+        yield Part("pictures", "top", case.pictures, macro("pictures", self))
+        held = (tuple(case.votes.items()), case.ended, case.pictures)
+        yield Part("options", "top", held, macro("options", self))
         yield Part("ladder", "top", tuple(rung.why for rung in case.rungs), macro("ladder", self))
         yield Part("panel", "middle", stands, macro("panel", self))
         yield Part("strip", "top", stands, macro("strip", self))

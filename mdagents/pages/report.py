@@ -25,6 +25,7 @@ from mdagents.pages.listing import (
     make_entries,
     start_of,
 )
+from mdagents.pages.report_pictures import ReportPictures
 from mdagents.pages.report_summary import Head
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.csv_file import write_csv, write_csv_of_runs
@@ -38,7 +39,7 @@ from mdagents_llm.processes import cores, in_processes
 
 _GZIP_LEVEL = 6
 _WORTH_A_PROCESS = 40  # questions that take as long as starting a process
-_SCRIPTS = ("saving.js", "list.js", "question.js", "case.js", "keys.js")
+_SCRIPTS = ("saving.js", "list.js", "question.js", "pictures.js", "case.js", "keys.js")
 
 
 def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
@@ -63,6 +64,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         disable=None if sys.stderr else True,
         leave=False,
     )
+    pictures = ReportPictures()
     parts = (
         templates()
         .get_template("report.html")
@@ -82,11 +84,13 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             ),
             levels=sorted({level for entry in entries for level in entry.levels}),
             filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
-            packed=zip(*(_transcripts(run, progress) for run in runs), strict=True),
+            packed=zip(*(_transcripts(run, progress, pictures) for run in runs), strict=True),
+            pictures=pictures,
         )
     )
     with progress, whole_file(path) as file:
-        file.writelines(plain(part).encode() for part in parts)
+        for part in parts:
+            pictures.written += file.write(plain(part).encode())
 
 
 def _texts(run: RunOutput) -> Iterator[str]:
@@ -95,20 +99,20 @@ def _texts(run: RunOutput) -> Iterator[str]:
         yield text_of(record, "question")
 
 
-def _transcripts(run: RunOutput, progress: tqdm[NoReturn]) -> Iterator[str]:
-    """Yield the compressed transcript of each row."""
+def _transcripts(
+    run: RunOutput, progress: tqdm[NoReturn], pictures: ReportPictures
+) -> Iterator[str]:
+    """Yield the compressed transcript of each row, and collect the pictures."""
     calls, starts = CallFile(run.folder / "calls.jsonl"), starts_of(run.manifest)
-    asked = (
-        (
-            run.folder,
-            record,
-            row,
-            attempt_of(record, calls.attempts(text_of(record, "case_id"), starts)),
-        )
-        for row, record in run.records()
-    )
+
+    def each() -> Iterator[tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]]:
+        for row, record in run.records():
+            pictures.add(record, run.folder)
+            attempts = calls.attempts(text_of(record, "case_id"), starts)
+            yield run.folder, record, row, attempt_of(record, attempts)
+
     processes = min(cores(), len(run.rows) // _WORTH_A_PROCESS + 1)
-    for packed in in_processes(_transcript, asked, processes=processes):
+    for packed in in_processes(_transcript, each(), processes=processes):
         progress.update()
         yield packed
 

@@ -95,7 +95,7 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
             )
         )
     return Head(
-        title=headline(report.overall, run.manifest),
+        title=headline(report.overall, run.manifest, run.rows),
         run_names=[run.name],
         cards=[make_card(run)],
         notices=report.notices,

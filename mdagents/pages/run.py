@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from urllib.parse import quote
 
 from exaid_core.checks.shortening import PLACEHOLDER
@@ -18,6 +19,7 @@ from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun, RunState, UnreadableRun
 from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.listing import FILTERS, OF_ONE_RUN, filter_counts, make_entries, start_of
+from mdagents.pages.pictures import ShownPicture, shown_pictures
 from mdagents.pages.team_graph import roles_of, since_start
 from mdagents.records.manifest import RunTotals
 from mdagents.records.summaries import ItemKey
@@ -44,6 +46,11 @@ class RunLine:
     def address(self) -> str:
         """URL path of the run's page."""
         return f"/runs/{quote(os.fsencode(self.name))}"
+
+    @property
+    def pictures_at(self) -> str:
+        """URL path of the pictures in the run's folder."""
+        return f"{self.address}/pictures"
 
     @property
     def state(self) -> RunState:
@@ -114,6 +121,14 @@ class CaseCard:
     run_address: str
     is_at_work: bool
     """Whether the run is running; False if it was stopped."""
+    folder: Path
+    """Folder of the run, which has copies of the pictures."""
+
+    @property
+    def pictures(self) -> list[ShownPicture]:
+        """Pictures of the question and of its options."""
+        address = f"{self.run_address}/pictures"
+        return shown_pictures(self.case.pictures, self.case.item[0], self.folder, address)
 
     @property
     def address(self) -> str:
@@ -167,7 +182,7 @@ class CaseCard:
         case = self.case
         ended = sum(turn.ended_at is not None for turn in case.turns)
         stands = len(case.turns), ended, len(case.summaries), case.tokens, case.routed
-        return stands, self.is_at_work
+        return stands, self.is_at_work, case.pictures
 
     @property
     def seconds(self) -> int:
@@ -253,7 +268,10 @@ class RunPage:
     def cards(self) -> list[CaseCard]:
         """Cards of the questions in progress."""
         is_at_work = self.run.state is RunState.RUNNING
-        return [CaseCard(case, self.line.address, is_at_work) for case in self.under_way]
+        return [
+            CaseCard(case, self.line.address, is_at_work, self.run.folder)
+            for case in self.under_way
+        ]
 
     @property
     def facts(self) -> list[tuple[str, str]]:

@@ -29,13 +29,28 @@ class Card:
     """(label, value) of each line."""
 
 
-def headline(group: Group, manifest: Mapping[str, Any]) -> str:
+def headline(group: Group, manifest: Mapping[str, Any], rows: Sequence[ScoredRow] = ()) -> str:
     """Return the result of a run in one sentence.
 
     Args:
         group: All questions of the run.
         manifest: Contents of the run's `run.json`; may be empty.
+        rows: Questions of the run, of which the sentence says if they were asked without pictures.
     """
+    return _result(group, manifest) + _without_pictures(rows)
+
+
+def _without_pictures(rows: Sequence[ScoredRow]) -> str:
+    with_pictures = [row for row in rows if row.pictures and row.status != Status.SKIPPED]
+    lacking = sum(row.pictures_sent < row.pictures for row in with_pictures)
+    if not lacking:
+        return ""
+    if lacking == len(with_pictures):
+        return ", asked without pictures"
+    return f", {lacking:,} of {len(with_pictures):,} with pictures asked without them"
+
+
+def _result(group: Group, manifest: Mapping[str, Any]) -> str:
     name = text_of(manifest, "dataset")
     of_what = f"{name} questions".strip()
     published = published_size(name)
@@ -66,6 +81,7 @@ def make_card(run: RunOutput) -> Card:
         ("EXAID", text_of(options, "exaid")),
         ("date", _date(manifest)),
         ("questions", _questions(rows)),
+        ("pictures", _pictures(rows)),
         ("teams", _cost(rows, lambda row: row.total_tokens, lambda row: row.cost_usd)),
         ("EXAID used", _cost(rows, lambda row: row.exaid_tokens)),
         ("paid in all", _paid(object_of(manifest, "spent"))),
@@ -106,6 +122,14 @@ def _date(manifest: Mapping[str, Any]) -> str:
     started = [text_of(start, "started_at")[:10] for start in entries_of(manifest, "invocations")]
     first_and_last = dict.fromkeys([*started[:1], *started[-1:]])
     return " to ".join(filter(None, first_and_last))
+
+
+def _pictures(rows: Sequence[ScoredRow]) -> str:
+    """Return how many pictures the questions have and the agents saw; empty without pictures."""
+    pictures, sent = sum(row.pictures for row in rows), sum(row.pictures_sent for row in rows)
+    if pictures == sent:
+        return f"{pictures:,}" if pictures else ""
+    return f"{pictures:,}, of which the agents saw {sent:,}" if sent else f"{pictures:,}, not shown"
 
 
 def _questions(rows: Sequence[ScoredRow]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -15,7 +16,10 @@ from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, CallRow, add_costs
 
-SCHEMA_VERSION = "1.3.0"
+SCHEMA_VERSION = "1.4.0"
+
+WITHOUT_PICTURES = "without pictures"
+"""Mark of a run whose questions were asked without their pictures."""
 
 
 class ExaidTotals(BaseModel):
@@ -259,6 +263,10 @@ class RunManifest(BaseModel):
     item_ids: list[str]
     items_hash: str
     """SHA-256 over ids and contents of the selected questions."""
+    pictured: int = 0
+    """Number of selected questions with pictures."""
+    pictures_sha256: str = ""
+    """SHA-256 over the pictures of the selected questions; empty if none are shown."""
     exemplars_sha256: str = ""
     """SHA-256 of the file with the few-shot exemplars; empty for other methods."""
     method_sha256: str = ""
@@ -282,10 +290,19 @@ class RunManifest(BaseModel):
 
     @property
     def method(self) -> str:
-        """Name of the method, or of the team levels: `adaptive`, `basic, advanced`, `cot`."""
+        """Name of the method, or of the team levels: `adaptive`, `basic, advanced`, `cot`.
+
+        It says so if questions were asked without their pictures.
+        """
         method = str(self.options.get("method", ""))
         levels = str(self.options.get("difficulty", "")).replace(",", ", ")
-        return levels if method in ("", MDAGENTS) else method
+        name = levels if method in ("", MDAGENTS) else method
+        return f"{name}, {WITHOUT_PICTURES}" if self.is_without_pictures else name
+
+    @property
+    def is_without_pictures(self) -> bool:
+        """Whether questions with pictures were asked without them."""
+        return without_pictures(self.pictured, self.options)
 
     @property
     def epochs(self) -> int:
@@ -294,7 +311,25 @@ class RunManifest(BaseModel):
         return epochs if type(epochs) is int else 1
 
 
-def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str) -> str:
+def without_pictures(pictured: object, options: Mapping[str, object]) -> bool:
+    """Return whether a run asked questions with pictures without them.
+
+    Args:
+        pictured: Number of its questions with pictures, from `run.json`.
+        options: Its options, from `run.json`.
+    """
+    return bool(pictured) and options.get("images") == "drop"
+
+
+def run_name(
+    model: str,
+    dataset: str,
+    how: str,
+    samples: int,
+    changes_hash: str,
+    *,
+    is_without_pictures: bool = False,
+) -> str:
     """Return `{model}_{dataset}_{how}_{n}samples`.
 
     Args:
@@ -304,8 +339,10 @@ def run_name(model: str, dataset: str, how: str, samples: int, changes_hash: str
         samples: Number of questions.
         changes_hash: Hash of the non-default settings, used as a suffix; empty when all settings
             are the defaults.
+        is_without_pictures: Whether questions with pictures are asked without them.
     """
-    parts = (model, dataset, how, f"{samples}samples", changes_hash)
+    mark = WITHOUT_PICTURES if is_without_pictures else ""
+    parts = (model, dataset, how, f"{samples}samples", mark, changes_hash)
     name = "_".join(part for part in parts if part)
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
 

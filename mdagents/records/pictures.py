@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
+from collections.abc import Sequence
+from itertools import repeat
+from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict
 
+from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.questions import Question
+from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.pictures import Picture
 
 PICTURES = "pictures"
@@ -45,12 +50,59 @@ class PictureRecord(BaseModel):
         return f"{PICTURES}/{self.sha256}{_ENDINGS[self.media_type]}" if self.sha256 else ""
 
 
-def keep_picture(folder: Path, picture: Picture) -> None:
-    """Copy a picture as sent into the folder of a run, unless it is there already."""
+def picture_records(question: Question, sent: Sequence[Picture]) -> tuple[PictureRecord, ...]:
+    """Return the records of a question's pictures, in the order of its prompts.
+
+    Args:
+        question: The question.
+        sent: Its pictures as sent; empty if the agents were not shown them.
+    """
+    return tuple(
+        PictureRecord(
+            name=picture_name(picture, number),
+            caption=picture.caption,
+            option=picture.option,
+            sha256=shown.sha256 if shown else "",
+            media_type=shown.media_type if shown else "",
+            width=shown.width if shown else 0,
+            height=shown.height if shown else 0,
+            bytes=shown.bytes if shown else 0,
+        )
+        for number, (picture, shown) in enumerate(
+            zip(question.pictures, sent or repeat(None), strict=False), start=1
+        )
+    )
+
+
+def looks_of(letter: str, pictures: Sequence[PictureRecord]) -> list[tuple[str, str]]:
+    """Return what distinguishes the pictures of an option: (name, identity) of each."""
+    return [(one.name, one.sha256) for one in pictures if one.option == letter]
+
+
+def picture_name(picture: QuestionPicture, number: int) -> str:
+    """Return the name of a picture for records and messages, without folders of this machine.
+
+    Args:
+        picture: Picture of a question.
+        number: Its number among the pictures of the question, from 1.
+    """
+    return PurePath(picture.member or picture.file or f"picture {number} of the record").name
+
+
+def keep_picture(folder: Path, picture: Picture, *, private: bool = False) -> None:
+    """Copy a picture as sent into the folder of a run, unless it is there already.
+
+    Args:
+        folder: Folder of the run; it is not created again if it was moved away.
+        picture: Picture as sent.
+        private: Whether only the owner can read the copy.
+
+    Raises:
+        OSError: The copy cannot be written.
+    """
     path = folder / PICTURES / f"{picture.sha256}{_ENDINGS[picture.media_type]}"
     if path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    anew = path.with_suffix(".new")
-    anew.write_bytes(base64.b64decode(picture.base64))
-    anew.replace(path)
+    path.parent.mkdir(0o700 if private else 0o777, exist_ok=True)
+    with whole_file(path, sync=True, parents=False, private=private) as file:
+        file.write(base64.b64decode(picture.base64))

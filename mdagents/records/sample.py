@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from mdagents.agents.case import Case, LeftOut
 from mdagents.agents.events import DebateMessage, Rung
 from mdagents.datasets.questions import Question
-from mdagents.records.pictures import PictureRecord
+from mdagents.records.pictures import PictureRecord, picture_records
 from mdagents.records.summaries import is_counting
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
@@ -19,6 +19,7 @@ from mdagents_llm.config import LLMRole
 from mdagents_llm.errors import (
     BenchError,
     LimitExceeded,
+    PictureError,
     ProviderError,
     StructuredOutputError,
     UnexpectedError,
@@ -43,7 +44,7 @@ def status_of(error: BenchError) -> Status:
             return Status.TRUNCATED
         case StructuredOutputError():
             return Status.PARSE_ERROR
-        case ProviderError() | UnexpectedError():
+        case ProviderError() | UnexpectedError() | PictureError():
             return Status.API_ERROR
         case _:
             raise error
@@ -271,6 +272,7 @@ def make_record(
         teams=list(decision.teams) if decision else [],
         panel=list(decision.panel) if decision else [],
         dropped_messages=decision.dropped_messages if decision else 0,
+        pictures=list(picture_records(question, case.pictures if case.were_shown else ())),
     )
 
 

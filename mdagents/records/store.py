@@ -96,7 +96,8 @@ class RunStore:
         with_exaid: bool = False,
         private: bool = False,
     ) -> None:
-        self._private = private
+        self.is_private = private
+        """Whether only the owner can read the files."""
         self.folder = output_dir / manifest.name
         self.array_path = output_dir / f"{manifest.name}.json"
         self.kept_as = ""
@@ -251,7 +252,7 @@ class RunStore:
         self.manifest.invocations[-1].reason = reason
         try:
             self._samples.sync()
-            with whole_file(self.array_path, sync=True, private=self._private) as file:
+            with whole_file(self.array_path, sync=True, private=self.is_private) as file:
                 file.writelines(self._array())
             self.write_manifest()  # last: a run without its array is not finished
         except OSError as error:
@@ -412,7 +413,7 @@ class RunStore:
         self._lock = _locked(self.folder)
 
     def _make_folder(self) -> None:
-        if self._private:
+        if self.is_private:
             make_private_folder(self.folder)
             tighten(self.folder)  # in case the folder already existed
         else:

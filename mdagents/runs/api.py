@@ -13,19 +13,28 @@ import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdagents.agents.case import Case, make_case_id
+from mdagents.datasets.question_pictures import QuestionPicture, given_pictures
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
 from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
-from mdagents.runs.models import check_models, choose_models, make_runtime, models_of_teams
+from mdagents.runs.models import (
+    check_models,
+    check_sight,
+    choose_models,
+    make_runtime,
+    models_of_teams,
+)
 from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
+from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.session import carry_out
 from mdagents.runs.solver import Solver
 from mdagents.settings import DISPLAYS, MDAGENTS, Difficulty
@@ -52,6 +61,7 @@ async def answer(
     team: str | None = None,
     model: str | None = None,
     gold: str = "",
+    images: Sequence[Path | str | bytes] = (),
     config: RunConfig | None = None,
 ) -> SampleRecord:
     """Answer one question with a team. No run is written to disk, and EXAID is off.
@@ -68,6 +78,8 @@ async def answer(
         model: Model, as for `--model`; None: the model of `config`, whose default depends on the
             API keys.
         gold: Letter of the right option; empty when it is unknown, and `correct` is None then.
+        images: Pictures of the question in the order in which agents see them: paths, data URIs,
+            or the contents of files. No copy is kept.
         config: All other settings. Those about data sets, files, `skip` and EXAID are ignored.
 
     Returns:
@@ -78,11 +90,15 @@ async def answer(
         ConfigError: The question, a setting or an API key is not valid.
         EndpointDown: The model cannot reply: a wrong key, an unknown name, an unreachable host.
     """
-    source = _source(question, options, gold)
+    pictures = given_pictures(images)
+    if pictures:
+        await asyncio.to_thread(_check_pictures, pictures)
+    source = replace(_source(question, options, gold), pictures=pictures)
     config = _for_one_question(config or RunConfig(), team, model)
     environment = parse_environment(read_variables())
     specs = choose_models(config, environment)
     check_models(config, environment, specs)
+    check_sight(config, specs, len(pictures))
     clock, ledger = Clock(), Ledger()
     solver = Solver(config)
     registry = ModelRegistry(make_runtime(config, environment, ledger, clock))
@@ -104,21 +120,21 @@ async def answer(
         within=of_run,
     )
     try:
-        asked = present(source, OptionOrder.ORIGINAL, config.seed)
         case = Case(
             id=make_case_id(source.id),
-            question=asked,
+            question=present(source, OptionOrder.ORIGINAL, config.seed),
             models={
                 role: Limited(model, budget)
                 for role, model in models_of_teams(registry, specs).items()
             },
             settings=config.team,
             seed=config.seed,
-            pictures=await config.pictures_of(asked),
+            image_agents=config.image_agents,
         )
         await registry.prepare()
         ledger.open_case(case.id)
-        solved = await solver.solve(case, clock, config.forced_level(0))
+        see = RunPictures(config).of
+        solved = await solver.solve(case, clock, config.forced_level(0), see)
     finally:
         await registry.aclose()
     return make_record(
@@ -150,6 +166,18 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
     if parsed.missing_picture:
         raise ConfigError(f"the question has a picture that is not given: {parsed.missing_picture}")
     return parsed
+
+
+def _check_pictures(pictures: Sequence[QuestionPicture]) -> None:
+    """Check that pictures exist, and that their headers are those of pictures.
+
+    Raises:
+        ConfigError: One of them is not a picture.
+    """
+    from mdagents.datasets.picture_decoding import open_picture  # Pillow, for pictures alone
+
+    for picture in pictures:
+        open_picture(picture.read(), picture.place)
 
 
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:

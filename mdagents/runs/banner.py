@@ -10,6 +10,7 @@ from textwrap import TextWrapper
 
 from mdagents.display import Display
 from mdagents.records.batches import BATCHES_FILE, read_batches
+from mdagents.records.manifest import WITHOUT_PICTURES
 from mdagents.records.store import RunStore
 from mdagents.runs.config import RunConfig
 from mdagents.runs.models import exaid_roles
@@ -62,7 +63,7 @@ def show_banner(
         wrapper.break_on_hyphens = False
         display.say(wrapper.fill(line))
 
-    say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}")
+    say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}{_shown(plan)}")
     if note := selection_note(plan.dataset, config):
         say(f"NOTE: {note}")
     say(f"models     {_models_at_work(plan)}")
@@ -76,7 +77,7 @@ def show_banner(
         )
         if config.limits.run_cost is not None or config.limits.run_tokens is not None:
             say("NOTE: limits are checked before a batch is submitted, and a batch may exceed them")
-    if changes := config.changes_from_default():
+    if changes := config.changes_from_default(shows_pictures=bool(plan.pictures.sha256)):
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")  # a path is not wrapped
     if finished:
@@ -92,6 +93,15 @@ def show_banner(
     if not _is_one_place():  # else they are shown once, with the results
         for notice in filter(None, (manifest.dataset_notice, manifest.model_notice)):
             say(f"NOTE: {notice}")
+
+
+def _shown(plan: Plan) -> str:
+    """Return how many of the questions have pictures, and whether agents see them."""
+    if not plan.pictures.questions:
+        return ""
+    if plan.manifest.is_without_pictures:
+        return f", {plan.pictures.questions} of them {WITHOUT_PICTURES} that they have"
+    return f", {plan.pictures.questions} of them with pictures"
 
 
 def _who_answers(config: RunConfig) -> str:

@@ -178,16 +178,23 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
         flags["sample_id"] = list(self.sample_id) if has_comma else flags["sample_id"] or None
         return flags
 
-    def changes_from_default(self) -> dict[str, object]:
-        """Return result-changing settings that differ from the default, for banner and run name."""
+    def changes_from_default(self, *, shows_pictures: bool = True) -> dict[str, object]:
+        """Return result-changing settings that differ from the default, for banner and run name.
+
+        Args:
+            shows_pictures: Whether agents see pictures; otherwise settings of pictures change none.
+        """
         same = RunConfig(method=self.method, preset=self.preset, model_role=self.model_role)
         usual = same.flags() | {
             "preset": TeamFlags.model_fields["preset"].default.value,
             "model_role": [],
         }
         described = {name: flag for name, _, flag in self.described()}
+        idle = set() if shows_pictures else PictureFlags.model_fields.keys()
         return {
             name: value
             for name, value in self.flags().items()
-            if value not in (None, "", [], usual[name]) and not described[name].in_name
+            if value not in (None, "", [], usual[name])
+            and not described[name].in_name
+            and name not in idle
         }

@@ -26,13 +26,14 @@ from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset, part_note
-from mdagents.datasets.questions import SourceQuestion, present
+from mdagents.datasets.questions import Question, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.forecast_history import Estimate, History, read_history
-from mdagents.runs.models import choose_models
-from mdagents.runs.plan import picture_note, select, selection_note
+from mdagents.runs.models import check_sight, choose_models
+from mdagents.runs.plan import dropping_note, picture_note, select, selection_note
+from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Table, wrapped
 from mdagents.settings import MDAGENTS, Difficulty, TeamRole
@@ -40,8 +41,11 @@ from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.config import Environment, LLMRole
 from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.errors import ConfigError, PictureError
 from mdagents_llm.json_schema import longest_reply, reply_schema
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.picture_tokens import prompt_tokens
+from mdagents_llm.pictures import Picture
 
 if TYPE_CHECKING:
     from mdagents_llm.embeddings import Vectors
@@ -70,7 +74,7 @@ class _Sketch:
         share = _SHARE_OF_A_LIMIT if usual is None else min(usual / longest, 1)
         value = self._fill(reply_schema(request.schema), next(self._turns), share)
         text = json.dumps(value)
-        sent = sum(len(message.content) for message in request.messages) // _CHARS_PER_TOKEN
+        sent = prompt_tokens(request.messages, str(self.spec))
         received = round(usual or len(text) / _CHARS_PER_TOKEN)
         if (
             usual is None and self.talkative
@@ -146,6 +150,8 @@ class Forecast:
     calls_at_once: int
     in_batches: bool = False
     """Whether calls wait for the provider's batches."""
+    pictured: int = 0
+    """Number of selected questions with pictures."""
     notices: Sequence[str] = ()
     """Notes on the questions and the models."""
 
@@ -307,16 +313,25 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
     entries = select(dataset, config)
     specs = choose_models(config, environment)
     models = {role: str(spec) for role, spec in specs.items()}
+    pictured = [entry for entry in entries if entry.pictures]
+    check_sight(config, specs, len(pictured))
     history = read_history(config, dataset.name, models)
     sent_to = Counter(map(config.forced_level, range(len(entries))))
     levels: list[Level] = [None]
     if config.method == MDAGENTS:
         is_routed = ADAPTIVE in config.levels
         levels = [level for level in Difficulty if is_routed or level in config.levels]
-    usual = _usual(dataset, entries)
+    kinds = [
+        _Kind(len(of_kind) / len(entries), usual, asyncio.run(_pictures_of(usual, config)))
+        for of_kind in (pictured, [entry for entry in entries if not entry.pictures])
+        if of_kind
+        for usual in [_usual(dataset, of_kind, config)]
+    ]
     quiet, lively = (
         {
-            level: asyncio.run(_sketch(config, dataset, usual, specs, history, level, talkative))
+            level: asyncio.run(
+                _sketch_all(config, dataset, kinds, specs, history, level, talkative)
+            )
             for level in levels
         }
         for talkative in (False, True)
@@ -332,11 +347,14 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
         history=history,
         calls_at_once=config.max_connections or 16,
         in_batches=config.batch,
+        pictured=len(pictured),
         notices=list(
             filter(
                 None,
                 [
                     selection_note(dataset, config),
+                    dropping_note(config, entries),
+                    _size_note(kinds, len(pictured)),
                     part_note(dataset),
                     picture_note(dataset, config, entries),
                     _reasoning_note(specs, history),
@@ -370,7 +388,38 @@ def _reasoning_note(specs: Mapping[str, ModelSpec], history: History) -> str:
     )
 
 
-def _usual(dataset: Dataset, entries: Sequence[IndexEntry]) -> SourceQuestion:
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Questions with pictures, or questions without."""
+
+    share: float
+    """Share of the selected questions, 0 to 1."""
+    usual: Question
+    """A typical question of this kind."""
+    pictures: tuple[Picture, ...]
+    """Its pictures as agents see them."""
+
+
+async def _pictures_of(question: Question, config: RunConfig) -> tuple[Picture, ...]:
+    try:
+        return await RunPictures(config).of(question)
+    except PictureError as error:
+        raise ConfigError(f"question {question.id}: {error}") from error
+
+
+def _size_note(kinds: Sequence[_Kind], pictured: int) -> str:
+    """Return a note on the size of the pictures that each call sends; empty without any."""
+    pictures = [picture for kind in kinds for picture in kind.pictures]
+    if not pictures:
+        return ""
+    size = sum(len(picture.base64) for picture in pictures)
+    return (
+        f"{pictured} questions have pictures; those of a question take about {size / 1e6:,.2f} MB, "
+        "and each of its calls sends them"
+    )
+
+
+def _usual(dataset: Dataset, entries: Sequence[IndexEntry], config: RunConfig) -> Question:
     """Return the question whose length is nearest to the mean.
 
     Tokens grow with the length, and the calls of a sketch do not depend on the question.
@@ -378,13 +427,31 @@ def _usual(dataset: Dataset, entries: Sequence[IndexEntry]) -> SourceQuestion:
     sample = [dataset.load(entry) for entry in entries[:: max(1, len(entries) // _SAMPLE)]]
     lengths = [len(one.text) + sum(map(len, one.options.values())) for one in sample]
     mean = fmean(lengths)
-    return min(zip(lengths, sample, strict=True), key=lambda pair: abs(pair[0] - mean))[1]
+    usual = min(zip(lengths, sample, strict=True), key=lambda pair: abs(pair[0] - mean))[1]
+    return present(usual, config.option_order, config.seed)
+
+
+async def _sketch_all(
+    config: RunConfig,
+    dataset: Dataset,
+    kinds: Sequence[_Kind],
+    specs: Mapping[str, ModelSpec],
+    history: History,
+    level: Difficulty | None,
+    talkative: bool,
+) -> Estimate:
+    """Return the mean estimate for a question at `level`, over those with and without pictures."""
+    total = Estimate()
+    for kind in kinds:
+        one = await _sketch(config, dataset, kind, specs, history, level, talkative)
+        total = total.plus(one, kind.share)
+    return total
 
 
 async def _sketch(
     config: RunConfig,
     dataset: Dataset,
-    usual: SourceQuestion,
+    kind: _Kind,
     specs: Mapping[str, ModelSpec],
     history: History,
     level: Difficulty | None,
@@ -394,13 +461,21 @@ async def _sketch(
 
     A method has no level.
     """
-    question = present(usual, config.option_order, config.seed)
     models = {
         role: _Sketch(spec, role, talkative, history, config.batch) for role, spec in specs.items()
     }
     team = {role: model for role, model in models.items() if role not in EXAID_ROLES}
     bus = TraceBus()
-    case = Case(make_case_id(usual.id, 1), question, team, config.team, config.seed, bus=bus)
+    case = Case(
+        make_case_id(kind.usual.id, 1),
+        kind.usual,
+        team,
+        config.team,
+        config.seed,
+        kind.pictures,
+        config.image_agents,
+        bus=bus,
+    )
     exaid = _exaid(config, models, bus, coalesce=not talkative)
     with TemporaryDirectory() as folder:
         by = Embedding(_AllAlike(), Path(folder), say=lambda _: None)

@@ -11,6 +11,7 @@ from typing import Any
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.questions import OptionOrder
 from mdagents.runs.config import RunConfig
+from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures
 from mdagents.settings import Router
 
 
@@ -20,6 +21,7 @@ def identity(
     items_hash: str,
     exemplars_hash: str = "",
     source_hash: str = "",
+    pictures: PlannedPictures = NO_PICTURES,
 ) -> str:
     """Return the SHA-256 over everything that can change a result.
 
@@ -30,6 +32,7 @@ def identity(
         exemplars_hash: Hash of the questions that exemplars are taken from; empty for none.
         source_hash: Hash of the source of a user-defined method, regardless of its location;
             empty for built-in methods.
+        pictures: Pictures of the selected questions.
     """
     content: dict[str, Any] = {
         "items": items_hash,
@@ -51,9 +54,17 @@ def identity(
         content["source"] = source_hash
     if config.router is not Router.LLM:
         content |= {"router": config.router, "agreement": config.least_agreement}
+    if pictures.questions:
+        content["images"] = config.images
+    if pictures.sha256:
+        content["pictures"] = pictures.sha256, *_how_shown(config)
     if "answer_rounds" not in config.declared.reads:
         del content["team"]["answer_rounds"]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _how_shown(config: RunConfig) -> tuple[object, ...]:
+    return config.image_agents, config.image_detail, config.image_max_pixels
 
 
 def _permutations(config: RunConfig) -> str:

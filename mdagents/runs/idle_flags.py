@@ -13,6 +13,7 @@ from pathlib import Path
 from mdagents.datasets.record_lines import ENDINGS
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import flag_name
+from mdagents.runs.flags.picture_flags import Images, PictureFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.runs.models import exaid_roles
 from mdagents.runs.solver import roles_at_work
@@ -35,11 +36,32 @@ def refuse_idle_flags(config: RunConfig, options: argparse.Namespace) -> None:
             raise ConfigError(f"{why}; leave {flag} out")
 
 
+def refuse_idle_picture_flags(pictured: int, options: argparse.Namespace) -> None:
+    """Refuse a flag of pictures where no selected question has one.
+
+    Args:
+        pictured: Number of selected questions with pictures.
+        options: Result of `read_options`.
+
+    Raises:
+        ConfigError: Such a flag is on the command line.
+    """
+    for name in PictureFlags.model_fields:
+        if not pictured and flag_name(name) in options.typed:
+            raise ConfigError(
+                f"none of the selected questions has a picture; leave {flag_name(name)} out"
+            )
+
+
 def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Yield (flag, reason why it has no effect)."""
     yield from _idle_of_the_method(config)
     if config.exaid_policy is None:
         yield "--exaid-wait", "EXAID is off"
+    if config.images is Images.DROP:
+        for name in PictureFlags.model_fields:
+            if name != "images":
+                yield flag_name(name), "--images drop shows no pictures"
     if not options.view:
         for flag in ("--view-port", "--view-host", "--no-open"):
             yield flag, "without --view there is no live view"

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Literal
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
-from mdagents.agents.case import expert_number
+from mdagents.agents.case import expert_number, sees_pictures
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.picture_flags import Images
+from mdagents.runs.solver import roles_at_work
 from mdagents.settings import TeamRole
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatModel
@@ -72,6 +74,41 @@ def choose_models(config: RunConfig, environment: Environment) -> dict[str, Mode
             f"experts are {specs[seated[0]]}; give them others by --model-role expert-N"
         )
     return specs
+
+
+def check_sight(config: RunConfig, specs: Mapping[str, ModelSpec], pictured: int) -> None:
+    """Check that all agents that are to see pictures have models that take them.
+
+    Args:
+        config: Configuration of the run.
+        specs: Role -> model.
+        pictured: Number of selected questions with pictures.
+
+    Raises:
+        ConfigError: A model is known to take no pictures, or no agent would see any.
+    """
+    if not pictured or config.images is Images.DROP:
+        return
+    ways = "choose another model, ask with --images drop, or leave them out with --skip-pictures"
+    at_work = set(roles_at_work(config))
+    if config.declared.seats:
+        at_work.discard(TeamRole.EXPERT)  # each seat has a model of its own
+    seeing = sorted(role for role in at_work if sees_pictures(role, config.image_agents))
+    if seeing in ([], [TeamRole.ROUTER]):
+        raise ConfigError(
+            f"--image-agents {config.image_agents} shows pictures only to the router and experts, "
+            f"and --method {config.method_name} has no experts; leave --image-agents out"
+        )
+    configs = load_model_configs()
+    infos = {role: configs.info(specs[role].provider, specs[role].name) for role in seeing}
+    blind = [role for role in seeing if infos[role].takes_images is False]
+    if blind:
+        others = {str(specs[role]) for role in seeing} - {str(specs[role]) for role in blind}
+        beside = f" beside {', '.join(sorted(others))}, which may see them," if others else ""
+        raise ConfigError(
+            f"{pictured} of the questions have pictures, and {specs[blind[0]]} "
+            f"({', '.join(blind)}){beside} takes none; {ways}"
+        )
 
 
 _OF_BOTH_APIS = ("openai", "azure")

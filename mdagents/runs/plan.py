@@ -15,13 +15,14 @@ from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset, part_note
 from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
-from mdagents.records.manifest import Invocation, RunManifest, run_name
+from mdagents.records.manifest import Invocation, RunManifest, run_name, without_pictures
 from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Item, Task
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.identity import identity
-from mdagents.runs.models import choose_models, local_embedding
+from mdagents.runs.models import check_sight, choose_models, local_embedding
+from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures, plan_pictures
 from mdagents.runs.solver import Solver
 from mdagents.settings import MDAGENTS, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
@@ -54,6 +55,8 @@ class Plan:
     """Manifest of the same run if an earlier process started it; None otherwise."""
     again: frozenset[Status]
     """Statuses of questions that are answered again."""
+    pictures: PlannedPictures
+    """Pictures of the selected questions."""
     study_budget: Budget | None = None
     """Budget of the study that the run is part of; None: the run stands alone."""
 
@@ -122,8 +125,11 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
     specs = choose_models(config, environment)
+    pictured = sum(entry.pictures > 0 for entry in entries)
+    check_sight(config, specs, pictured)
+    pictures = plan_pictures(dataset, entries, config)
     solver = Solver(config, dataset, lambda: local_embedding(environment))
-    manifest = make_manifest(config, dataset, entries, specs, solver.method, clock)
+    manifest = make_manifest(config, dataset, entries, specs, solver.method, clock, pictures)
     earlier = None if config.fresh else earlier_run(config.output_dir, manifest)
     again = {Status.LIMIT}
     if config.retry_errors or (earlier is not None and earlier.totals.could_not_work):
@@ -141,6 +147,7 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
         manifest,
         earlier,
         frozenset(again),
+        pictures,
     )
 
 
@@ -182,6 +189,17 @@ def _refers_to_picture(entry: IndexEntry) -> bool:
     return bool(entry.pictures or entry.missing_picture or entry.mentions_picture)
 
 
+def dropping_note(config: RunConfig, entries: Sequence[IndexEntry]) -> str:
+    """Return a note that questions are asked without their pictures; empty if they are not."""
+    pictured = sum(entry.pictures > 0 for entry in entries)
+    if not without_pictures(pictured, {"images": config.images}):
+        return ""
+    return (
+        f"asked without pictures (--images drop): {pictured} of the {len(entries)} questions have "
+        "pictures that no agent saw."
+    )
+
+
 def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEntry]) -> str:
     """Return a note on the questions that need a picture or were left out for it; empty for none.
 
@@ -194,7 +212,7 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
         out = [entry for entry in dataset.index if _refers_to_picture(entry)]
         what = "have a picture or refer to one, and are left out by --skip-pictures."
         return f"{len(out)} of the {len(dataset.index)} questions {what}" if out else ""
-    mentioning = [entry for entry in entries if entry.mentions_picture]
+    mentioning = [e for e in entries if e.mentions_picture and not e.pictures]
     if not mentioning:
         return ""
     return (
@@ -222,6 +240,7 @@ def make_manifest(
     specs: Mapping[str, ModelSpec],
     method: OpenMethod | None,
     clock: Clock,
+    pictures: PlannedPictures = NO_PICTURES,
 ) -> RunManifest:
     """Return the manifest of a run that starts now."""
     models = {role: _without_folder(str(spec)) for role, spec in specs.items()}
@@ -233,7 +252,8 @@ def make_manifest(
     exemplars, source = "", ""
     if method is not None:
         exemplars, source = method.exemplars_sha256, method.source_sha256
-    config_hash = identity(config, endpoints, items_hash, exemplars, source)
+    config_hash = identity(config, endpoints, items_hash, exemplars, source, pictures)
+    changes = config.changes_from_default(shows_pictures=bool(pictures.sha256))
     team = specs[TeamRole.DECISION.value]
     name, earlier_name = (
         run_name(
@@ -241,7 +261,8 @@ def make_manifest(
             dataset.name,
             how,
             len(entries),
-            config_hash[:8] if source or config.changes_from_default() else "",
+            config_hash[:8] if source or changes else "",
+            is_without_pictures=without_pictures(pictures.questions, {"images": config.images}),
         )
         for how in _how_answered(config)
     )
@@ -262,12 +283,21 @@ def make_manifest(
         dataset_sha256=dataset.sha256,
         dataset_notice=" ".join(
             filter(
-                None, [dataset.notice, part_note(dataset), picture_note(dataset, config, entries)]
+                None,
+                [
+                    dropping_note(config, entries),
+                    dataset.notice,
+                    part_note(dataset),
+                    picture_note(dataset, config, entries),
+                    *pictures.notes,
+                ],
             )
         ),
         model_notice=EMBEDDED_NOTICE if _is_embedded(specs) else "",
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,
+        pictured=pictures.questions,
+        pictures_sha256=pictures.sha256,
         exemplars_sha256=exemplars,
         method_sha256=source,
         prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from mdagents.datasets.record_lines import ENDINGS
 from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.garbage_collection import collector_paused, spare_the_collector
-from mdagents.runs.idle_flags import refuse_idle_flags
+from mdagents.runs.idle_flags import refuse_idle_flags, refuse_idle_picture_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.settings import Status
 from mdagents_llm.clock import Clock
@@ -159,7 +159,9 @@ class _Program:
         if options.dry_run:
             from mdagents.runs.forecast import forecast  # not needed for runs
 
-            text = forecast(config, environment).as_text()
+            found = forecast(config, environment)
+            refuse_idle_picture_flags(found.pictured, options)
+            text = found.as_text()
             return FINISHED if self._print(text) else STOPPED
         from mdagents.records.folder import differences  # not needed for help and forecasts
         from mdagents.runs.plan import make_plan
@@ -167,6 +169,7 @@ class _Program:
 
         clock = Clock()
         plan = make_plan(config, environment, clock)
+        refuse_idle_picture_flags(plan.pictures.questions, options)
         if resumed is not None and config.output_dir / plan.manifest.name != resumed[0]:
             folder, manifest = resumed
             raise ConfigError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mdagents.agents.events import Event
+from mdagents.datasets.questions import Question
 from mdagents.display import Display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.live import LiveFeed
@@ -13,11 +14,13 @@ from mdagents.records.folder import recorded_run
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.store import RunStore
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.engines.engine import Recorded
+from mdagents.runs.engines.engine import Item, Recorded
 from mdagents.runs.plan import Plan
+from mdagents.runs.run_pictures import RunPictures
 from mdagents.settings import Status
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.ledger import CallRow
+from mdagents_llm.pictures import Picture
 
 
 class RunRecorder:
@@ -51,10 +54,15 @@ class RunRecorder:
         if config.cache is CacheMode.ONLY:
             self.recorded = recorded_run(config.output_dir, plan.manifest)
             self.policy = self.policy if self.recorded is not None else None
+        self._pictures = RunPictures(config, plan.pictures, store.folder, private=store.is_private)
         self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (
             display.happened,
             live.happened,
         )
+
+    async def pictures_of(self, item: Item, question: Question) -> tuple[Picture, ...]:
+        """Return the pictures of a question as its agents see them; a copy of each is kept."""
+        return await self._pictures.of(question)
 
     def booked(self, row: CallRow) -> None:
         """Write a ledger row and pass it to the live view."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -11,6 +11,7 @@ from typing import Protocol
 from mdagents.agents.case import Case
 from mdagents.agents.events import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.questions import Question
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.settings import MDAGENTS, Difficulty, RoutedBy, Router, TeamRole
@@ -23,11 +24,19 @@ from mdagents_llm.clock import Clock
 from mdagents_llm.errors import (
     BenchError,
     LimitExceeded,
+    PictureError,
     ProviderError,
     StructuredOutputError,
     UnexpectedError,
     is_debugging,
 )
+from mdagents_llm.pictures import Picture
+
+See = Callable[[Question], Awaitable[tuple[Picture, ...]]]
+"""Function that returns the pictures of a question as its agents see them.
+
+It raises PictureError if one cannot be shown, which costs the question.
+"""
 
 
 def roles_at_work(config: RunConfig) -> tuple[str, ...]:
@@ -91,7 +100,9 @@ class Solver:
         self.method: OpenMethod | None = open_method(config.method, train, exemplars)
         """Method that answers the questions; None: the teams do."""
 
-    async def solve(self, case: Case, clock: Clock, level: Difficulty | None) -> Solved:
+    async def solve(
+        self, case: Case, clock: Clock, level: Difficulty | None, see: See | None = None
+    ) -> Solved:
         """Route and answer a question; an error of a model call becomes part of the result.
 
         An unexpected exception does as well: it costs this question, and no other.
@@ -101,20 +112,26 @@ class Solver:
             clock: Clock for the wall time.
             level: Level that answers the question; None: a router chooses it, or the method has no
                 levels.
+            see: Returns the pictures of the question; None: they are in the case.
 
         Raises:
             EndpointDown: A model cannot reply.
+            StorageError: The copy of a picture cannot be written.
             MethodError: A user-defined method failed.
         """
         way = self._way(case, level)
         decision: Decision | None = None
         error: BenchError | None = None
         started = clock.monotonic()
-        case.tell(Started(case.question))
         try:
+            try:
+                if see is not None and case.question.pictures:
+                    case.pictures = await see(case.question)
+            finally:
+                case.tell(Started(case.question, case.pictures))
             async with _time_limit(self._config.limits.sample_seconds):
                 decision = await way.solve()
-        except (ProviderError, StructuredOutputError, LimitExceeded) as caught:
+        except (ProviderError, StructuredOutputError, LimitExceeded, PictureError) as caught:
             error = caught
         except BenchError:
             raise

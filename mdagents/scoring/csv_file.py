@@ -26,6 +26,9 @@ COLUMNS = (
     "wall_seconds",
     "calls",
     "reasoning_tokens",
+    "pictures",
+    "pictures_sent",
+    "picture_names",
 )
 """Columns of the CSV in order: names of fields of `ScoredRow`."""
 

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mdagents.datasets.dataset import SAMPLE_NAME, TRIAGE_NAME
+from mdagents.datasets.dataset import SAMPLE_NAME, TRIAGE_NAME, VQA_SAMPLE_NAME
 from mdagents.datasets.sources import KNOWN
+from mdagents.records.manifest import WITHOUT_PICTURES, without_pictures
 from mdagents.scoring.fields import object_of, text_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.settings import MDAGENTS, Difficulty, Router, TeamRole
@@ -22,7 +23,7 @@ from mdagents.teams.methods import method_names
 from mdagents_llm.model_configs import load_model_configs
 
 _BETWEEN = " · "
-_IN_THE_NAME = ("dataset", "split", "model", "difficulty", "method", "router", "batch")
+_IN_THE_NAME = ("dataset", "split", "model", "difficulty", "method", "router", "batch", "images")
 """Options omitted from the settings: the name shows them anyway, or they change no result."""
 
 _FAMILIES = ("deepseek", "gemma", "mistral", "mixtral", "phi", "medgemma", "meditron")
@@ -122,9 +123,9 @@ def _traits(run: RunOutput) -> _Traits:
     options = object_of(run.manifest, "options")
     return _Traits(
         model=_model(run.manifest) or words.model,
-        method=_method(options) or words.method,
+        method=_how(run.manifest) or words.method,
         dataset=text_of(run.manifest, "dataset") or words.dataset,
-        settings=tuple(_settings(options)) if options else None,
+        settings=tuple(_settings(run.manifest)) if options else None,
         others=words.others,
         folders=run.folder.resolve().parts[1:-1],
         name=run.name,
@@ -148,8 +149,20 @@ def _method(options: Mapping[str, Any]) -> str:
     return own_method.name_of(method) if own_method.is_own(method) else method
 
 
-def _settings(options: Mapping[str, Any]) -> Iterable[str]:
-    for name, value in options.items():
+def _how(manifest: Mapping[str, Any]) -> str:
+    """Return the method, and whether questions were asked without their pictures."""
+    options = object_of(manifest, "options")
+    method = _method(options)
+    if without_pictures(manifest.get("pictured"), options):
+        return f"{method}{_BETWEEN}{WITHOUT_PICTURES}"
+    return method
+
+
+def _settings(manifest: Mapping[str, Any]) -> Iterable[str]:
+    shows_pictures = bool(manifest.get("pictured"))
+    for name, value in object_of(manifest, "options").items():
+        if name.startswith("image_") and not shows_pictures:
+            continue  # it changes nothing, and earlier versions did not have it
         if name not in _IN_THE_NAME and value not in (None, "", []):
             text = ", ".join(map(str, value)) if isinstance(value, list) else value
             yield f"{name.replace('_', '-')} {text}"
@@ -173,7 +186,7 @@ def _phrases(names: Iterable[str], ending: str = "") -> re.Pattern[str]:
 
 
 _METHODS = _phrases([*method_names(), *Difficulty, "adaptive"], r"(?:-\d{1,2})?")
-_DATASETS = _phrases([*KNOWN, SAMPLE_NAME, TRIAGE_NAME])
+_DATASETS = _phrases([*KNOWN, SAMPLE_NAME, TRIAGE_NAME, VQA_SAMPLE_NAME])
 _SPLITS = _phrases(["test", "test_hard", "dev", "val", "validation", "train"])
 _SAMPLES = re.compile(r"(?<![^\W_])\d+samples?(?![^\W_])")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
@@ -15,6 +15,7 @@ from mdagents.scoring.fields import (
     confidence_of,
     content_digest,
     count_of,
+    entries_of,
     gold_of,
     id_of,
     number_of,
@@ -73,6 +74,12 @@ class ScoredRow:
     calls: int | None
     reasoning_tokens: int | None
     """Hidden reasoning tokens, included in `output_tokens`."""
+    pictures: int
+    """Number of pictures of the question; 0 also when the file does not state them."""
+    pictures_sent: int
+    """Number of these pictures that the agents saw."""
+    picture_names: str
+    """Names of the pictures in the order of the prompts, separated by `; `."""
     epoch: int
     """Epoch number, from 1."""
     content: int
@@ -181,7 +188,11 @@ def make_row(
             status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
     gold_text = texts.get(label, "")
+    pictures = entries_of(record, "pictures")
     right = tuple([shown for shown, text in texts.items() if text == gold_text]) or (label,)
+    if pictures and len(right) > 1:  # options of pictures alone have the same text
+        own = _pictures_of(label, pictures)
+        right = tuple([shown for shown in right if _pictures_of(shown, pictures) == own])
     stated_id = id_of(record)
     content = content_digest(text_of(record, "question") or stated_id, texts.values(), gold_text)
     in_source = object_of(record, "permutation")
@@ -206,6 +217,9 @@ def make_row(
         wall_seconds=number_of(record.get("wall_seconds")),
         calls=count_of(record.get("calls")),
         reasoning_tokens=count_of(usage.get("reasoning_tokens")),
+        pictures=len(pictures),
+        pictures_sent=sum(bool(one.get("sha256")) for one in pictures),
+        picture_names=plain("; ".join([text_of(one, "name") for one in pictures])),
         epoch=count_of(record.get("epoch")) or 1,
         content=content,
         options=len(options),
@@ -222,3 +236,12 @@ def make_row(
         place=place,
         attempt=attempt,
     )
+
+
+def _pictures_of(letter: str, pictures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return what distinguishes the pictures of an option: (name, identity) of each."""
+    return [
+        (text_of(one, "name"), text_of(one, "sha256"))
+        for one in pictures
+        if one.get("option") == letter
+    ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -16,14 +17,16 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from exaid_core.trace.files import RecordError
 from mdagents.display.labels import label_of
 from mdagents.live.runs import RunState
+from mdagents.pages.from_records import Recorded
 from mdagents.pages.layout import Frame, make_frame, templates
-from mdagents.pages.run import list_parts, question_address
+from mdagents.pages.run import RunLine, list_parts, question_address
+from mdagents.records.pictures import PICTURES
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
 from mdagents.view import api
@@ -38,6 +41,16 @@ from mdagents_llm.web.guard import guards
 
 _PING = 15  # seconds
 _DIGITS = 18  # maximum digits of a version
+_PICTURE_NAME = re.compile(r"[0-9a-f]{64}\.(png|jpg|webp|gif)")
+_MEDIA_TYPES = {
+    "png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "gif": "image/gif",
+}  # fmt: skip
+_OF_A_PICTURE = {
+    "cache-control": "private, max-age=86400, immutable",
+    # A browser shows a picture alone in a page that it makes itself, with a style sheet.
+    "content-security-policy": "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'; sandbox",
+}
 
 
 def make_app(
@@ -59,10 +72,12 @@ def make_app(
             Route("/api/runs/{run}/questions/{case}", api.question),
             Route("/", _list_page),
             Route("/events", _list_events),
+            Route("/favicon.ico", _no_icon),
             Route("/compare", _comparison),
             Route("/runs/{run}", _run_page),
             Route("/runs/{run}/events", _events),
             Route("/runs/{run}/report", _report),
+            Route("/runs/{run}/pictures/{picture}", _picture),
             Route("/runs/{run}/questions/{case}", _question_page),
         ],
         middleware=guards(hosts, token),
@@ -123,7 +138,7 @@ async def _run_page(request: Request) -> Response:
     page, is_live = watch.page, watch.is_live
     return _page(
         "page_run.html",
-        make_frame("list.js", "keys.js", "live.js"),
+        make_frame("list.js", "pictures.js", "keys.js", "live.js"),
         page=page,
         events=f"{page.line.address}/events" if is_live else "",
         after=watch.pages.version("") if is_live else 0,
@@ -133,7 +148,7 @@ async def _run_page(request: Request) -> Response:
 async def _question_page(request: Request) -> Response:
     watch = await run_of(request)
     id_ = request.path_params["case"]
-    recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
+    recorded = await _recorded(watch, id_)
     case = watch.case(id_)
     if recorded is not None and (case is None or watch.is_finished):
         page = recorded.page
@@ -146,7 +161,7 @@ async def _question_page(request: Request) -> Response:
     before, after = _beside(watch, page.case.item)
     return _page(
         "page_question.html",
-        make_frame("question.js", "keys.js", "live.js"),
+        make_frame("question.js", "pictures.js", "keys.js", "live.js"),
         page=page,
         recorded=recorded,
         label=label_of(page.case.item),
@@ -156,6 +171,14 @@ async def _question_page(request: Request) -> Response:
         next=after and question_address(address, after),
         events=f"{address}/events?case={id_}" if is_live else "",
         after=watch.pages.version(id_) if is_live else 0,
+    )
+
+
+async def _recorded(watch: RunWatch, case_id: str) -> Recorded | None:
+    """Return a question from the records of its run; None if it has no record."""
+    run = watch.run
+    return await asyncio.to_thread(
+        read_recorded, run.folder, watch.output, case_id, RunLine(run).pictures_at
     )
 
 
@@ -171,6 +194,22 @@ def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | N
         order[place - 1] if place else None,
         order[place + 1] if place + 1 < len(order) else None,
     )
+
+
+async def _no_icon(_: Request) -> Response:
+    """Answer that there is no icon, for which browsers ask where a page may have pictures."""
+    return Response(status_code=204)
+
+
+async def _picture(request: Request) -> Response:
+    """Return a picture of a run's folder; its name is the identity of its content."""
+    folder = await folder_of(request, request.path_params["run"])
+    name = request.path_params["picture"]
+    path = folder / PICTURES / name
+    found = _PICTURE_NAME.fullmatch(name)
+    if not found or path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+        raise HTTPException(404, "this run has no such picture")
+    return FileResponse(path, media_type=_MEDIA_TYPES[found[1]], headers=_OF_A_PICTURE)
 
 
 async def _report(request: Request) -> Response:
@@ -248,7 +287,7 @@ async def _sent(
         async for version, operations in updates:
             yield ServerSentEvent(json.dumps(operations), id=str(version))
     if watch is not None and watch.is_finished and id_:
-        recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
+        recorded = await _recorded(watch, id_)
         if recorded is not None:  # more complete than the feed, whose end may not have been read
             html = templates().get_template("question.html").render(
                 page=recorded.page, recorded=recorded

@@ -280,9 +280,13 @@ class RunWatch:
 
 def live_page(case: LiveCase, run: ListedRun) -> QuestionPage:
     """Return the view model of the page of a question in a run's feed."""
-    question = case.question
-    right = [one for one in question.options if question.is_right(one)] if question else []
-    return QuestionPage(case, right, is_at_work=run.state is RunState.RUNNING)
+    return QuestionPage(
+        case,
+        case.right_letters,
+        is_at_work=run.state is RunState.RUNNING,
+        folder=run.folder,
+        pictures_at=RunLine(run).pictures_at,
+    )
 
 
 class ListWatch:

@@ -13,13 +13,16 @@ from mdagents.scoring.fields import text_of
 from mdagents.scoring.rows import RunOutput
 
 
-def read_recorded(folder: Path, output: RunOutput | None, case_id: str) -> Recorded | None:
+def read_recorded(
+    folder: Path, output: RunOutput | None, case_id: str, pictures_at: str = ""
+) -> Recorded | None:
     """Return a question from the records of its run; None if it has no record.
 
     Args:
         folder: Folder of the run.
         output: Results of the run; None before the first.
         case_id: Case id of the question.
+        pictures_at: Address of the pictures in the folder of the run.
 
     Raises:
         RecordError: The trace cannot be read.
@@ -31,7 +34,8 @@ def read_recorded(folder: Path, output: RunOutput | None, case_id: str) -> Recor
             attempts = _calls(folder / "calls.jsonl").attempts(
                 text_of(found[1], "case_id"), starts_of(output.manifest)
             )
-            return read_question(folder, found[1], row, attempt_of(found[1], attempts))
+            calls = attempt_of(found[1], attempts)
+            return read_question(folder, found[1], row, calls, pictures_at)
     return None
 
 

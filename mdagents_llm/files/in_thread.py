@@ -20,11 +20,10 @@ class InThread:
         self._waiting: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []
         self._is_calling = False
 
-    async def call(self, function: Callable[[], T]) -> T:
-        """Return the result of a function, which is called even if the caller is cancelled.
+    def call(self, function: Callable[[], T]) -> asyncio.Future[T]:
+        """Return the future result of a function, or the exception that it will raise.
 
-        Raises:
-            Exception: The function raised it.
+        The function is called even if nobody waits for the result, or if it is cancelled.
         """
         loop = asyncio.get_running_loop()
         result: asyncio.Future[T] = loop.create_future()
@@ -34,7 +33,7 @@ class InThread:
             calling = loop.create_task(self._call_all())
             _TASKS.add(calling)
             calling.add_done_callback(_TASKS.discard)
-        return await result
+        return result
 
     async def _call_all(self) -> None:
         calls: list[tuple[Callable[[], Any], asyncio.Future[Any]]] = []

@@ -48,7 +48,7 @@ def picture_of(block: Mapping[str, Any]) -> Picture:
         raise ConfigError(
             f"the picture of a content block of type '{kind}' is none of PNG, JPEG, WebP and GIF"
         ) from error
-    detail = _image_of(block).get("detail") or block.get("detail")
+    detail = str(_image_of(block).get("detail") or block.get("detail"))
     return Picture(
         base64.b64encode(content).decode(),
         media_type,

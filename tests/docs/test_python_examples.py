@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.docs.conftest import Run
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
+from tests.support.pictured import png
 
 PAGE = Page("python.md")
 
@@ -31,8 +33,13 @@ def test_one_question_in_a_script(run: Run) -> None:
     assert run(1).startswith("question_id='sample_1' status=<Status.ANSWERED: 'answered'>")
 
 
+def test_a_question_with_a_picture(run: Run) -> None:
+    Path("arrow.png").write_bytes(png((255, 255, 255)))
+    assert run(2) == "arrow.png True\n"
+
+
 def test_a_run(run: Run) -> None:
-    out = run(2)
+    out = run(3)
     assert out.startswith("finished output/gpt-4o-mini_medqa-sample_basic_6samples")
     figures = re.fullmatch(r"(0\.\d+|[01]\.0) \((.+), (.+)\) 0\.\d+", out.splitlines()[1])
     assert figures, out
@@ -44,10 +51,10 @@ def test_a_run(run: Run) -> None:
 
 
 def test_a_model_alone(run: Run, provider: FakeProvider) -> None:
-    words = run(3).split()
+    words = run(4).split()
     assert words[-1] == "gpt-4o-mini"
     assert int(words[-2]) == provider.totals.input + provider.totals.output
 
 
 def test_there_is_no_further_example() -> None:
-    assert len(PAGE.examples) == 4
+    assert len(PAGE.examples) == 5

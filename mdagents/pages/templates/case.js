@@ -17,6 +17,7 @@
     const html = await unpack($(`t${row.id.slice(1)}-${run}`));
     if (ticket !== asked) return; // another one was asked for meanwhile
     $("transcript").innerHTML = html; // made by the program, which escaped what models wrote
+    pictures.fill($("transcript"));
     question.stop();
     question.offerReplay();
     if (dialog.open || location.hash === `#${row.id}`) {

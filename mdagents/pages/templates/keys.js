@@ -9,7 +9,7 @@
 {
   const KEYS = [
     ["j, k", "the next or previous question, in the list and in a transcript"],
-    ["→, ←", "the same in a transcript"],
+    ["→, ←", "the same in a transcript; in a picture, the next or previous one"],
     ["Enter", "opens the question"],
     ["/", "searches"],
     ["Esc", "closes what is open, or goes up"],

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from mdagents.agents import events
 from mdagents.agents.case import Case, make_case_id
-from mdagents.datasets.questions import present
+from mdagents.datasets.questions import Question, SourceQuestion, present
 from mdagents.records.sample import CaseSummaries, SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import Cluster
@@ -19,6 +21,7 @@ from mdagents.runs.engines.leases import MOST_DEATHS, Leases
 from mdagents.runs.engines.messages import (
     Decided,
     Ended,
+    Lease,
     Message,
     Opening,
     Postponed,
@@ -29,7 +32,13 @@ from mdagents.runs.engines.messages import (
 )
 from mdagents.settings import TeamRole
 from mdagents_llm.endpoints import CONNECTIONS
-from mdagents_llm.errors import BenchError, ErrorKind, LimitExceeded, ProviderError
+from mdagents_llm.errors import (
+    BenchError,
+    ErrorKind,
+    LimitExceeded,
+    PictureError,
+    ProviderError,
+)
 from mdagents_llm.layers.retry import OnWait, Wait
 from mdagents_llm.ledger import CallRow, CaseBook
 from mdagents_llm.providers.local import SLOTS
@@ -37,6 +46,8 @@ from mdagents_llm.providers.local import SLOTS
 _TRACES_AT_ONCE = 4  # of decided questions, which a worker's EXAID resumes
 _TO_LET_GO = 5.0  # seconds after the grace period, for workers to report how they ended
 _AT_ONCE = 2.0  # seconds for the same reports when the user wants to stop at once
+_MOST_PICTURES_AHEAD = 2  # questions with pictures to lend ahead: their memory is held meanwhile
+_MOST_AT_ONCE = 32 * 2**20  # characters of pictures in one message, unless one question has more
 _PERIODS_AHEAD = 2  # periods of a worker's pace to lend ahead, so that it need not wait for more
 
 
@@ -105,8 +116,11 @@ class DistributedRun:
         self._watchers = list(recorder.watchers)
         self._watch_errors: dict[ItemKey, str] = {}  # of undecided questions
         self._leases = Leases((), self._length)
+        self._has_pictures = False
         self._in_all = self._places = 1  # questions in progress: in total, and at one worker
         self._on_all_begun: Callable[[], None] = lambda: None
+        self._preparing: dict[ItemKey, asyncio.Task[None]] = {}  # lent, with pictures to prepare
+        self._prepared: defaultdict[int, deque[Lease]] = defaultdict(deque)  # lent, not yet sent
         self._parts: set[int] = set()  # workers that take part
         self._pace: defaultdict[int, int] = defaultdict(int)  # questions decided since last orders
         self._attempts = dict(unsummarised)  # of decided questions that EXAID has not finished
@@ -137,6 +151,7 @@ class DistributedRun:
             BenchError: A worker's part of the run ended with this error.
         """
         self._leases, self._undecided = Leases(items, self._length), len(items)
+        self._has_pictures = any(item.entry.pictures for item in items)
         if self._is_stopping:
             self._leases.drop()
         self._in_all = places.count
@@ -149,6 +164,9 @@ class DistributedRun:
             await self._done.wait()
         finally:
             self._cluster.remove(number)
+            for preparing in self._preparing.values():
+                preparing.cancel()
+            await asyncio.gather(*self._preparing.values(), return_exceptions=True)
         if self._error is not None:
             raise self._error
         if self._outcome is not Outcome.FINISHED:
@@ -172,7 +190,9 @@ class DistributedRun:
     def orders(self, worker: int) -> RunOrders | None:
         """Return a worker's next orders; None: it is not part of the run and is not needed."""
         self._check_spent()
-        leases = self._lend(worker)
+        for item in self._lend(worker):
+            self._prepare(worker, item)
+        leases = self._to_send(worker)
         traces = [] if self._is_stopping else self._traces(worker)
         is_new = worker not in self._parts
         if is_new and not leases and not traces:
@@ -180,7 +200,7 @@ class DistributedRun:
         self._parts.add(worker)
         return RunOrders(
             opening=self._opening if is_new else None,
-            leases=[(item, self._task.load(item)) for item in leases],
+            leases=leases,
             traces=traces,
             is_complete=self._is_all_decided and not self._kept,
             over=self._over,
@@ -224,10 +244,17 @@ class DistributedRun:
         self._pace.pop(worker, None)
         self._kept.extend(self._watching.pop(worker, ()))
         self._taken_up.pop(worker, None)
+        self._take_back_unsent(worker)
         for key in self._leases.of(worker):
             self._recorder.restarted(key)
         for item in self._leases.lost(worker, self._now(), by_itself=by_itself):
-            self._give_up(item)
+            self._give_up(
+                item,
+                ProviderError(
+                    f"{MOST_DEATHS} workers died while they answered this question",
+                    kind=ErrorKind.WORKER_LOST,
+                ),
+            )
         self._settle()
 
     @property
@@ -245,10 +272,62 @@ class DistributedRun:
             others = self._leases.lent - len(self._leases.of(worker))
             room, ahead = int(others < self._in_all), 0
         self._pace[worker] = 0
+        if self._has_pictures:
+            ahead = min(ahead, _MOST_PICTURES_AHEAD)
         items = self._leases.lend(worker, room, ahead, self._cluster.size, self._now())
         if items and self._leases.left == 0:
             self._on_all_begun()
         return items
+
+    def _prepare(self, worker: int, item: Item) -> None:
+        """Prepare the lease of a question that is lent to a worker."""
+        source = self._task.load(item)
+        if not source.pictures:
+            self._prepared[worker].append(Lease(item, source))
+            return
+        preparing = self._prepare_pictures(worker, item, source)
+        self._preparing[item.key] = asyncio.get_running_loop().create_task(preparing)
+
+    async def _prepare_pictures(self, worker: int, item: Item, source: SourceQuestion) -> None:
+        """Prepare a lease with pictures; a picture that cannot be shown costs its question."""
+        try:
+            try:
+                question = self._presented(item, source)
+                pictures = await self._recorder.pictures_of(item, question)
+                self._prepared[worker].append(Lease(item, _without_contents(source), pictures))
+            except PictureError as error:
+                self._leases.done(worker, item.key)
+                self._give_up(item, error)
+                await self._recorder.synced()
+        except Exception as error:  # noqa: BLE001 - raised by `run`
+            self.fail(error)
+        finally:
+            if self._preparing.get(item.key) is asyncio.current_task():
+                del self._preparing[item.key]
+            self._settle()
+
+    def _presented(self, item: Item, source: SourceQuestion) -> Question:
+        config = self._task.config
+        return present(source, config.option_order, config.seed, item.epoch)
+
+    def _to_send(self, worker: int) -> list[Lease]:
+        """Remove and return the prepared leases of a worker, at most as many as fit a message."""
+        prepared, leases, size = self._prepared[worker], list[Lease](), 0
+        while prepared and not self._is_stopping:
+            size += sum(len(picture.base64) for picture in prepared[0].pictures)
+            if leases and size > _MOST_AT_ONCE:
+                break
+            leases.append(prepared.popleft())
+        return leases
+
+    def _take_back_unsent(self, worker: int) -> None:
+        """Reclaim the questions that were lent to a worker and never sent to it."""
+        for lease in self._prepared.pop(worker, ()):
+            self._leases.returned(worker, lease.item.key)
+        for key in self._leases.of(worker):
+            if (preparing := self._preparing.pop(key, None)) is not None:
+                preparing.cancel()
+                self._leases.returned(worker, key)
 
     def _traces(self, worker: int) -> list[tuple[ItemKey, bytes, bytes | None]]:
         """Return decided questions for EXAID, as many as the worker has room for."""
@@ -306,17 +385,12 @@ class DistributedRun:
         watched = _with_error(made.watched, error)
         self._recorder.summarised(made.model_copy(update={"attempt": attempt, "watched": watched}))
 
-    def _give_up(self, item: Item) -> None:
-        """Record that a question cannot be answered because workers die on it."""
+    def _give_up(self, item: Item, error: BenchError) -> None:
+        """Record that no worker can answer a question."""
         config = self._task.config
-        source = self._task.load(item)
-        error = ProviderError(
-            f"{MOST_DEATHS} workers died while they answered this question",
-            kind=ErrorKind.WORKER_LOST,
-        )
         case = Case(
             id=make_case_id(*item.key),
-            question=present(source, config.option_order, config.seed, item.epoch),
+            question=self._presented(item, self._task.load(item)),
             models={},
             settings=config.team,
             seed=config.seed,
@@ -348,6 +422,7 @@ class DistributedRun:
     def _ended(self, worker: int, ended: Ended) -> None:
         self._parts.discard(worker)
         self._taken_up.pop(worker, None)
+        self._take_back_unsent(worker)
         for item in self._leases.of(worker):
             self._leases.returned(worker, item)
         # Questions that EXAID has not finished wait for the next start if the run stops, else for
@@ -425,6 +500,18 @@ class DistributedRun:
             own_source=Path(config.method).read_bytes() if is_file else None,
             source_sha256="" if method is None else method.source_sha256,
         )
+
+
+def _without_contents(source: SourceQuestion) -> SourceQuestion:
+    """Return a question with digests for the pictures in its record, which a lease holds anyway.
+
+    Digests still tell whether two options show the same picture.
+    """
+    pictures = [
+        replace(picture, content=hashlib.sha256(picture.content).digest())
+        for picture in source.pictures
+    ]
+    return replace(source, pictures=tuple(pictures))
 
 
 def _tried(write: Callable[[], None]) -> str | None:

@@ -14,7 +14,7 @@ from typing import Protocol
 from exaid_core.policy import TriggerPolicy
 from mdagents.agents.events import Event
 from mdagents.datasets.dataset import IndexEntry
-from mdagents.datasets.questions import SourceQuestion
+from mdagents.datasets.questions import Question, SourceQuestion
 from mdagents.records.case_files import CaseFiles
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
@@ -24,6 +24,7 @@ from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.ledger import CallRow
+from mdagents_llm.pictures import Picture
 
 GRACE = 10.0
 """Seconds after an interruption for questions in progress to finish; for EXAID if all are done."""
@@ -107,6 +108,15 @@ class Recorder(Protocol):
     @property
     def recorded(self) -> Path | None:
         """Folder of the replayed run, which holds EXAID's steps; None: this is not a replay."""
+        ...
+
+    async def pictures_of(self, item: Item, question: Question) -> tuple[Picture, ...]:
+        """Return the pictures of a question as its agents see them; a copy of each is kept.
+
+        Raises:
+            PictureError: A picture cannot be shown, which costs the question.
+            StorageError: A copy cannot be written.
+        """
         ...
 
     def booked(self, row: CallRow) -> None:

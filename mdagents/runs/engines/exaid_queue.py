@@ -15,6 +15,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.records.sample import CaseSummaries
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
+from mdagents_llm.finishing import finished
 
 MOST_IN_MEMORY = 64
 """Maximum number of decided questions whose EXAID is in memory. Further ones are suspended, and
@@ -150,15 +151,15 @@ class ExaidQueue:
             raise
         is_complete = not observers.is_kept_from_finishing()
         self.is_over_budget |= not is_complete
-        self._write(answer, observers, is_complete=is_complete)
+        await finished(self._write(answer, observers, is_complete=is_complete))
 
     async def _postpone(self, answer: _Answer, observers: CaseObservers) -> None:
         try:
             await observers.suspend()
+            await finished(self._write(answer, observers, is_complete=False))
         except asyncio.CancelledError:
             await self._end_early(answer, observers)
             raise
-        self._write(answer, observers, is_complete=False)
         if self._give_away is not None:
             self._give_away(answer.item, answer.attempt)
         else:
@@ -174,7 +175,7 @@ class ExaidQueue:
             await observers.summarise_rest()  # only restores the earlier results
         if self._is_cut:
             observers.note(_NO_TIME)
-        self._write(answer, observers, is_complete=self._is_cut)
+        await finished(self._write(answer, observers, is_complete=self._is_cut))
 
     async def _take_up(self, answer: _Answer) -> None:
         try:
@@ -183,9 +184,9 @@ class ExaidQueue:
             self._from_traces -= 1
         self.start()
 
-    def _write(self, answer: _Answer, observers: CaseObservers, *, is_complete: bool) -> None:
+    async def _write(self, answer: _Answer, observers: CaseObservers, *, is_complete: bool) -> None:
         question_id, epoch = answer.item
-        exaid, watched, alerts = observers.outcome(is_complete=is_complete)
+        exaid, watched, alerts = await observers.outcome(is_complete=is_complete)
         self._keep(
             CaseSummaries(
                 question_id=question_id,

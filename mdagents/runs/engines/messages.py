@@ -27,6 +27,7 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import BenchError, ProviderError
 from mdagents_llm.layers.retry import Wait
 from mdagents_llm.ledger import CallRow
+from mdagents_llm.pictures import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,24 @@ class Opening:
     """SHA-256 of the source code of a user-defined method; empty for built-in methods."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A question that a worker is to answer."""
+
+    item: Item
+    source: SourceQuestion
+    pictures: Sequence[Picture] = ()
+    """Pictures of the question as its agents see them; a worker may have no data folder."""
+
+
 @dataclass(slots=True)
 class RunOrders:
     """Orders for a worker in one run."""
 
     opening: Opening | None = None
     """Description of the run; None if the worker already takes part in it."""
-    leases: Sequence[tuple[Item, SourceQuestion]] = ()
-    """Questions to answer, each with its content."""
+    leases: Sequence[Lease] = ()
+    """Questions to answer."""
     traces: Sequence[tuple[ItemKey, bytes, bytes | None]] = ()
     """(question, its trace, EXAID's log so far) of decided questions for EXAID to finish with."""
     is_complete: bool = False

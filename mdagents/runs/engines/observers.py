@@ -6,7 +6,7 @@ No observer may change or delay an answer: its errors are only noted with the re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -84,7 +84,7 @@ class RunObservers:
     budget: Budget = field(default_factory=Budget)
     """Budget of the run, which EXAID's calls use as well."""
     disk: InThread = field(default_factory=InThread)
-    """Thread that writes the traces."""
+    """Thread that writes the traces and logs."""
     recorded: Path | None = None
     """Folder of the run whose replies and EXAID steps are replayed; None: this is not a replay."""
 
@@ -153,15 +153,16 @@ class CaseObservers:
         """Write the trace file of a decided case and EXAID's log so far, from which to resume."""
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
-        self._has_trace = await finished(self._run.disk.call(partial(self._try, self._write_trace)))
+        written = [self._run.disk.call(partial(_try, self._errors, self._write_trace))]
         if self.exaid is not None and self._run.recorded is None:
-            self._try(self._write_log)
+            written.append(self._write_log(self.exaid))
             self._rewrite_log(self.exaid)
+        self._has_trace, *_ = await finished(asyncio.gather(*written))
 
     def _rewrite_log(self, exaid: EXAID) -> None:
         """Write EXAID's log with each further summary, so that none is paid for again."""
-        write = partial(_write_log, self._run, self._created_at, exaid.log)
-        exaid.subscribe(partial(_on_summary, partial(_try, self._errors, write)))
+        write = partial(_write_log, self._run, self._created_at, exaid.log, self._errors)
+        exaid.subscribe(partial(_on_summary, write))
 
     @property
     def can_be_suspended(self) -> bool:
@@ -210,7 +211,7 @@ class CaseObservers:
         except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             self.note(error)
 
-    def outcome(self, *, is_complete: bool = True) -> tuple[ExaidRecord, Watched, int]:
+    async def outcome(self, *, is_complete: bool = True) -> tuple[ExaidRecord, Watched, int]:
         """Write EXAID's log; return its record, its coverage and the number of alerts.
 
         Args:
@@ -220,7 +221,7 @@ class CaseObservers:
         if exaid is None:
             return ExaidRecord(), Watched(error=self.error), 0
         if self._is_restored:  # else the saved log holds more
-            self._try(self._write_log)
+            await self._write_log(exaid)
         failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
         if is_complete and failed and exaid.tail_loss():
             self.note(f"no summary: {failed[-1]}")
@@ -294,9 +295,6 @@ class CaseObservers:
             room=run.models.room,
         )
 
-    def _try(self, write: Callable[[], None]) -> bool:
-        return _try(self._errors, write)
-
     def _write_trace(self) -> None:
         from exaid_core.trace.files import packed
         from exaid_core.trace.traces import trace_lines
@@ -314,9 +312,8 @@ class CaseObservers:
         self._run.files.keep_trace(self._case_id, packed(lines))
         self._events.clear()
 
-    def _write_log(self) -> None:
-        if self.exaid is not None:
-            _write_log(self._run, self._created_at, self.exaid.log)
+    def _write_log(self, exaid: EXAID) -> asyncio.Future[bool]:
+        return _write_log(self._run, self._created_at, exaid.log, self._errors)
 
 
 # These are functions, not methods: an observer that its own bus refers to would be freed only by
@@ -337,15 +334,22 @@ def _try(errors: list[str], write: Callable[[], None]) -> bool:
     return True
 
 
-def _write_log(run: RunObservers, created_at: str, log: RunLog) -> None:
-    from exaid_core.trace.files import packed
-
+def _write_log(
+    run: RunObservers, created_at: str, log: RunLog, errors: list[str]
+) -> asyncio.Future[bool]:
+    """Write EXAID's log as of now in the thread; return whether that will have succeeded."""
     lines = log.lines(
         created_at=created_at,
         mas_run_id=run.mas_run_id,
         eval_run_id=f"eval-live-{run.mas_run_id.removeprefix('mas_')}",
     )
-    run.files.keep_log(log.case_id, packed(lines))
+    return run.disk.call(partial(_try, errors, partial(_pack_log, run.files, log.case_id, lines)))
+
+
+def _pack_log(files: CaseFiles, case_id: str, lines: Iterable[bytes]) -> None:
+    from exaid_core.trace.files import packed
+
+    files.keep_log(case_id, packed(lines))
 
 
 def _on_summary(write: Callable[[], object], summary: AgentSummary) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from mdagents.agents.case import Case, first_of, make_case_id
@@ -267,21 +268,22 @@ class Runner:
             reached=("the question has reached --sample-token-limit", ""),
             within=self._task.budget,
         )
-        question = present(source, config.option_order, config.seed, item.epoch)
         case = Case(
             id=case_id,
-            question=question,
+            question=present(source, config.option_order, config.seed, item.epoch),
             models={role: Limited(model, budget) for role, model in self._models.items()},
             settings=self._settings,
             seed=config.seed + item.epoch - 1,
-            pictures=await config.pictures_of(question),
+            image_agents=config.image_agents,
             bus=observers.bus,
             tell=observers.tell,
             repeat=item.epoch - 1,
         )
         self._ledger.open_case(case.id)
         try:
-            solved = await self._task.solver.solve(case, self._clock, item.level)
+            solved = await self._task.solver.solve(
+                case, self._clock, item.level, partial(self._recorder.pictures_of, item)
+            )
         except BaseException:
             await self._close(case.id, observers)
             raise

@@ -22,18 +22,19 @@ from typing import TYPE_CHECKING
 
 import mdagents
 from mdagents.agents.case import make_case_id
-from mdagents.agents.events import Event
-from mdagents.datasets.questions import SourceQuestion
+from mdagents.agents.events import Event, Started
+from mdagents.datasets.questions import Question
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget
 from mdagents.runs.engines.claims import Found
-from mdagents.runs.engines.engine import Outcome, Places, Recorded, Task, Work
+from mdagents.runs.engines.engine import Item, Outcome, Places, Recorded, Task, Work
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.engines.messages import (
     Decided,
     Ended,
     Greeting,
+    Lease,
     Message,
     Opening,
     Orders,
@@ -62,6 +63,7 @@ from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.layers.gate import Connections
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.model_configs import LOCAL
+from mdagents_llm.pictures import Picture
 
 if TYPE_CHECKING:
     from exaid_core.trace.traces import Trace
@@ -328,7 +330,7 @@ class _PartOfRun:
         self._places = places
         self._tell = tell
         self._work = Work(is_complete=False)
-        self._sources: dict[ItemKey, SourceQuestion] = {}
+        self._leases: dict[ItemKey, Lease] = {}
         self._budget = Budget()
         self._replied: set[str] = set()
         self._ends_as: Outcome | None = None
@@ -347,13 +349,13 @@ class _PartOfRun:
     def obey(self, orders: RunOrders) -> None:
         """Obey the driver's orders; return those that come after the run has ended here."""
         has_ended = self._task is None or self._task.done()
-        for item, source in orders.leases:
+        for lease in orders.leases:
             if has_ended:
-                self._tell(Returned(item.key))
+                self._tell(Returned(lease.item.key))
             else:
-                self._sources[item.key] = source
+                self._leases[lease.item.key] = lease
         if not has_ended:
-            self._work.add(item for item, _ in orders.leases)
+            self._work.add(lease.item for lease in orders.leases)
         for key, trace, log in orders.traces:
             if has_ended:
                 self._tell(Postponed(key))
@@ -380,6 +382,10 @@ class _PartOfRun:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
+    async def pictures_of(self, item: Item, question: Question) -> tuple[Picture, ...]:
+        """Return the pictures of a question, which the driver has prepared in their order."""
+        return tuple(self._leases[item.key].pictures)
+
     def booked(self, row: CallRow) -> None:
         """Send a ledger row to the driver."""
         self._tell(row)
@@ -387,7 +393,7 @@ class _PartOfRun:
     def decided(self, record: SampleRecord) -> Recorded:
         """Send a record to the driver, which knows the number of the answer."""
         key = record.question_id, record.epoch
-        self._sources.pop(key, None)
+        self._leases.pop(key, None)
         files, case_id = self.files, record.case_id
         self._tell(Decided(record, files.traces.pop(case_id, None), files.logs.pop(case_id, None)))
         return Recorded(attempt=1)
@@ -420,7 +426,7 @@ class _PartOfRun:
             name=opening.name,
             model=opening.model,
             revision=opening.revision,
-            load=lambda item: self._sources[item.key],
+            load=lambda item: self._leases[item.key].source,
             budget=self._budget,
         )
         runtime = make_runtime(
@@ -452,6 +458,8 @@ class _PartOfRun:
         self._tell(Postponed(item))
 
     def _happened(self, item: ItemKey, event: Event) -> None:
+        if isinstance(event, Started):
+            event = event.without_content()
         self._tell(Told(item, event))
 
 

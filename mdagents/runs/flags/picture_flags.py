@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from enum import StrEnum
 from typing import Annotated
 
-from mdagents.datasets.picture_preparing import MAX_PIXELS, PictureSettings, prepare_pictures
-from mdagents.datasets.questions import Question
+from mdagents.datasets.picture_preparing import MAX_PIXELS
 from mdagents.runs.flags.bounds import AtLeast1
 from mdagents.runs.flags.flag import Flag, Flags
 from mdagents.settings import ImageAgents
-from mdagents_llm.pictures import ImageDetail, Picture
+from mdagents_llm.pictures import ImageDetail
 
 
 class Images(StrEnum):
@@ -38,14 +36,3 @@ class PictureFlags(Flags):
     image_max_pixels: Annotated[
         AtLeast1, Flag("scale a picture with more pixels down (width times height)")
     ] = MAX_PIXELS
-
-    async def pictures_of(self, question: Question) -> tuple[Picture, ...]:
-        """Return the pictures of a question as agents see them; they are prepared in a thread.
-
-        Raises:
-            ConfigError: A picture cannot be read.
-        """
-        if not question.pictures or self.images is Images.DROP:
-            return ()
-        settings = PictureSettings(self.image_max_pixels, self.image_detail)
-        return await asyncio.to_thread(prepare_pictures, question, settings)

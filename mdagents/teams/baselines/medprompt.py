@@ -14,7 +14,7 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
@@ -190,9 +190,7 @@ def _orders(question: Question, seed: int) -> list[dict[str, str]]:
 
 def _sample(case: Case, number: int, order: dict[str, str], solved: Sequence[Solved]) -> Agent:
     agent = sample(case, number)
-    options = {seen: case.question.options[letter] for seen, letter in order.items()}
-    agent.question_block = replace(case.question, options=options).block()
-    agent.letters = order
+    case.reorder_options(agent, order)
     if solved:
         agent.exemplars = "\n\n".join(["Examples:", *(example.block() for example in solved)])
     return agent

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from demos.medagen.fetch import FetchLimits, ImageRefusedError, Streams, fetch_image, is_public
+from demos.medagen.fetch import FetchLimits, ImageRefusedError, Streams, fetch_image
+from mdagents_llm.web.public_address import is_public
 from tests.demos.medagen.tls import PUBLIC, Network, body, certificate, network, raw
 from tests.support.cancelling import cancel_sometime
 

@@ -37,6 +37,8 @@ def hub() -> Iterator[Hub]:
                 self.path,
             )
             content = hub.files.get(match[2]) if match else None
+            if hub.only is not None and match and match[2] not in hub.only:
+                content = None
             if hub.status != 200 or match is None or content is None:
                 self.send_response(hub.status if hub.status != 200 else 404)
                 self.send_header("Content-Length", "0")
@@ -50,7 +52,8 @@ def hub() -> Iterator[Hub]:
                 )
                 self.send_header("Content-Length", "0")
                 self.send_header("X-Repo-Commit", match[1])
-                self.send_header("X-Linked-ETag", f'"{hashlib.sha256(content).hexdigest()}"')
+                reported = hub.reported or hashlib.sha256(content).hexdigest()
+                self.send_header("X-Linked-ETag", f'"{reported}"')
                 self.send_header("X-Linked-Size", str(len(content)))
                 self.send_header("X-Xet-Hash", "ab" * 32)
                 self.send_header("X-Xet-Refresh-Route", "/api/xet-read-token")
@@ -67,7 +70,8 @@ def hub() -> Iterator[Hub]:
             claimed = None if body else hub.claimed_size
             self.send_header("Content-Length", str(len(part) if claimed is None else claimed))
             if hub.is_a_hub:
-                self.send_header("ETag", f'"{hashlib.sha1(content).hexdigest()}"')
+                blob = b"blob %d\0" % len(content) + content
+                self.send_header("ETag", f'"{hub.reported or hashlib.sha1(blob).hexdigest()}"')
                 self.send_header("X-Repo-Commit", match[1])
             self.end_headers()
             if body:

@@ -26,14 +26,17 @@ MEBIBYTE = 1 << 20
 # not ours to ship, and their SHA-256 cannot be met by anything else.
 DRIVER = """
 import datetime, json, sys
-from mdagents.datasets import conversion as data_conversion
+from mdagents.datasets import conversion as data_conversion, picture_conversion
 from mdagents.datasets.sources import About, Host, PinnedFile, Source
 from mdagents.data_tools.download import main
 
-def source(about, files, convert, **rest):
+def source(about, files, convert, pictures=None, **rest):
     pinned = tuple(PinnedFile(**file | {"host": Host(file["host"])}) for file in files)
     function = convert and getattr(data_conversion, convert)
-    return Source(files=pinned, about=About(**about), convert=function, **rest)
+    with_pictures = pictures and getattr(picture_conversion, pictures)
+    return Source(
+        files=pinned, about=About(**about), convert=function, pictures=with_pictures, **rest
+    )
 
 catalogue = {"quiz": tuple(source(**fields) for fields in json.loads(sys.argv[1]))}
 clock = lambda: datetime.datetime(2026, 11, 21, 8, 30, tzinfo=datetime.UTC)
@@ -100,6 +103,10 @@ class Hub:
     """Send the client on to a storage host for the content, and offer Xet, as for LFS files."""
     is_a_hub: bool = True
     """Whether answers carry the headers by which the client knows a Hub."""
+    reported: str | None = None
+    """Checksum in the headers, if it is not that of the content."""
+    only: frozenset[str] | None = None
+    """Names of the only files that are served; None for all."""
     asked: threading.Event = field(default_factory=threading.Event)
     """Set when a GET has arrived."""
     release: threading.Event | None = None

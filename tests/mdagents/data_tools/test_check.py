@@ -6,13 +6,20 @@ import io
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
+from mdagents.cli.dataset_parts import extract
 from mdagents.data_tools.check import Kind, check, main
+from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.picture_checks import check_pictures
 from tests.conftest import REPOSITORY, SHARED
+from tests.mdagents.datasets.made_pictures import dicom
 
 
 def a_question(text: str, *options: str, gold: str = "A", **fields: Any) -> dict[str, Any]:
@@ -208,3 +215,74 @@ def test_the_shared_data(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["counts"]["missing figure"] >= 15
     assert {f["id"] for f in found["findings"] if f["kind"] == "duplicate"} == {"6037", "6039"}
     assert not {"unusable", "overlap"} & set(found["counts"])
+
+
+PICTURE = {"question": "Which?", "options": ["scurvy", "beriberi"], "answer_idx": "A"}
+
+
+def test_pictures_are_decoded_and_compared(tmp_path: Path) -> None:
+    for name, color in (("a.png", "red"), ("b.png", "blue")):
+        Image.new("RGB", (40, 40), color).save(tmp_path / name)
+    whole = (tmp_path / "a.png").read_bytes()
+    (tmp_path / "same.png").write_bytes(whole)
+    (tmp_path / "half.png").write_bytes(whole[: len(whole) // 2 + 10])
+    path = tmp_path / "x.jsonl"
+    records: list[dict[str, object]] = [
+        {"id": "fine", "image": "a.png"},
+        {"id": "also", "image": "b.png", "question": "What does the image above show?"},
+        {"id": "twice", "images": ["a.png", "same.png"], "question": "Why?"},
+        {"id": "half", "image": "half.png", "question": "Who?"},
+        {"id": "gone", "image": "z.png", "question": "When?"},
+        {"id": "leak", "images": [{"path": "b.png", "caption": "Scurvy, bleeding gums"}],
+         "question": "Where?"},
+        {"id": "both", "images": [{"path": "b.png", "caption": "Scurvy or beriberi"}],
+         "question": "How?"},
+        {"id": "options", "options": [{"image": "a.png"}, {"image": "b.png"}], "question": "Is?"},
+        {"id": "none", "question": "What is shown in the image?"},
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(PICTURE | record) + "\n" for record in records))
+    checked = check(path)
+    assert [(f.id, f.kind) for f in checked.findings] == [
+        ("twice", Kind.SAME_PICTURE),
+        ("half", Kind.PICTURE),
+        ("gone", Kind.PICTURE),
+        ("leak", Kind.LEAK),
+        ("none", Kind.MISSING_FIGURE),
+    ]
+    assert "9 questions with 3 pictures (2 in several questions), found" in checked.summary()
+    assert "half.png cannot be decoded" in checked.findings[1].detail
+
+
+def test_an_annotation_that_is_part_of_the_picture_is_named(tmp_path: Path) -> None:
+    pixels = np.zeros((32, 32), np.uint8)
+    (tmp_path / "a.dcm").write_bytes(dicom(pixels, BurnedInAnnotation="YES"))
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps(PICTURE | {"image": "a.dcm"}) + "\n")
+    assert [f.kind for f in check(path).findings] == [Kind.ANNOTATION]
+    dataset = open_dataset(str(path), tmp_path)
+    (note,) = check_pictures(dataset, dataset.index)
+    assert note.startswith("1 of the 1 questions have a DICOM picture with burnt-in annotations")
+
+
+def test_parts_of_a_data_set_keep_their_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (40, 40), "red").save(tmp_path / "images" / "a.png")
+    with zipfile.ZipFile(tmp_path / "more.zip", "w") as archive:
+        archive.write(tmp_path / "images" / "a.png", "b.png")
+    path = tmp_path / "x.jsonl"
+    records = [PICTURE | {"id": "p", "image": "a.png"}, PICTURE | {"id": "q", "image": "b.png"}]
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    out = tmp_path / "part" / "y.jsonl"
+    assert extract(["--dataset", str(path), "p", "q", "--output", str(out)]) == 0
+    assert "2 questions, with 2 files of pictures" in capsys.readouterr().out
+    part = open_dataset(str(out), tmp_path)
+    assert part.pictures_digest(part.index) == open_dataset(str(path), tmp_path).pictures_digest(
+        part.index
+    )
+    assert extract(["--dataset", str(path), "p"]) == 0
+    assert f"paths of pictures are relative to {tmp_path}" in capsys.readouterr().err
+    (out.parent / "images" / "a.png").write_bytes(b"another")
+    assert extract(["--dataset", str(path), "p", "--output", str(out)]) == 2
+    assert "another picture is at" in capsys.readouterr().err

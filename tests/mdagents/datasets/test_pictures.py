@@ -22,7 +22,7 @@ PLAIN: dict[str, Any] = {"question": "Which?", "options": ["yes", "no"], "answer
 PICTURED: list[tuple[dict[str, Any], str]] = [
     # Forms as published: cais/hle, TsinghuaC3I/MedXpertQA, MMMU/MMMU, UQ4VLM/MMMU_preprocessed,
     # xmcmic/PMC-VQA, BoKelvin/SLAKE, chaoyi-wu/GPT-4V_Medical_Evaluation.
-    (HLE | {"image": "data:image/png;base64,iVBO"}, "field 'image'"),
+    (HLE | {"image": "data:image/png;hex,89504e47"}, "field 'image'"),
     (HLE | {"image_preview": {"bytes": "831 bytes", "path": None}}, "field 'image_preview'"),
     (MEDXPERTQA | {"images": ["MM-0-a.jpeg"]}, "field 'images'"),
     (PLAIN | {"image_1": {"bytes": None, "path": "1.png"}}, "field 'image_1'"),
@@ -135,8 +135,8 @@ def test_a_run_with_a_picture_is_refused_before_anything_is_asked(
 ) -> None:
     asked = ["--dataset", a_file(), "--method", "zero_shot"]
     line = (
-        "error: 1 of the 4 questions have a picture, which agents cannot see yet "
-        "(first: mine.jsonl line 2, id b, field 'image'); --skip-pictures leaves such questions out"
+        "error: 1 of the 4 questions have a picture that is not there (first: mine.jsonl line 2, "
+        "id b, field 'image': 'b.png' is not there); --skip-pictures leaves such questions out"
     )
     for more in ([], ["--dry-run"], ["--sample-id", "b,c"]):
         status, _, err = run(*asked, *more)

@@ -450,7 +450,7 @@ def test_a_question_that_kills_workers_is_given_up_and_no_other(
     deadly = str(expected[20]["question"])
 
     def dies(post: _InProcess, orders: Orders) -> None:
-        leases = [source for of_run in orders.runs.values() for _, source in of_run.leases]
+        leases = [lease.source for of_run in orders.runs.values() for lease in of_run.leases]
         if any(source.text == deadly for source in leases):
             asyncio.get_running_loop().call_later(0.5, post.die)
 

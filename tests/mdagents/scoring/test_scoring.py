@@ -60,7 +60,7 @@ def test_the_csv_has_the_columns_of_the_contract(capsys: pytest.CaptureFixture[s
     assert ",".join(rows[0]) == (
         "question_id,label,response,difficulty,input_tokens,output_tokens,total_tokens,correct,"
         "status,parse_method,exaid_tokens,cost_usd,wall_seconds,calls,"
-        "reasoning_tokens"
+        "reasoning_tokens,pictures,pictures_sent,picture_names"
     )
     assert [row["response"] for row in rows] == ["A", "B", "", "X", "", "B"]
     assert [row["correct"] for row in rows] == ["1", "0", "0", "0", "0", "1"]

@@ -42,10 +42,10 @@ async def test_an_error_is_raised_to_its_caller_alone() -> None:
 
 async def test_nobody_waits_in_vain_when_the_program_ends() -> None:
     disk, going = InThread(), threading.Event()
-    waiting = [asyncio.create_task(disk.call(going.wait)) for _ in range(3)]
+    waiting = [disk.call(going.wait) for _ in range(3)]
     await asyncio.sleep(0)
     (calling,) = in_thread._TASKS  # noqa: SLF001 - as `asyncio.run` cancels it at its end
-    late = asyncio.create_task(disk.call(going.is_set))
+    late = disk.call(going.is_set)
     await asyncio.sleep(0)
     calling.cancel()
     going.set()
@@ -57,8 +57,8 @@ async def test_nobody_waits_in_vain_when_the_program_ends() -> None:
 async def test_a_function_is_called_although_its_caller_was_cancelled() -> None:
     disk, called = InThread(), threading.Event()
     going = threading.Event()
-    first = asyncio.create_task(disk.call(going.wait))
-    second = asyncio.create_task(disk.call(called.set))
+    first = disk.call(going.wait)
+    second = disk.call(called.set)
     await asyncio.sleep(0)
     second.cancel()
     going.set()
