@@ -33,8 +33,7 @@ from benchmarks.harness import (
 from tests.support.pictures import WORDS, coded_picture
 
 PEAK_AIM = 400.0  # MiB
-_SIZE = (1_000, 850)  # pixels, of which each takes some 2.5 bytes
-_VARIANTS = 8  # different pictures; more would only take longer to make
+_SIDE = 870  # pixels of the least width and height; a pixel takes some 2.5 bytes
 _WIRES: Mapping[str, tuple[str, str, str]] = {
     "openai/gpt-4o-mini": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "/v1"),
     "anthropic/claude-haiku-4-5": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", ""),
@@ -44,17 +43,19 @@ _WIRES: Mapping[str, tuple[str, str, str]] = {
 
 
 def add_pictures(dataset: Path) -> int:
-    """Give each question of a data set a picture; return the size of one in bytes."""
-    pictures = [coded_picture(word, _SIZE, grain=True) for word in WORDS[:_VARIANTS]]
+    """Give each question of a data set a picture; return the largest size in bytes."""
+    size = 0
     records = [json.loads(line) for line in dataset.read_text(encoding="utf-8").splitlines()]
     for number, record in enumerate(records):
         name = f"picture-{number:05d}.png"
-        # A comment after the last chunk makes each file its own, as in a real data set.
-        dataset.with_name(name).write_bytes(pictures[number % _VARIANTS] + b"%d" % number)
+        sides = (_SIDE + number // 50, _SIDE + number % 50)  # so that no two are the same
+        content = coded_picture(WORDS[number % len(WORDS)], sides, grain=True)
+        size = max(size, len(content))
+        dataset.with_name(name).write_bytes(content)
         record["images"] = [name]
     lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     dataset.write_text("".join(lines), encoding="utf-8")
-    return len(pictures[0])
+    return size
 
 
 def measure(
