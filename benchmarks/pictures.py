@@ -77,10 +77,11 @@ def measure(
     if not all(row.replied for row in rows):
         raise BenchmarkError("a call failed")
     encoded = len(base64.b64encode(bytes(size)))
+    tokens = sum(row.usage.input_tokens for row in rows)
     return {
         "model": model,
         "calls a question": f"{len(rows) / questions:.1f}",
-        "input tokens a question": f"{sum(row.usage.input_tokens for row in rows) / questions:,.0f}",
+        "input tokens a question": f"{tokens / questions:,.0f}",
         "MB sent a question": f"{len(rows) * encoded / questions / 1e6:.1f}",
         "peak MiB": f"{peak:.0f}",
     }
