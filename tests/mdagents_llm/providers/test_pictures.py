@@ -233,12 +233,11 @@ async def test_many_calls_share_a_large_picture(
 async def test_a_cached_reply_belongs_to_its_picture(
     provider: FakeProvider, make_runtime: Callable[..., Runtime], tmp_path: Path
 ) -> None:
-    """The same text with another picture, label or detail is another request; a hedge sees it too."""
+    """The same text with another picture, label or detail is another request."""
     provider.must_see = lambda request: True
     provider.when(None, letter_from_pixels)
     with closing(ReplyStore(tmp_path / "replies.sqlite")) as replies:
-        runtime = {"replies": replies, "hedge_after": 30.0}
-        async with aclosing(over("openai", make_runtime, **runtime)) as registry:
+        async with aclosing(over("openai", make_runtime, replies=replies)) as registry:
             model = model_over("openai", registry, provider)
             for expected, word in (("B", "amber"), ("A", "cedar"), ("B", "amber")):
                 request = asking(pictures=(picture_of(word),))
