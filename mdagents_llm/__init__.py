@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     )
     from mdagents_llm.ledger import Price
     from mdagents_llm.llm_registry import get_llm
-    from mdagents_llm.model_configs import ModelInfo, ProviderInfo
+    from mdagents_llm.model_configs import ModelInfo, PictureLimits, ProviderInfo
+    from mdagents_llm.pictures import Picture
     from mdagents_llm.providers.http_errors import status_error
     from mdagents_llm.wire import Client, Endpoint
 
@@ -59,6 +60,8 @@ __all__ = [
     "LimitExceeded",
     "ModelInfo",
     "OnText",
+    "Picture",
+    "PictureLimits",
     "Price",
     "ProviderError",
     "ProviderInfo",
@@ -80,6 +83,8 @@ _MODULES = {
     "LLMRole": "config",
     "LimitExceeded": "errors",
     "ModelInfo": "model_configs",
+    "Picture": "pictures",
+    "PictureLimits": "model_configs",
     "Price": "ledger",
     "ProviderError": "errors",
     "ProviderInfo": "model_configs",

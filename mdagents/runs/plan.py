@@ -98,6 +98,7 @@ class Plan:
             revision=manifest.git_revision,
             load=lambda item: self.dataset.load(item.entry),
             budget=self.budget,
+            has_pictures=bool(self.pictures.contents),
         )
 
     @property

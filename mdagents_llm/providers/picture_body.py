@@ -19,7 +19,7 @@ Pieces = list[bytes | str]
 """Parts of a JSON body in their order: JSON as bytes, and ASCII texts that need no escape."""
 
 _MARK = secrets.token_hex(16)  # no prompt can hold it
-_SLICE = 262_144  # characters that are encoded at a time
+_SLICE = 65_536  # characters that are encoded at a time
 
 
 class PictureText:

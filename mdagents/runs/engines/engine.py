@@ -75,6 +75,8 @@ class Task:
     load: Callable[[Item], SourceQuestion]
     """Reads a question. Raises ConfigError when its file has changed."""
     budget: Budget
+    has_pictures: bool = False
+    """Whether agents see pictures, which fill memory while their questions are in progress."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,15 +53,16 @@ class LocalEngine:
         """Number of questions in progress at a time.
 
         The default is enough to use all connections while calls wait for a retry. An embedded model
-        gets one question for each slot, so that the prompt cache of a slot is used.
+        gets one question for each slot, so that the prompt cache of a slot is used. Questions with
+        pictures get one place for each connection, since their pictures are in memory meanwhile.
         """
         if self._task.config.max_samples:
             return self._task.config.max_samples
         if self._registry.batched:
             return _IN_BATCHES
         limits = self._registry.connections.items()
-        local = f"{LOCAL}/"
-        questions = (c.limit * (1 if name.startswith(local) else 2) for name, c in limits)
+        local, remote = f"{LOCAL}/", 1 if self._task.has_pictures else 2
+        questions = (c.limit * (1 if name.startswith(local) else remote) for name, c in limits)
         return max(questions, default=1)  # replays have no connections
 
     @property

@@ -58,6 +58,9 @@ BAD = [
 ]  # fmt: skip
 """Refusals of one picture."""
 OTHER = [
+    (400, "missing required Copilot-Vision-Request header for vision requests",
+     ErrorKind.BAD_REQUEST),
+    (400, "Invalid API parameter, please check the documentation.", ErrorKind.BAD_REQUEST),
     (429, "Rate limit reached for images per minute", ErrorKind.RATE_LIMIT),
     (401, "Incorrect API key provided; vision is not enabled", ErrorKind.AUTH),
     (404, "The model `ward-7b` does not exist", ErrorKind.MODEL_NOT_FOUND),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
 from mdagents_llm.endpoints import Runtime
 from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
+from mdagents_llm.layers.cache import ReplyStore
 from mdagents_llm.layers.retry import RetryPolicy
 from mdagents_llm.ledger import CallRow, Logged
 from mdagents_llm.pictures import ImageDetail
@@ -226,3 +228,21 @@ async def test_many_calls_share_a_large_picture(
         replies = await asyncio.gather(*calls)
     assert [reply.text for reply in replies] == ["B"] * 4
     assert {call.pictures[0].bytes for call in provider.calls} == {large.bytes}
+
+
+async def test_a_cached_reply_belongs_to_its_picture(
+    provider: FakeProvider, make_runtime: Callable[..., Runtime], tmp_path: Path
+) -> None:
+    """The same text with another picture, label or detail is another request."""
+    provider.must_see = lambda request: True
+    provider.when(None, letter_from_pixels)
+    with closing(ReplyStore(tmp_path / "replies.sqlite")) as replies:
+        async with aclosing(over("openai", make_runtime, replies=replies)) as registry:
+            model = model_over("openai", registry, provider)
+            for expected, word in (("B", "amber"), ("A", "cedar"), ("B", "amber")):
+                request = asking(pictures=(picture_of(word),))
+                assert (await model.generate(request)).text == expected
+            assert len(provider.calls) == 2
+            for changed in ({"label": "Picture 1"}, {"detail": ImageDetail.LOW}):
+                await model.generate(asking(pictures=(picture_of("amber", **changed),)))
+            assert len(provider.calls) == 4
