@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import repeat
 from string import ascii_uppercase
 
 from mdagents.datasets.option_places import speaking_of_places
@@ -118,13 +119,35 @@ class Question:
             for number, picture in enumerate(self.pictures, start=1)
         ]
 
-    def is_right(self, letter: str) -> bool:
-        """Return whether `letter` is the right option, or one that looks exactly the same."""
-        return self._looks(letter) == self._looks(self.gold)
+    def right_letters(self, identities: Sequence[str] = ()) -> list[str]:
+        """Return the letters that count as right: the right option, and those that look the same.
 
-    def _looks(self, letter: str) -> tuple[object, ...]:
-        own = [picture for picture in self.pictures if picture.option == letter]
-        return self.options[letter].strip(), *((p.file, p.member, p.content) for p in own)
+        Args:
+            identities: Identity of each picture as sent; empty if none was.
+        """
+        shown = zip(self.pictures, identities or repeat(""), strict=False)
+        pictures = [(picture.option, picture.caption, identity) for picture, identity in shown]
+        return look_alikes(self.gold, self.options, pictures)
+
+
+def look_alikes(
+    letter: str, options: Mapping[str, str], pictures: Sequence[tuple[str, str, str]]
+) -> list[str]:
+    """Return the letters of the options that look exactly like one of them, itself included.
+
+    Pictures that nobody saw are never alike.
+
+    Args:
+        letter: Letter of the option; nothing looks like an option that does not exist.
+        options: Letter -> text.
+        pictures: (letter of its option, caption, identity as sent) of each picture.
+    """
+
+    def looks(of: str) -> tuple[object, ...]:
+        own = [(caption, identity or of) for option, caption, identity in pictures if option == of]
+        return options[of].strip(), *own
+
+    return [of for of in options if letter in options and looks(of) == looks(letter)]
 
 
 def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 1) -> Question:

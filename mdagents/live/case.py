@@ -17,9 +17,9 @@ from mdagents.agents.events import (
     TurnBegan,
     TurnEnded,
 )
-from mdagents.datasets.questions import Question
+from mdagents.datasets.questions import Question, look_alikes
 from mdagents.live.lines import Charged, FeedLine, Pictured, Words
-from mdagents.records.pictures import PictureRecord, looks_of
+from mdagents.records.pictures import PictureRecord
 from mdagents.records.summaries import ItemKey
 
 
@@ -143,13 +143,10 @@ class LiveCase:
     def right_letters(self) -> list[str]:
         """Presented letters that count as right: those that look like the right option."""
         question = self.question
-        if question is None or question.gold not in question.options:
+        if question is None:
             return []
-        looks = {
-            letter: (text.strip(), looks_of(letter, self.pictures))
-            for letter, text in question.options.items()
-        }
-        return [letter for letter in looks if looks[letter] == looks[question.gold]]
+        pictures = [(one.option, one.caption, one.sha256) for one in self.pictures]
+        return look_alikes(question.gold, question.options, pictures)
 
     def deliver(self, message: DebateMessage, at: int) -> None:
         """Record the delivery of a message."""

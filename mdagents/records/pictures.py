@@ -74,11 +74,6 @@ def picture_records(question: Question, sent: Sequence[Picture]) -> tuple[Pictur
     )
 
 
-def looks_of(letter: str, pictures: Sequence[PictureRecord]) -> list[tuple[str, str]]:
-    """Return what distinguishes the pictures of an option: (name, identity) of each."""
-    return [(one.name, one.sha256) for one in pictures if one.option == letter]
-
-
 def picture_name(picture: QuestionPicture, number: int) -> str:
     """Return the name of a picture for records and messages, without folders of this machine.
 

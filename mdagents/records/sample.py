@@ -236,6 +236,8 @@ def make_record(
     letter = decision.letter if decision else None
     team = book.totals(without=EXAID_ROLES)
     status = status_of(error) if error else Status.ANSWERED if decision else Status.SKIPPED
+    shown = case.pictures if case.were_shown else ()
+    right = question.right_letters([picture.sha256 for picture in shown])
     return SampleRecord(
         question_id=question.id,
         question=question.text,
@@ -247,7 +249,7 @@ def make_record(
         token_usage=_usage(team),
         status=status,
         predicted=letter,
-        correct=question.is_right(letter) if letter and question.gold else None,
+        correct=letter in right if letter and question.gold else None,
         source_label=question.permutation.get(question.gold, ""),
         source_predicted=question.permutation[letter] if letter else None,
         permutation=dict(question.permutation),
@@ -272,7 +274,7 @@ def make_record(
         teams=list(decision.teams) if decision else [],
         panel=list(decision.panel) if decision else [],
         dropped_messages=decision.dropped_messages if decision else 0,
-        pictures=list(picture_records(question, case.pictures if case.were_shown else ())),
+        pictures=list(picture_records(question, shown)),
     )
 
 

@@ -146,7 +146,7 @@ class Library:
                 except ModelError as error:
                     case.left_out.append(LeftOut(PREPARE, question.id, str(error)))
                     return None
-                is_right = question.is_right(decision.letter)
+                is_right = decision.letter in question.right_letters()
                 self._tried[question.id] = Solved(question, decision.analysis) if is_right else None
             return self._tried[question.id]
 

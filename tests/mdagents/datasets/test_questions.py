@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.datasets.option_places import speaking_of_places
+from mdagents.datasets.question_pictures import QuestionPicture
 from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
 from mdagents.runs.identity import identity
 from mdagents.runs.options import read_config, read_options
@@ -77,9 +81,20 @@ def test_options_that_speak_of_places_are_not_moved() -> None:
 
 def test_identical_option_texts_count_as_right() -> None:
     question = present(a_source("same", "other", "same "), OptionOrder.ORIGINAL, 0)
-    assert question.is_right("A")
-    assert question.is_right("C")
-    assert not question.is_right("B")
+    assert question.right_letters() == ["A", "C"]
+    assert replace(question, gold="").right_letters() == []
+
+
+def test_options_that_show_the_same_picture_count_as_right() -> None:
+    source = a_source("the knee", "the knee", "the knee", "the knee")
+    of = [("A", "one.png", ""), ("B", "copy.png", ""), ("C", "one.png", "left")]
+    pictures = tuple(
+        QuestionPicture(Path(name), option=letter, caption=caption) for letter, name, caption in of
+    )
+    question = present(replace(source, pictures=pictures), OptionOrder.ORIGINAL, 0)
+    assert question.right_letters(["same", "same", "same"]) == ["A", "B"], "C has a caption"
+    assert question.right_letters(["one", "two", "one"]) == ["A"]
+    assert question.right_letters() == ["A"], "nobody saw what A shows"
 
 
 def identity_of(*flags: str) -> str:
