@@ -99,8 +99,8 @@ _OTHER = _Patches(28, 4_096)
 
 def prompt_tokens(
     messages: Iterable[ChatMessage], model: str = "", *, characters: int = CHARACTERS_PER_TOKEN
-) -> int:
-    """Return the estimated size of a prompt, in tokens.
+) -> float:
+    """Return the estimated size of a prompt in tokens, not rounded.
 
     Args:
         messages: Messages of the prompt.
@@ -113,7 +113,7 @@ def prompt_tokens(
         for picture in message.pictures:
             text += len(picture.label)
             pictures += picture_tokens(picture, model)
-    return text // characters + pictures
+    return text / characters + pictures
 
 
 def picture_tokens(picture: Picture, model: str = "") -> int:

@@ -68,6 +68,17 @@ def prepare_picture(picture: QuestionPicture, settings: PictureSettings, label: 
     return replace(prepared, label=label, detail=settings.detail)
 
 
+def size_as_sent(picture: QuestionPicture, max_pixels: int) -> tuple[int, int]:
+    """Return the width and height at which a picture is sent, by its header alone.
+
+    Raises:
+        ConfigError: The picture cannot be read.
+    """
+    from mdagents.datasets.picture_decoding import open_picture  # Pillow, for pictures alone
+
+    return _sent_size(*open_picture(picture.read(), picture.place).size, max_pixels)
+
+
 class _Prepared:
     """Prepared pictures, the most recently used ones up to `_KEPT` bytes; safe for threads."""
 

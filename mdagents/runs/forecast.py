@@ -26,9 +26,11 @@ from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset, part_note
-from mdagents.datasets.questions import Question, present
+from mdagents.datasets.picture_preparing import size_as_sent
+from mdagents.datasets.questions import Question, SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.picture_flags import Images
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.forecast_history import Estimate, History, read_history
 from mdagents.runs.models import check_sight, choose_models
@@ -44,7 +46,7 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError, PictureError
 from mdagents_llm.json_schema import longest_reply, reply_schema
 from mdagents_llm.model_configs import load_model_configs
-from mdagents_llm.picture_tokens import prompt_tokens
+from mdagents_llm.picture_tokens import picture_tokens, prompt_tokens
 from mdagents_llm.pictures import Picture
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class _Sketch:
         share = _SHARE_OF_A_LIMIT if usual is None else min(usual / longest, 1)
         value = self._fill(reply_schema(request.schema), next(self._turns), share)
         text = json.dumps(value)
-        sent = prompt_tokens(request.messages, str(self.spec))
+        sent = int(prompt_tokens(request.messages, str(self.spec)))
         received = round(usual or len(text) / _CHARS_PER_TOKEN)
         if (
             usual is None and self.talkative
@@ -325,7 +327,7 @@ def forecast(config: RunConfig, environment: Environment) -> Forecast:
         _Kind(len(of_kind) / len(entries), usual, asyncio.run(_pictures_of(usual, config)))
         for of_kind in (pictured, [entry for entry in entries if not entry.pictures])
         if of_kind
-        for usual in [_usual(dataset, of_kind, config)]
+        for usual in [_usual(dataset, of_kind, config, str(specs[TeamRole.EXPERT.value]))]
     ]
     quiet, lively = (
         {
@@ -419,16 +421,30 @@ def _size_note(kinds: Sequence[_Kind], pictured: int) -> str:
     )
 
 
-def _usual(dataset: Dataset, entries: Sequence[IndexEntry], config: RunConfig) -> Question:
-    """Return the question whose length is nearest to the mean.
+def _usual(
+    dataset: Dataset, entries: Sequence[IndexEntry], config: RunConfig, model: str
+) -> Question:
+    """Return the question whose length, its pictures included, is nearest to the mean.
 
     Tokens grow with the length, and the calls of a sketch do not depend on the question.
     """
     sample = [dataset.load(entry) for entry in entries[:: max(1, len(entries) // _SAMPLE)]]
-    lengths = [len(one.text) + sum(map(len, one.options.values())) for one in sample]
+    lengths = [_length(one, config, model) for one in sample]
     mean = fmean(lengths)
     usual = min(zip(lengths, sample, strict=True), key=lambda pair: abs(pair[0] - mean))[1]
     return present(usual, config.option_order, config.seed)
+
+
+def _length(question: SourceQuestion, config: RunConfig, model: str) -> int:
+    """Return the length of a question in characters; its pictures count by their tokens."""
+    length = len(question.text) + sum(map(len, question.options.values()))
+    if config.images is Images.DROP:
+        return length
+    for picture in question.pictures:
+        width, height = size_as_sent(picture, config.image_max_pixels)
+        sent = Picture("", "image/png", width, height, "", detail=config.image_detail)
+        length += _CHARS_PER_TOKEN * picture_tokens(sent, model)
+    return length
 
 
 async def _sketch_all(

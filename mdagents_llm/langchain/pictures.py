@@ -42,7 +42,7 @@ def picture_of(block: Mapping[str, Any]) -> Picture:
     with needs_extra("images", "an image block"):
         from PIL import Image
     try:
-        image = Image.open(io.BytesIO(content))
+        image = Image.open(io.BytesIO(content), formats=tuple(_TYPES))
         media_type = _TYPES[image.format or ""]
     except (OSError, KeyError, ValueError, Image.DecompressionBombError) as error:
         raise ConfigError(

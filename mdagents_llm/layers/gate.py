@@ -353,7 +353,7 @@ class Gate:
         """Answer one request as soon as it has a connection and the rate allows it."""
         connections, sent = self._connections, in_transit(request)
         background = request.labels.background
-        estimate = prompt_tokens(request.messages, self._model)
+        estimate = int(prompt_tokens(request.messages, self._model))
         queued = self._monotonic()
         reservation = _reserved.get() if background else None
         if reservation is None or not reservation.take_over(connections):

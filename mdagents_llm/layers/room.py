@@ -160,7 +160,8 @@ class Room:
             larger = min(larger, self._most)
         if self._info.context is None:
             return larger
-        prompt = prompt_tokens(request.messages, self._name, characters=_CHARACTERS_PER_TOKEN)
+        characters = _CHARACTERS_PER_TOKEN
+        prompt = int(prompt_tokens(request.messages, self._name, characters=characters))
         return min(larger, self._info.context - request.max_tokens - prompt)
 
     def _tell(self, line: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from mdagents_llm.chat import ChatRequest, TokenUsage
 from mdagents_llm.picture_tokens import CHARACTERS_PER_TOKEN, prompt_tokens
 
@@ -54,5 +56,5 @@ def estimated_usage(request: ChatRequest, written: str, model: str = "") -> Toke
         written: All text that the model wrote.
         model: Name of the model.
     """
-    prompt = prompt_tokens(request.messages, model)
+    prompt = math.ceil(prompt_tokens(request.messages, model))
     return TokenUsage(prompt, -(-len(written) // CHARACTERS_PER_TOKEN))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents_llm.chat import ChatMessage
+from mdagents_llm.chat import ChatMessage, ChatRequest, TokenUsage
 from mdagents_llm.picture_tokens import picture_tokens, prompt_tokens
 from mdagents_llm.pictures import ImageDetail, Picture
+from mdagents_llm.providers.checks import estimated_usage
 
 MODELS = (
     "openai/gpt-4o", "gpt-4o-mini", "gpt-4.1-mini", "o3", "o4-mini", "gpt-5", "gpt-5-mini",
@@ -68,6 +69,8 @@ def test_a_prompt_is_its_text_and_its_pictures() -> None:
     """Labels count as text; without pictures it is the text alone, as it always was."""
     text = ChatMessage("user", "x" * 400)
     assert prompt_tokens([text]) == 100
-    assert prompt_tokens([text], "gpt-4o", characters=3) == 133
+    assert prompt_tokens([text], "gpt-4o", characters=3) == 400 / 3
+    request = ChatRequest((ChatMessage("user", "x" * 401),), max_tokens=1)
+    assert estimated_usage(request, "y" * 5) == TokenUsage(101, 2), "rounded up"
     shown = ChatMessage("user", "x" * 400, pictures=(sized(1024, 1024),) * 2)
     assert prompt_tokens([text, shown], "gpt-4o") == 200 + 2 * 765

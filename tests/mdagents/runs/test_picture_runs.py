@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from mdagents import RunConfig, answer
 from mdagents.datasets import picture_preparing
@@ -345,6 +347,24 @@ def test_a_forecast_says_how_large_pictures_are(run: Run, three: list[str]) -> N
     status, out, _ = run(*three, *COT, "--dry-run")
     assert status == 0
     assert "3 questions have pictures; those of a question take about" in " ".join(out.split())
+
+
+def test_a_forecast_takes_pictures_of_the_mean_size(run: Run, three: list[str]) -> None:
+    """Texts of one length do not hide that one picture is 30 times as large as the others."""
+    file = Path("seen/test.jsonl")
+    plain = [json.loads(line) for line in file.read_text().splitlines()]
+    Image.new("L", (56, 56)).save("seen/small.png")
+    Image.new("L", (1024, 1024)).save("seen/large.png")
+    Image.new("L", (720, 720)).save("seen/middle.png")
+    for names in (["small", "large", "middle"], ["large", "middle", "small"]):
+        for record, name in zip(plain, names, strict=True):
+            record["images"] = [f"{name}.png"]
+        file.write_text("".join(json.dumps(record) + "\n" for record in plain))
+        status, out, _ = run(*three, *COT, "--model", "claude-haiku-4-5", "--dry-run")
+        assert status == 0
+        tokens = int(re.findall(r"calls, ([\d,]+) tokens in", out)[0].replace(",", ""))
+        mean = (4 + 37**2 + 26**2) / 3
+        assert mean - 100 < tokens / 3 < mean + 400
 
 
 # -- from Python ------------------------------------------------------------------------------
