@@ -30,12 +30,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mdagents.data_tools.download import utc_now
 from mdagents.data_tools.fetching import sha256_of
 from mdagents.datasets.picture_addresses import addresses_in
-from mdagents.datasets.picture_files import IMAGES, ending_of, write_whole
-from mdagents.datasets.picture_places import ENDINGS, copy_of
+from mdagents.datasets.picture_places import ENDINGS, IMAGES, copy_of, ending_of
 from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
 from mdagents.datasets.question_pictures import LARGEST_FILE, QuestionPicture
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
+from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 from mdagents_llm.web.public_address import is_public
@@ -200,8 +200,8 @@ async def fetch_pictures(
         finally:
             if noted:
                 note = Manifest(files=dict(sorted(noted.items())))
-                folder.mkdir(exist_ok=True)
-                write_whole(folder / MANIFEST, note.model_dump_json(indent=2).encode() + b"\n")
+                with whole_file(folder / MANIFEST) as file:
+                    file.write(note.model_dump_json(indent=2).encode() + b"\n")
     return [
         f"not fetched: {_without_query(address)} (record {number}): {failures[address]}"
         for address, number in wanted.items()
@@ -301,10 +301,10 @@ def _check(content: bytes) -> None:
 
 def _write(folder: Path, address: str, content: bytes) -> str:
     """Write a picture, remove an older copy in another format, and return the name of the file."""
-    path = folder / f"{copy_of(address)}.{ending_of(content)}"
+    path = folder / f"{copy_of(address)}{ending_of(content)}"
     try:
-        path.parent.mkdir(exist_ok=True)
-        write_whole(path, content)
+        with whole_file(path) as file:
+            file.write(content)
         for other in _copies(folder, address):
             if other != path:
                 other.unlink(missing_ok=True)

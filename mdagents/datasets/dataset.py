@@ -92,24 +92,6 @@ class Dataset:
         lines = sorted(f"{entry.id}\t{entry.digest}" for entry in entries)
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
-    def pictures_digest(self, entries: Sequence[IndexEntry]) -> str:
-        """Return the SHA-256 over the contents of the pictures of `entries`, in any order.
-
-        Returns:
-            Hex digits; empty if the questions have no pictures.
-
-        Raises:
-            ConfigError: A picture cannot be read.
-        """
-        pictured = sorted((entry for entry in entries if entry.pictures), key=lambda e: e.id)
-        if not pictured:
-            return ""
-        whole = hashlib.sha256()
-        for entry in pictured:
-            for picture in self.load(entry).pictures:
-                whole.update(f"{entry.id}\t{picture.option}\t{picture.sha256()}\n".encode())
-        return whole.hexdigest()
-
 
 def part_note(dataset: Dataset) -> str:
     """Return a notice if a file holds only part of a published data set; empty if complete.

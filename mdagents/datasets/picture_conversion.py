@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.conversion import LeftOut
-from mdagents.datasets.picture_files import PictureArchive, PictureError, PictureFolder
+from mdagents.datasets.picture_files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import LETTERS
 from mdagents.datasets.record_lines import read_lines, table_rows
 from mdagents_llm.errors import ConfigError
@@ -209,7 +209,7 @@ def _kept(
     """Return a record with its pictures, which are read only here, or why it has none."""
     try:
         return {**fields, "images": [pictures.keep(content) for content in contents]}
-    except PictureError as error:
+    except NoPictureError as error:
         return LeftOut(str(error))
 
 

@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from mdagents.datasets.picture_places import IMAGES, content_name, ending_of
 from mdagents.datasets.question_pictures import LARGEST_FILE
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.whole_file import whole_file
 
-IMAGES = "images"
-"""Name of the folder of pictures beside the file of their questions."""
-
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "png"),
-    (b"\xff\xd8\xff", "jpg"),
-    (b"GIF87a", "gif"),
-    (b"GIF89a", "gif"),
-    (b"II*\x00", "tif"),
-    (b"MM\x00*", "tif"),
-    (b"BM", "bmp"),
-)
 _MOST_MEMBERS = 2_000_000
 _LARGEST_TEXT = 256 * 2**20  # bytes of a file with questions within an archive
 
 
-class PictureError(ConfigError):
+class NoPictureError(ConfigError):
     """Bytes that are missing or are no picture. The message is a reason without names."""
-
-
-def ending_of(content: bytes) -> str:
-    """Return the file extension of a picture by its first bytes; empty if it is no picture."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "webp"
-    if content[128:132] == b"DICM":
-        return "dcm"
-    return next((ending for mark, ending in _SIGNATURES if content.startswith(mark)), "")
 
 
 class PictureFolder:
@@ -59,32 +38,21 @@ class PictureFolder:
             content: Encoded picture; None if the data set has none.
 
         Raises:
-            PictureError: The content is missing, too large, or not a picture.
+            NoPictureError: The content is missing, too large, or not a picture.
             OSError: The file cannot be written.
         """
         if not isinstance(content, bytes) or not content:
-            raise PictureError("its picture is missing")
+            raise NoPictureError("its picture is missing")
         if len(content) > LARGEST_FILE:
-            raise PictureError(f"its picture has more than {LARGEST_FILE:,} bytes")
-        ending = ending_of(content)
-        if not ending:
-            raise PictureError("its picture is in no known format")
-        name = f"{IMAGES}/{hashlib.sha256(content).hexdigest()[:32]}.{ending}"
+            raise NoPictureError(f"its picture has more than {LARGEST_FILE:,} bytes")
+        if not ending_of(content):
+            raise NoPictureError("its picture is in no known format")
+        name = f"{IMAGES}/{content_name(content)}"
         path = self.folder / name
         if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, content)
+            with whole_file(path) as file:
+                file.write(content)
         return name
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that its name never stands for a part of it."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 class PictureArchive:
@@ -123,14 +91,14 @@ class PictureArchive:
             name: Path of the picture within the archive, or the end of it, in any case.
 
         Raises:
-            PictureError: There is no such picture or more than one, or it cannot be read.
+            NoPictureError: There is no such picture or more than one, or it cannot be read.
         """
         if not isinstance(name, str) or not name.strip():
-            raise PictureError("its picture is missing")
+            raise NoPictureError("its picture is missing")
         name = name.strip()
         info = self._exact.get(name) or self._by_end.get("/".join(_parts(name)))
         if info is None:
-            raise PictureError("its picture is not in the archive, or under two names")
+            raise NoPictureError("its picture is not in the archive, or under two names")
         return self._content(info, LARGEST_FILE)
 
     def contents(self, *names: object) -> Iterator[bytes]:
@@ -151,21 +119,21 @@ class PictureArchive:
             if folder.lower() in _parts(name)[:-1] and name.lower().endswith(ending):
                 try:
                     yield name, self._content(self._exact[name], _LARGEST_TEXT)
-                except PictureError as error:
+                except NoPictureError as error:
                     raise ConfigError(f"{self._path}, {name}: {error}") from None
 
     def _content(self, info: zipfile.ZipInfo, most: int) -> bytes:
         if info.flag_bits & 1:
-            raise PictureError("the archive is encrypted")
+            raise NoPictureError("the archive is encrypted")
         if info.file_size > most:
-            raise PictureError(f"its picture has more than {most:,} bytes")
+            raise NoPictureError(f"its picture has more than {most:,} bytes")
         try:
             with self._zip.open(info) as file:
                 content = file.read(most + 1)
         except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
-            raise PictureError("its picture is broken in the archive") from None
+            raise NoPictureError("its picture is broken in the archive") from None
         if len(content) > most:
-            raise PictureError(f"its picture has more than {most:,} bytes")
+            raise NoPictureError(f"its picture has more than {most:,} bytes")
         return content
 
 

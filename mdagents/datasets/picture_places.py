@@ -48,25 +48,36 @@ def copy_of(address: str) -> str:
     return f"{IMAGES}/{hashlib.sha256(address.encode()).hexdigest()[:32]}"
 
 
+def ending_of(content: bytes) -> str:
+    """Return the extension of a picture's file by its first bytes; empty if it is no picture."""
+    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+        return ".webp"
+    if content[4:12] in (b"ftypavif", b"ftypavis"):
+        return ".avif"
+    if content[128:132] == b"DICM":
+        return ".dcm"
+    return next((ending for start, ending in _STARTS.items() if content.startswith(start)), "")
+
+
 def content_name(content: bytes) -> str:
-    """Return the name of a file for a picture: 32 hex digits of its SHA-256, and an ending.
+    """Return the name of a file for a picture: 32 hex digits of its SHA-256, and an extension.
 
     Args:
-        content: Encoded picture, whose start decides on the ending.
+        content: Encoded picture; a file that no signature identifies may be DICOM.
     """
-    ending = next((end for start, end in _STARTS.items() if content.startswith(start)), ".dcm")
-    return hashlib.sha256(content).hexdigest()[:32] + ending
+    return hashlib.sha256(content).hexdigest()[:32] + (ending_of(content) or ".dcm")
 
 
 _STARTS = {
-    b"\x89PNG": ".png",
-    b"\xff\xd8": ".jpg",
-    b"GIF8": ".gif",
-    b"RIFF": ".webp",
+    b"\x89PNG\r\n\x1a\n": ".png",
+    b"\xff\xd8\xff": ".jpg",
+    b"GIF87a": ".gif",
+    b"GIF89a": ".gif",
+    b"II*\x00": ".tif",
+    b"MM\x00*": ".tif",
     b"BM": ".bmp",
-    b"II": ".tif",
-    b"MM": ".tif",
 }
+"""First bytes of a file -> its extension."""
 
 
 def find_picture(named: str, folder: Path | None) -> QuestionPicture:

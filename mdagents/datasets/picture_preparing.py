@@ -12,8 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mdagents.datasets.question_pictures import QuestionPicture, check_number
-from mdagents.datasets.questions import Question
+from mdagents.datasets.question_pictures import QuestionPicture
 from mdagents_llm.pictures import ImageDetail, Picture
 
 if TYPE_CHECKING:
@@ -40,19 +39,6 @@ class PictureSettings:
     max_pixels: int = MAX_PIXELS
     """Maximum number of pixels, width times height; a larger picture is scaled down."""
     detail: ImageDetail = ImageDetail.AUTO
-
-
-def prepare_pictures(question: Question, settings: PictureSettings) -> tuple[Picture, ...]:
-    """Return the pictures of a question as they are sent, in the order of `Question.pictures`.
-
-    Raises:
-        ConfigError: A picture cannot be read, or there are too many.
-    """
-    check_number(len(question.pictures), f"question {question.id}")
-    return tuple(
-        prepare_picture(picture, settings, label)
-        for picture, label in zip(question.pictures, question.labels(), strict=True)
-    )
 
 
 def prepare_picture(picture: QuestionPicture, settings: PictureSettings, label: str) -> Picture:

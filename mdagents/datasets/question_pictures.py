@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 import zipfile
 import zlib
@@ -77,14 +76,6 @@ class QuestionPicture:
         if len(content) > LARGEST_FILE:
             raise ConfigError(f"the picture {self.place} is larger than {_LARGEST}")
         return content
-
-    def sha256(self) -> str:
-        """Return the SHA-256 of the encoded picture, in hex digits.
-
-        Raises:
-            ConfigError: The file cannot be read.
-        """
-        return hashlib.sha256(self.read()).hexdigest()
 
 
 def given_pictures(images: Sequence[Path | str | bytes]) -> tuple[QuestionPicture, ...]:

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdagents.agents.case import Case, make_case_id
-from mdagents.datasets.question_pictures import QuestionPicture, given_pictures
+from mdagents.datasets.picture_checks import check_picture
+from mdagents.datasets.question_pictures import given_pictures
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
@@ -92,7 +93,7 @@ async def answer(
     """
     pictures = given_pictures(images)
     if pictures:
-        await asyncio.to_thread(_check_pictures, pictures)
+        await asyncio.to_thread(lambda: list(map(check_picture, pictures)))
     source = replace(_source(question, options, gold), pictures=pictures)
     config = _for_one_question(config or RunConfig(), team, model)
     environment = parse_environment(read_variables())
@@ -166,18 +167,6 @@ def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str
     if parsed.missing_picture:
         raise ConfigError(f"the question has a picture that is not given: {parsed.missing_picture}")
     return parsed
-
-
-def _check_pictures(pictures: Sequence[QuestionPicture]) -> None:
-    """Check that pictures exist, and that their headers are those of pictures.
-
-    Raises:
-        ConfigError: One of them is not a picture.
-    """
-    from mdagents.datasets.picture_decoding import open_picture  # Pillow, for pictures alone
-
-    for picture in pictures:
-        open_picture(picture.read(), picture.place)
 
 
 def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -61,26 +60,23 @@ def plan_pictures(
     if not pictured or flags.images is Images.DROP:
         return PlannedPictures(len(pictured))
     try:
-        notes = check_pictures(dataset, entries)
-        with ThreadPoolExecutor(_AT_ONCE) as threads:
-            found = list(threads.map(partial(_digests, dataset), pictured))
+        checked = check_pictures(dataset, entries)
     except ConfigError as error:
         raise ConfigError(
             f"{error}; --skip-pictures leaves questions with a picture out, and --images drop asks "
             "them without it"
         ) from error
-    lines, contents = [], dict[Place, str]()
-    for entry, digests in zip(pictured, found, strict=True):
-        lines.append("\t".join([entry.id, *(digest for _, digest in digests)]))
-        contents.update(digests)
+    contents = {
+        (one.picture.file, one.picture.member): one.sha256
+        for pictures in checked.questions.values()
+        for one in pictures
+    }
+    lines = [
+        "\t".join([id_, *(one.sha256 for one in pictures)])
+        for id_, pictures in checked.questions.items()
+    ]
     whole = hashlib.sha256("\n".join(sorted(lines)).encode()).hexdigest()
-    return PlannedPictures(len(pictured), contents, whole, notes)
-
-
-def _digests(dataset: Dataset, entry: IndexEntry) -> list[tuple[Place, str]]:
-    """Return (location, SHA-256) of each picture of a question."""
-    pictures = dataset.load(entry).pictures
-    return [((picture.file, picture.member), picture.sha256()) for picture in pictures]
+    return PlannedPictures(len(pictured), contents, whole, checked.notes)
 
 
 class RunPictures:

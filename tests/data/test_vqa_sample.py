@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from mdagents.datasets.dataset import is_shipped, open_dataset
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_pictures
+from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
 from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.pictures import Picture
@@ -34,7 +34,8 @@ def questions() -> dict[str, Question]:
 
 
 def prepared(id_: str) -> tuple[Picture, ...]:
-    return prepare_pictures(questions()[id_], PictureSettings())
+    pictures = questions()[id_].pictures
+    return tuple(prepare_picture(picture, PictureSettings(), "") for picture in pictures)
 
 
 def pixels(picture: Picture) -> Image.Image:
@@ -55,7 +56,7 @@ def test_it_is_everywhere_and_says_what_it_is(data_dir: Path) -> None:
 def test_every_picture_decodes() -> None:
     counts = Counter[str]()
     for question in questions().values():
-        for picture in prepare_pictures(question, PictureSettings()):
+        for picture in prepared(question.id):
             assert min(picture.width, picture.height) > 60
             counts[question.id] += 1
     assert counts.total() == sum(len(record["images"]) for record in RECORDS) == 16

@@ -15,7 +15,7 @@ from mdagents.data_tools.question_files import Made, make_questions
 from mdagents.datasets import picture_conversion
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.picture_conversion import Convert
-from mdagents.datasets.picture_files import PictureArchive, PictureError, PictureFolder
+from mdagents.datasets.picture_files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import SourceQuestion
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.published_pictures import (
@@ -289,7 +289,7 @@ def test_an_archive_is_read_by_content_and_never_unpacked_by_name(tmp_path: Path
     assert sorted(tmp_path.iterdir()) == [path, tmp_path / "set"]
     assert opened.read("again/a.png") == picture(4)
     for name in ("bomb.png", "a.png", "", None, "missing.png"):
-        with pytest.raises(PictureError):
+        with pytest.raises(NoPictureError):
             opened.read(name)
 
 
@@ -303,7 +303,7 @@ def test_a_broken_member_costs_its_question_and_a_broken_archive_the_download(
     content = path.read_bytes()
     path.write_bytes(content.replace(picture(1), picture(1)[:-8] + b"XXXXXXXX"))
     opened = PictureArchive(path)
-    with pytest.raises(PictureError, match="broken"):
+    with pytest.raises(NoPictureError, match="broken"):
         opened.read("a.png")
     assert opened.read("b.png") == picture(2)
     path.write_bytes(content[: len(content) // 2])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import csv
-import json
 import os
 import unicodedata
 import zipfile
@@ -263,24 +262,6 @@ def test_a_table_with_pictures(folder: Path) -> None:
     assert [entry.pictures for entry in dataset.index] == [2, 2, 1, 0]
     assert dataset.index[3].missing_picture == "field 'images': 'z.png' is not there"
     assert dataset.load(dataset.index[2]).pictures[0].read() == large
-
-
-def test_the_digest_is_that_of_the_contents(folder: Path) -> None:
-    rows = [
-        PLAIN | {"id": "p", "image": "a.png"},
-        PLAIN | {"id": "q", "images": ["a.png", "b.png"]},
-        PLAIN | {"id": "r"},
-    ]
-    (folder / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    dataset = open_dataset(str(folder / "x.jsonl"), folder)
-    entries = dataset.index
-    before = dataset.pictures_digest(entries)
-    assert dataset.pictures_digest(entries[2:]) == ""
-    assert dataset.pictures_digest(entries[::-1]) == before != dataset.pictures_digest(entries[:1])
-    (folder / "a.png").rename(folder / "images" / "a.png")
-    assert dataset.pictures_digest(entries) == before
-    (folder / "b.png").write_bytes(C)
-    assert dataset.pictures_digest(entries) != before
 
 
 def test_given_pictures(folder: Path) -> None:

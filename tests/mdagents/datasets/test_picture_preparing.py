@@ -22,7 +22,7 @@ from PIL import Image, ImageCms, PngImagePlugin
 from mdagents.datasets import picture_decoding, picture_preparing
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.picture_checks import check_pictures
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_pictures
+from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
 from mdagents.datasets.question_pictures import QuestionPicture
 from mdagents.datasets.questions import Question
 from mdagents_llm.errors import ConfigError
@@ -35,9 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:::PIL", "ignore:::pydicom")
 
 def sent(content: bytes, max_pixels: int = 1_150_000) -> Picture:
     picture = QuestionPicture(None, content=content)
-    question = Question("q", "?", {"A": "yes", "B": "no"}, "A", {}, pictures=(picture,))
-    (prepared,) = prepare_pictures(question, PictureSettings(max_pixels))
-    return prepared
+    return prepare_picture(picture, PictureSettings(max_pixels), "")
 
 
 def shown(picture: Picture) -> Image.Image:
@@ -294,7 +292,7 @@ def test_the_content_decides_and_not_the_name(tmp_path: Path) -> None:
     dataset = open_dataset(str(tmp_path / "x.jsonl"), tmp_path)
     (picture,) = dataset.load(dataset.index[0]).pictures
     assert sent(picture.read()).media_type == "image/jpeg"
-    assert check_pictures(dataset, dataset.index) == []
+    assert check_pictures(dataset, dataset.index).notes == ()
     (tmp_path / "a.png").write_bytes(b"<html>")
     line = (
         r"1 of the 1 questions have a picture that cannot be sent \(first: .* line 1, id sample_1\)"
@@ -328,15 +326,16 @@ def test_labels_and_detail_are_those_of_the_question() -> None:
     one = QuestionPicture(None, content=png(), caption="front")
     other = QuestionPicture(None, content=png(), option="B")
     question = Question("q", "?", {"A": "yes", "B": ""}, "A", {}, pictures=(one, other))
-    prepared = prepare_pictures(question, PictureSettings(detail=ImageDetail.HIGH))
+    settings = PictureSettings(detail=ImageDetail.HIGH)
+    prepared = [
+        prepare_picture(picture, settings, label)
+        for picture, label in zip(question.pictures, question.labels(), strict=True)
+    ]
     assert [(p.label, p.detail) for p in prepared] == [
         ("Picture 1: front", ImageDetail.HIGH),
         ("Picture 2", ImageDetail.HIGH),
     ]
     assert prepared[0].base64 is prepared[1].base64, "prepared once"
-    many = Question("q", "?", {"A": "y", "B": "n"}, "A", {}, pictures=(one,) * 17)
-    with pytest.raises(ConfigError, match="question q has 17 pictures"):
-        prepare_pictures(many, PictureSettings())
 
 
 def test_threads_prepare_a_picture_once(monkeypatch: pytest.MonkeyPatch) -> None:

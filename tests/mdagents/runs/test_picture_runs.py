@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from PIL import Image
 
 from mdagents import RunConfig, answer
 from mdagents.datasets import picture_preparing
+from mdagents.datasets.dataset import IndexEntry, open_dataset
 from mdagents.records.manifest import RunManifest
 from mdagents.records.pictures import PictureRecord
 from mdagents.runs import run_pictures
+from mdagents.runs.run_pictures import plan_pictures
 from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider, SeenRequest
 from tests.support.pictured import png, write_pictured
@@ -338,6 +341,33 @@ def test_questions_without_pictures_are_asked_beside_those_with(
     status, out, _ = run(*three, *COT, "--dry-run", "--fresh")
     assert "6 questions to answer" in out
     assert run(*three, *COT, "--skip-pictures")[0] == 0
+
+
+def test_the_identity_of_pictures_is_that_of_their_contents(tmp_path: Path) -> None:
+    """It holds wherever the files are and in whatever order."""
+    for name, color in (("a.png", RED), ("b.png", GREEN)):
+        (tmp_path / name).write_bytes(png(color))
+    plain = {"question": "?", "options": ["y", "n"], "answer_idx": "A"}
+    rows = [
+        plain | {"id": "p", "image": "a.png"},
+        plain | {"id": "q", "images": ["a.png", "b.png"]},
+        plain | {"id": "r"},
+    ]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    dataset = open_dataset(str(tmp_path / "x.jsonl"), tmp_path)
+    entries = dataset.index
+
+    def identity(entries: Sequence[IndexEntry]) -> str:
+        return plan_pictures(dataset, entries, RunConfig()).sha256
+
+    before = identity(entries)
+    assert identity(entries[2:]) == ""
+    assert identity(entries[::-1]) == before != identity(entries[:1])
+    (tmp_path / "images").mkdir()
+    (tmp_path / "a.png").rename(tmp_path / "images" / "a.png")
+    assert identity(entries) == before
+    (tmp_path / "b.png").write_bytes(png(BLUE))
+    assert identity(entries) != before
 
 
 # -- forecast ---------------------------------------------------------------------------------
