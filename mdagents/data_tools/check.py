@@ -17,7 +17,7 @@ from mdagents.datasets.exemplars import find_train_file
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_places import speaking_of_places
-from mdagents.datasets.pictures import mentioned_picture
+from mdagents.datasets.pictures.detection import mentioned_picture
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import place, read_lines
 from mdagents_llm.errors import ConfigError
@@ -248,8 +248,8 @@ def _words(text: str) -> str:
 
 def _problem(content: bytes, where: str) -> tuple[Kind, str] | None:
     """Return what is wrong with a picture, which is decoded in full; None if nothing is."""
-    from mdagents.datasets.dicom import DicomPicture
-    from mdagents.datasets.picture_decoding import MOST_PIXELS, decode, open_picture
+    from mdagents.datasets.pictures.decoding import MOST_PIXELS, decode, open_picture
+    from mdagents.datasets.pictures.dicom import DicomPicture
 
     try:
         opened = open_picture(content, where)

@@ -45,7 +45,7 @@ from mdagents.data_tools.fetching import fetch, sha256_of
 from mdagents.data_tools.question_files import Made, as_published, make_questions
 from mdagents.datasets.conversion import rows_by_hand
 from mdagents.datasets.medmcqa import Counting
-from mdagents.datasets.picture_files import PictureFolder
+from mdagents.datasets.pictures.files import PictureFolder
 from mdagents.datasets.source_note import (
     NOTE,
     PLACED_BY_HAND,

@@ -30,9 +30,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from mdagents.data_tools.download import utc_now
 from mdagents.data_tools.fetching import sha256_of
 from mdagents.datasets.picture_addresses import addresses_in
-from mdagents.datasets.picture_places import ENDINGS, IMAGES, copy_of, ending_of
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
-from mdagents.datasets.question_pictures import LARGEST_FILE, QuestionPicture
+from mdagents.datasets.pictures.places import ENDINGS, IMAGES, copy_of, ending_of
+from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
+from mdagents.datasets.pictures.question_picture import LARGEST_FILE, QuestionPicture
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.whole_file import whole_file

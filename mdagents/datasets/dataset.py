@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.medmcqa import Counting, counting_of
-from mdagents.datasets.pictures import mentioned_picture
+from mdagents.datasets.pictures.detection import mentioned_picture
 from mdagents.datasets.question_records import is_missing, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from mdagents.datasets.pictures import Field, is_file, kind_of_field
+from mdagents.datasets.pictures.detection import Field, is_file, kind_of_field
 from mdagents.datasets.record_lines import place, read_lines
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from mdagents.datasets.dataset import Dataset, IndexEntry
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.record_lines import place
 from mdagents_llm.errors import ConfigError
 
@@ -44,8 +44,8 @@ def check_picture(picture: QuestionPicture) -> CheckedPicture:
         ConfigError: The picture cannot be sent.
     """
     # Pillow and pydicom are for questions with pictures alone.
-    from mdagents.datasets.dicom import DicomPicture
-    from mdagents.datasets.picture_decoding import open_picture
+    from mdagents.datasets.pictures.decoding import open_picture
+    from mdagents.datasets.pictures.dicom import DicomPicture
 
     content = picture.read()
     opened = open_picture(content, picture.place)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.conversion import LeftOut
-from mdagents.datasets.picture_files import NoPictureError, PictureArchive, PictureFolder
+from mdagents.datasets.pictures.files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import LETTERS
 from mdagents.datasets.record_lines import read_lines, table_rows
 from mdagents_llm.errors import ConfigError

@@ -9,7 +9,7 @@ from typing import Any
 
 from mdagents.datasets.dataset import Dataset, IndexEntry, folder_of
 from mdagents.datasets.parquet_rows import PLACE
-from mdagents.datasets.picture_places import IMAGES, content_name, find_in_parquet
+from mdagents.datasets.pictures.places import IMAGES, content_name, find_in_parquet
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.files.whole_file import whole_file

@@ -18,8 +18,7 @@ from typing import Any
 from mdagents.datasets.option_letters import letter_marked
 from mdagents.datasets.own_forms import is_option_or_answer, list_in, plain
 from mdagents.datasets.parquet_rows import PLACE
-from mdagents.datasets.picture_places import NotThereError, find_in_parquet, find_picture
-from mdagents.datasets.pictures import (
+from mdagents.datasets.pictures.detection import (
     Field,
     is_file,
     is_there,
@@ -29,7 +28,8 @@ from mdagents.datasets.pictures import (
     picture_in,
     source_of_part,
 )
-from mdagents.datasets.question_pictures import MOST_PICTURES, QuestionPicture
+from mdagents.datasets.pictures.places import NotThereError, find_in_parquet, find_picture
+from mdagents.datasets.pictures.question_picture import MOST_PICTURES, QuestionPicture
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
 

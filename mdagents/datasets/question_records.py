@@ -16,7 +16,7 @@ from mdagents.datasets.picture_fields import (
     read_pictures,
     without_option_pictures,
 )
-from mdagents.datasets.pictures import text_of_parts
+from mdagents.datasets.pictures.detection import text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError

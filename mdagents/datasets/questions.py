@@ -10,7 +10,7 @@ from itertools import repeat
 from string import ascii_uppercase
 
 from mdagents.datasets.option_places import speaking_of_places
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 
 LETTERS = ascii_uppercase[:10]
 """Supported option letters: A to J."""

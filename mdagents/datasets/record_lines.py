@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from mdagents.datasets.parquet_rows import parquet_lines
-from mdagents.datasets.question_pictures import LARGEST_FILE
+from mdagents.datasets.pictures.question_picture import LARGEST_FILE
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import regular_file

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 
 from pydantic import BaseModel, ConfigDict
 
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import Question
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.pictures import Picture

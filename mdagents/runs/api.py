@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.picture_checks import check_picture
-from mdagents.datasets.question_pictures import given_pictures
+from mdagents.datasets.pictures.question_picture import given_pictures
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record

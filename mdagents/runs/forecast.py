@@ -26,7 +26,7 @@ from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset, part_note
-from mdagents.datasets.picture_preparing import size_as_sent
+from mdagents.datasets.pictures.preparing import size_as_sent
 from mdagents.datasets.questions import Question, SourceQuestion, present
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from mdagents.datasets.dataset import Dataset, IndexEntry
 from mdagents.datasets.picture_checks import check_pictures
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import Question
 from mdagents.records.pictures import keep_picture, picture_name
 from mdagents.runs.flags.picture_flags import Images, PictureFlags

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from mdagents.datasets.dataset import is_shipped, open_dataset
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
+from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
 from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.pictures import Picture

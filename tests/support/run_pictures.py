@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import Question
 from mdagents.records.pictures import PictureRecord, keep_picture, picture_records
 from mdagents_llm.pictures import Picture

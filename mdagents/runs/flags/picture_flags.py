@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from mdagents.datasets.picture_preparing import MAX_PIXELS
+from mdagents.datasets.pictures.preparing import MAX_PIXELS
 from mdagents.runs.flags.bounds import AtLeast1
 from mdagents.runs.flags.flag import Flag, Flags
 from mdagents.settings import ImageAgents

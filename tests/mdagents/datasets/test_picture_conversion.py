@@ -15,7 +15,7 @@ from mdagents.data_tools.question_files import Made, make_questions
 from mdagents.datasets import picture_conversion
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.picture_conversion import Convert
-from mdagents.datasets.picture_files import NoPictureError, PictureArchive, PictureFolder
+from mdagents.datasets.pictures.files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import SourceQuestion
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.published_pictures import (

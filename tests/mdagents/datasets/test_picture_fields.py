@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from mdagents.datasets.dataset import open_dataset
-from mdagents.datasets.picture_places import copy_of
-from mdagents.datasets.question_pictures import MOST_PICTURES, given_pictures
+from mdagents.datasets.pictures.places import copy_of
+from mdagents.datasets.pictures.question_picture import MOST_PICTURES, given_pictures
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents_llm.errors import ConfigError

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.datasets.option_places import speaking_of_places
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
 from mdagents.runs.identity import identity
 from mdagents.runs.options import read_config, read_options

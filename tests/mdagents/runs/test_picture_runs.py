@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from mdagents import RunConfig, answer
-from mdagents.datasets import picture_preparing
 from mdagents.datasets.dataset import IndexEntry, open_dataset
+from mdagents.datasets.pictures import preparing
 from mdagents.records.manifest import RunManifest
 from mdagents.records.pictures import PictureRecord
 from mdagents.runs import run_pictures
@@ -267,7 +267,7 @@ def test_whatever_a_decoder_raises_costs_the_question(
     provider: FakeProvider, run: Run, three: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("MDAGENTS_DEBUG")
-    prepare = picture_preparing.prepare_picture
+    prepare = preparing.prepare_picture
 
     def raising(picture: Any, settings: Any, label: str) -> Any:
         if picture.content == png(GREEN):
@@ -288,7 +288,7 @@ def test_a_picture_that_is_never_read_costs_its_question_in_time(
     run: Run, three: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released = threading.Event()
-    prepare = picture_preparing.prepare_picture
+    prepare = preparing.prepare_picture
 
     def slow(picture: Any, settings: Any, label: str) -> Any:
         if picture.content == png(GREEN):
@@ -305,7 +305,7 @@ def test_a_picture_that_is_never_read_costs_its_question_in_time(
 
 def test_few_are_prepared_at_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = write_pictured([png((n, n, n)) for n in range(12)], "ABCD" * 3)
-    prepare, lock, now, most = picture_preparing.prepare_picture, threading.Lock(), 0, 0
+    prepare, lock, now, most = preparing.prepare_picture, threading.Lock(), 0, 0
 
     def counting(*args: Any) -> Any:
         nonlocal now, most

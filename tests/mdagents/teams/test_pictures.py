@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mdagents.agents.case import Case
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import NOT_SHOWN, OptionOrder, Question, SourceQuestion, present
 from mdagents.settings import Difficulty, ImageAgents, TeamRole
 from mdagents.teams import TEAMS

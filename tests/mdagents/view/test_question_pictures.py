@@ -15,7 +15,7 @@ from playwright.async_api import Page, expect
 
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Ended, Event, Started, TurnBegan, TurnEnded
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
 from mdagents.records.pictures import PICTURES, keep_picture

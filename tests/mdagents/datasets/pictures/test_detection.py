@@ -10,7 +10,7 @@ import pytest
 
 import mdagents
 from mdagents.data_tools.check import Kind, check
-from mdagents.datasets.pictures import mentioned_picture
+from mdagents.datasets.pictures.detection import mentioned_picture
 from mdagents.datasets.question_records import parse_question
 from mdagents_llm.errors import ConfigError
 from tests.conftest import SHARED

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents_llm.pictures import ImageDetail, Picture
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def size_as_sent(picture: QuestionPicture, max_pixels: int) -> tuple[int, int]:
     Raises:
         ConfigError: The picture cannot be read.
     """
-    from mdagents.datasets.picture_decoding import open_picture  # Pillow, for pictures alone
+    from mdagents.datasets.pictures.decoding import open_picture  # Pillow, for pictures alone
 
     return _sent_size(*open_picture(picture.read(), picture.place).size, max_pixels)
 
@@ -110,21 +110,21 @@ _PREPARED = _Prepared()
 
 
 def _prepare(content: bytes, where: str, max_pixels: int, sha256: str) -> Picture:
-    from mdagents.datasets import picture_decoding  # Pillow, for runs with pictures alone
-    from mdagents.datasets.dicom import DicomPicture
+    from mdagents.datasets.pictures import decoding  # Pillow, for runs with pictures alone
+    from mdagents.datasets.pictures.dicom import DicomPicture
 
-    opened = picture_decoding.open_picture(content, where)
-    image = picture_decoding.decode(opened, where, max_pixels)
+    opened = decoding.open_picture(content, where)
+    image = decoding.decode(opened, where, max_pixels)
     size = _sent_size(*image.size, max_pixels)
     if (
         not isinstance(opened, DicomPicture)
         and size == opened.size
         and len(content) <= LARGEST_PNG
-        and picture_decoding.needs_no_change(content, opened)
+        and decoding.needs_no_change(content, opened)
     ):
         encoded, media_type = content, f"image/{opened.format}".lower()
     else:
-        is_lossy = picture_decoding.is_lossy(content, opened)
+        is_lossy = decoding.is_lossy(content, opened)
         encoded, media_type = _encode(_scaled(image, size), is_lossy=is_lossy)
     return Picture(
         base64=base64.b64encode(encoded).decode(),

@@ -1,6 +1,6 @@
 """Detects pictures of a question: in a field of its record, in its text, or only mentioned.
 
-`picture_fields` reads them. A question with a picture that is not there cannot be asked fairly.
+`datasets.picture_fields` reads them. A question whose picture is missing cannot be asked fairly.
 """
 
 from __future__ import annotations

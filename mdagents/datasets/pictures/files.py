@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from mdagents.datasets.picture_places import IMAGES, content_name, ending_of
-from mdagents.datasets.question_pictures import LARGEST_FILE
+from mdagents.datasets.pictures.places import IMAGES, content_name, ending_of
+from mdagents.datasets.pictures.question_picture import LARGEST_FILE
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import whole_file
 

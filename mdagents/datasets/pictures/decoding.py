@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mdagents.datasets import dicom
+from mdagents.datasets.pictures import dicom
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents_llm.errors import ConfigError

@@ -19,18 +19,18 @@ import numpy as np
 import pytest
 from PIL import Image, ImageCms, PngImagePlugin
 
-from mdagents.datasets import picture_decoding, picture_preparing
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.picture_checks import check_pictures
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures import decoding, preparing
+from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import Question
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.pictures import ImageDetail, Picture
 from tests.mdagents.datasets.made_pictures import BLUE, RED, WHITE, encoded, png, two_colors
 
 pytestmark = pytest.mark.filterwarnings("ignore:::PIL", "ignore:::pydicom")
-"""As in a run: picture_decoding leaves out what Pillow warns of."""
+"""As in a run: `pictures.decoding` leaves out what Pillow warns of."""
 
 
 def sent(content: bytes, max_pixels: int = 1_150_000) -> Picture:
@@ -202,7 +202,7 @@ def test_lossless_stays_lossless_and_photographs_stay_small() -> None:
 
 
 def test_a_png_beyond_the_limit_of_vendors_becomes_a_jpeg(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_preparing, "LARGEST_PNG", 10_000)
+    monkeypatch.setattr(preparing, "LARGEST_PNG", 10_000)
     noise = Image.effect_noise((150, 150), 60)
     assert sent(encoded(noise, "PNG", compress_level=0)).media_type == "image/jpeg"
 
@@ -341,13 +341,13 @@ def test_labels_and_detail_are_those_of_the_question() -> None:
 def test_threads_prepare_a_picture_once(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = []
     everyone = threading.Barrier(8, timeout=10)
-    original = picture_decoding.decode
+    original = decoding.decode
 
     def counted(*given: Any) -> Image.Image:
         decoded.append(1)
         return original(*given)
 
-    monkeypatch.setattr(picture_decoding, "decode", counted)
+    monkeypatch.setattr(decoding, "decode", counted)
     noise = encoded(Image.effect_noise((700, 700), 91), "TIFF")
     results: list[Picture | ConfigError] = []
 
@@ -372,9 +372,9 @@ def test_threads_prepare_a_picture_once(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_memory_of_prepared_pictures_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_preparing, "_KEPT", 0)
+    monkeypatch.setattr(preparing, "_KEPT", 0)
     sent(png(side=33))
-    monkeypatch.setattr(picture_preparing, "_KEPT", 10_000)
+    monkeypatch.setattr(preparing, "_KEPT", 10_000)
     first = sent(png(side=34))
     assert sent(png(side=34)).base64 is first.base64
     for side in range(35, 95):
@@ -386,7 +386,7 @@ def test_memory_of_prepared_pictures_is_bounded(monkeypatch: pytest.MonkeyPatch)
 def test_without_pictures_pillow_is_not_imported() -> None:
     code = (
         "import sys; from pathlib import Path\n"
-        "from mdagents.datasets import picture_preparing\n"
+        "from mdagents.datasets.pictures import preparing\n"
         "from mdagents.datasets.dataset import open_dataset\n"
         "from mdagents.datasets.picture_checks import check_pictures\n"
         "d = open_dataset('medqa-sample', Path('data')); check_pictures(d, d.index)\n"

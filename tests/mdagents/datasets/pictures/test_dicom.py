@@ -19,9 +19,9 @@ from pydicom.uid import (
     RLELossless,
 )
 
-from mdagents.datasets.dicom import open_dicom
-from mdagents.datasets.picture_preparing import PictureSettings, prepare_picture
-from mdagents.datasets.question_pictures import QuestionPicture
+from mdagents.datasets.pictures.dicom import open_dicom
+from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
+from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.made_pictures import dicom, encoded, two_colors
 

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from mdagents.datasets.question_pictures import (
+from mdagents.datasets.pictures.question_picture import (
     QuestionPicture,
     base64_content,
     data_uri_content,

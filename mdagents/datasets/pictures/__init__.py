@@ -1,0 +1,1 @@
+"""Pictures as files: where they are, what they show, how they are sent. Knows no questions."""
