@@ -8,7 +8,8 @@ of November 2026:
   the guide's is larger.
 - Anthropic: https://platform.claude.com/docs/en/build-with-claude/vision: patches of 28 px, about
   width times height / 784.
-- Gemini: https://ai.google.dev/gemini-api/docs/media-resolution and /tokens.
+- Gemini: https://ai.google.dev/gemini-api/docs/media-resolution, and image-understanding for models
+  up to 2.5: tiles whose side is two thirds of the shorter side, at most 768 px.
 - Others: patches of 28 px as of Qwen-VL, at most 4,096; no rule that holds for all is published.
 """
 
@@ -139,9 +140,10 @@ def _of_gemini(picture: Picture, name: str) -> int:
         return _GEMINI_LOW
     if max(picture.width, picture.height) <= _GEMINI_SMALL:
         return _GEMINI_TILE
-    return _GEMINI_TILE * _count(picture.width, 768) * _count(picture.height, 768)
+    unit = min(768, max(256, min(picture.width, picture.height) // 1.5))
+    return _GEMINI_TILE * _count(picture.width, unit) * _count(picture.height, unit)
 
 
-def _count(length: float, side: int) -> int:
+def _count(length: float, side: float) -> int:
     """Return the number of squares that cover a length, which scaling may have made inexact."""
     return max(1, math.ceil(length / side - 1e-6))

@@ -42,7 +42,8 @@ def test_the_examples_of_the_vendors() -> None:
         ("claude-sonnet-5", sized(1920, 1080), 2691),
         ("claude-haiku-4-5", sized(256, 256), 100),
         ("gemini-2.5-flash-lite", sized(384, 384), 258),
-        ("gemini-2.5-pro", sized(1500, 700), 516),
+        ("gemini-2.5-pro", sized(960, 540), 6 * 258),
+        ("gemini-2.5-pro", sized(3000, 2000), 4 * 3 * 258),
         ("gemini-3-flash-preview", sized(100, 100), 1120),
         ("google/gemini-4-argon", sized(100, 100, low), 280),
     ):
