@@ -38,7 +38,7 @@ from mdagents_llm.terminal.printing import print_line, print_result, reaches_any
 from mdagents_llm.web.address import has_screen
 
 if TYPE_CHECKING:
-    from mdagents.records.manifest import RunManifest, Spent
+    from mdagents.records.manifest import RunManifest
     from mdagents.runs.config import RunConfig
     from mdagents.runs.result import RunResult
     from mdagents.view.subprocess_view import RunView
@@ -153,16 +153,18 @@ class _Program:
         if resumed is not None:
             options = self._with_kept_flags(*resumed)
             options.output_dir = self._folder_of(resumed[0], options)
+        if options.rerun_wrong:
+            options.sample_id = self._ids_to_rerun(options)
         config = read_config(options, skip)
         refuse_idle_flags(config, options)
         environment = parse_environment(self._variables)
         if options.dry_run:
-            from mdagents.runs.forecast import forecast  # not needed for runs
+            from mdagents.display.results import shown  # not needed for runs
+            from mdagents.runs.forecast import forecast
 
             found = forecast(config, environment)
             refuse_idle_picture_flags(found.pictured, options)
-            text = found.as_text()
-            return FINISHED if self._print(text) else STOPPED
+            return FINISHED if self._print(shown(found.parts())) else STOPPED
         from mdagents.records.folder import differences  # not needed for help and forecasts
         from mdagents.runs.plan import make_plan
         from mdagents.runs.session import carry_out
@@ -245,6 +247,23 @@ class _Program:
         what = f"run {name}" if name else "unfinished run"
         raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
 
+    @staticmethod
+    def _ids_to_rerun(options: argparse.Namespace) -> list[str]:
+        """Return the ids that `--rerun-wrong` selects."""
+        if options.resume is not None:
+            raise ConfigError("--resume keeps the questions of its run; leave --rerun-wrong out")
+        if options.sample_id:
+            raise ConfigError("--rerun-wrong and --sample-id both name questions; give one of them")
+        from mdagents.runs.rerun import ids_to_rerun  # not needed for most runs
+
+        return ids_to_rerun(
+            options.rerun_wrong,
+            Path(options.output_dir),
+            options.dataset,
+            Path(options.data_dir),
+            options.split,
+        )
+
     def _with_kept_flags(self, folder: Path, manifest: RunManifest) -> argparse.Namespace:
         """Parse the command line over the flags that started the run in a folder.
 
@@ -282,8 +301,9 @@ class _Program:
 
     def _shown(self, result: RunResult, *, as_json: bool) -> str:
         """Return the text for stdout at the end; empty while there is no record."""
-        from mdagents.scoring.report import make_report  # not needed before the end of a run
-        from mdagents.scoring.report_text import render_report
+        from mdagents.display.results import shown  # not needed before the end of a run
+        from mdagents.scoring.report import make_report
+        from mdagents.scoring.report_text import report_parts
         from mdagents.scoring.rows import read_output
 
         report = None
@@ -302,15 +322,16 @@ class _Program:
             return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
             return ""
-        lines = [
-            render_report(report),
-            *_of_exaid(result),
-            f"paid:    {_paid(result.manifest.spent)}",
-            f"records: {result.array_path}",
-            f"CSV:     {self._called.score} --input {result.array_path}",
-            "page:    the same with --html: charts, and the transcript of each question",
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            [
+                shown(report_parts(report)),
+                *_of_exaid(result),
+                *_paid(result.manifest),
+                f"records: {result.array_path}",
+                f"CSV:     {self._called.score} --input {result.array_path}",
+                "page:    the same with --html: charts, and the transcript of each question",
+            ]
+        )
 
     def _ending(self, result: RunResult) -> str:
         """Return how the run ended and how to resume it, on one line; empty after a normal end."""
@@ -356,7 +377,7 @@ def _of_exaid(result: RunResult) -> list[str]:
     if totals.missed_alerts:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
-        f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarised, "
+        f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarized, "
         f"{totals.summaries} summaries, {tokens:,} tokens",
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
@@ -368,21 +389,34 @@ def _of_exaid(result: RunResult) -> list[str]:
     return lines
 
 
-def _paid(spent: Spent) -> str:
-    """Return what all processes of a run have paid for, for the teams and EXAID separately."""
+def _paid(manifest: RunManifest) -> list[str]:
+    """Return what all starts of a run have paid and taken, and the tokens that they paid for.
+
+    The first line is such as `paid 0.30 USD in 1:07 (teams 0.17, EXAID 0.13)`.
+    """
     from mdagents.display.display import tokens_in_words  # not needed before the end of a run
     from mdagents.scoring.formatting import usd
 
+    spent = manifest.spent
+    took = f" in {_clock(manifest.seconds)}"
     if not spent.calls:
-        return "nothing; every reply came from the cache" if spent.cached_calls else "nothing"
-    words = tokens_in_words(spent)
+        why = "; every reply came from the cache" if spent.cached_calls else ""
+        return [f"paid nothing{took}{why}"]
+    tokens = f"tokens:  {tokens_in_words(spent)}"
     if spent.cost_usd is None:
-        return f"{words}; price not known"
-    words += f"; {usd(spent.cost_usd)} USD"
+        return [f"paid a price that is not known{took}", tokens]
+    parts = ""
     if spent.exaid_calls and spent.exaid_cost_usd is not None:
         teams = spent.cost_usd - spent.exaid_cost_usd
-        words += f" (teams {usd(teams)}, EXAID {usd(spent.exaid_cost_usd)})"
-    return words
+        parts = f" (teams {usd(teams)}, EXAID {usd(spent.exaid_cost_usd)})"
+    return [f"paid {usd(spent.cost_usd)} USD{took}{parts}", tokens]
+
+
+def _clock(seconds: float) -> str:
+    """Return a duration as `1:07` or `2:01:07`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _status(result: RunResult) -> int:

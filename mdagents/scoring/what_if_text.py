@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mdagents.scoring.formatting import (
+    Part,
     Table,
+    Verdict,
     interval,
     number,
     p_equation,
     percent,
     points,
-    with_minus,
-    wrapped,
 )
 from mdagents.scoring.group_text import ACCURACY, COST_COLUMNS, accuracy_cell
 from mdagents.scoring.policies import Kind
@@ -22,15 +22,16 @@ _ON_SCREEN = 8  # families in the table
 _FOLDS_NAMED = 3
 
 
-def render_what_if(what_if: WhatIf) -> str:
-    """Return what-if results as text for a terminal."""
-    return "\n".join(
-        [
-            *(table.as_text() for table in what_if_tables(what_if, _ON_SCREEN)),
-            *map(wrapped, [*verdicts(what_if), *what_if_lines(what_if, _ON_SCREEN)]),
-            *(wrapped(f"NOTE: {notice}") for notice in what_if_notices(what_if)),
-        ]
-    )
+def what_if_parts(what_if: WhatIf) -> list[Part]:
+    """Return what-if results for a terminal, the verdict first."""
+    first, *more = verdicts(what_if)
+    return [
+        Verdict(first),
+        *more,
+        *what_if_tables(what_if, _ON_SCREEN),
+        *what_if_lines(what_if, _ON_SCREEN),
+        *(f"NOTE: {notice}" for notice in what_if_notices(what_if)),
+    ]
 
 
 def headline(what_if: WhatIf) -> str:
@@ -188,10 +189,7 @@ def _label(choice: Choice) -> str:
 
 
 def _apart(difference: float, low: float, high: float) -> str:
-    return with_minus(
-        f"{points(difference, '+.1f')} points, 95% interval {points(low, '+.1f')} to "
-        f"{points(high, '+.1f')}"
-    )
+    return f"{points(difference, '+.1f')} points, 95% interval {interval(low, high, '+.1f')}"
 
 
 def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
