@@ -168,7 +168,7 @@ def cause_of(wait: Wait) -> str:
 
 
 def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
-    """Return `EXAID: 12 questions left to summarise` once all questions are decided; else empty.
+    """Return `EXAID: 12 questions left to summarize` once all questions are decided; else empty.
 
     Args:
         snapshot: The state of the run.
@@ -176,7 +176,7 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
     """
     if not snapshot.summarising or snapshot.totals.questions < questions:
         return ""
-    return f"EXAID: {counted(snapshot.summarising, 'question')} left to summarise"
+    return f"EXAID: {counted(snapshot.summarising, 'question')} left to summarize"
 
 
 def accuracy_so_far(totals: RunTotals) -> str:

@@ -33,7 +33,7 @@ PHASES: Mapping[str, str] = {
     "moderate": "deciding",
     "coordinate": "deciding",
     "decide": "deciding",
-    "critique": "criticising",
+    "critique": "criticizing",
     "revise": "revising",
     "discuss": "discussing",
     "report": "writing the report",

@@ -108,7 +108,7 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
         if not self.batch:
             return self
         if self.exaid_policy is not None:
-            raise ConfigError("EXAID summarises while agents speak; with --batch leave --exaid out")
+            raise ConfigError("EXAID summarizes while agents speak; with --batch leave --exaid out")
         if self.cache is not CacheMode.ON:
             raise ConfigError(
                 "--batch keeps the replies of one step until the next; leave --cache out"

@@ -35,6 +35,7 @@ from mdagents_llm.errors import (
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.model_configs import LOCAL
 from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.text import counted
 from mdagents_llm.web.address import has_screen
 
 if TYPE_CHECKING:
@@ -344,10 +345,9 @@ class _Program:
         if result.reason:
             return f"{result.reason}; {self.go_on}"
         errors = result.manifest.totals.status_counts.get(Status.API_ERROR, 0)
-        if errors == 1:
-            return "1 question ended in api_error; --retry-errors answers it again"
-        what = f"{errors} questions ended in api_error; --retry-errors answers them again"
-        return what if errors else ""
+        them = "it" if errors == 1 else "them"
+        what = f"{counted(errors, 'question')} ended in api_error"
+        return f"{what}; --retry-errors answers {them} again" if errors else ""
 
     def stopped(self, error: BenchError) -> str:
         """Return the error that ended the run, and how to resume it."""
@@ -373,19 +373,19 @@ def _of_exaid(result: RunResult) -> list[str]:
     totals, tokens = result.manifest.totals.exaid, result.manifest.totals.exaid_tokens
     if not totals.questions:
         return []
-    alerts = f"{totals.alerts} alerts"
+    alerts = counted(totals.alerts, "alert")
     if totals.missed_alerts:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
-        f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarized, "
-        f"{totals.summaries} summaries, {tokens:,} tokens",
+        f"EXAID:   {totals.summarised} of {counted(result.manifest.totals.questions, 'question')} "
+        f"summarized, {counted(totals.summaries, 'summary', 'summaries')}, {tokens:,} tokens",
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     if totals.emptied_fields:
         empty = "repeated, or said by nobody"
-        lines.append(f"         {totals.emptied_fields} fields emptied: {empty}")
+        lines.append(f"         {counted(totals.emptied_fields, 'field')} emptied: {empty}")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
-        lines.append(f"         text left out of {questions} questions: {why}")
+        lines.append(f"         text left out of {counted(questions, 'question')}: {why}")
     return lines
 
 

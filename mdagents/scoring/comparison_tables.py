@@ -40,23 +40,18 @@ def overview_tables(comparison: Comparison) -> list[Table]:
     ]
 
 
-def block_tables(comparison: Comparison) -> list[Table]:
+def block_tables(comparison: Comparison, *, with_pairs: bool = True) -> list[Table]:
     """Return the tables of each block: runs, pairs, epochs and the router report, if any."""
     return [
         table
         for block in comparison.blocks
         for table in (
             _run_table(block),
-            *_pair_tables(block, is_adjusted=comparison.comparisons > 1),
+            *(_pair_tables(block, is_adjusted=comparison.comparisons > 1) if with_pairs else ()),
             *_epoch_tables(block),
             *router_tables(block),
         )
     ]
-
-
-def run_tables(comparison: Comparison) -> list[Table]:
-    """Return the table of the runs of each block."""
-    return [_run_table(block) for block in comparison.blocks]
 
 
 def difference(pair: Pair, block: Block) -> str:

@@ -9,7 +9,6 @@ from mdagents.scoring.comparison_tables import (
     block_tables,
     difference,
     overview_tables,
-    run_tables,
 )
 from mdagents.scoring.formatting import (
     UNKNOWN,
@@ -43,9 +42,7 @@ def comparison_parts(comparison: Comparison, *, in_detail: bool = False) -> list
         comparison: The comparison.
         in_detail: Whether the tables of all pairs are shown as well. Few pairs always have them.
     """
-    is_short = is_shortened(comparison) and not in_detail
-    tables = overview_tables(comparison) or run_tables(comparison)
-    if not is_short:
+    if in_detail or not is_shortened(comparison):
         first, *more = verdicts(comparison)
         return [
             Verdict(first),
@@ -63,7 +60,8 @@ def comparison_parts(comparison: Comparison, *, in_detail: bool = False) -> list
     ]
     left_out = len(shown) - _SENTENCES_SHOWN
     if left_out > 0:
-        shown[_SENTENCES_SHOWN:] = [f"{counted(left_out, 'more significant difference')}"]
+        shown[_SENTENCES_SHOWN:] = [counted(left_out, "more significant difference")]
+    tables = overview_tables(comparison) or block_tables(comparison, with_pairs=False)
     return [Verdict(headline(comparison)), *shown, *tables, *_limits(comparison)]
 
 
@@ -127,7 +125,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
         ]
         lines += [f"{place}without an answer: {', '.join(unanswered)}"] if unanswered else []
         lines += [
-            f"{place}no run {did} {len(ids)} of {block.questions} questions: {_some(ids)}"
+            f"{place}no run {did} {len(ids)} of {counted(block.questions, 'question')}: "
+            + _some(ids)
             for did, ids in (("got right", block.nobody_right), ("answered", block.nobody_answered))
             if ids
         ]
@@ -144,7 +143,7 @@ def comparison_notices(comparison: Comparison) -> list[str]:
         for why, runs in by_reason.items()
     ]
     left_out = [
-        f"{comparison.place(block)}only the {block.questions} questions that all runs hold are "
+        f"{comparison.place(block)}only {counted(block.questions, 'question')} that all runs hold: "
         "compared; left out: "
         + ", ".join(f"{run.left_out} of {run.label}" for run in block.runs if run.left_out)
         for block in comparison.blocks
@@ -182,7 +181,7 @@ def _verdicts(block: Block, comparison: Comparison) -> list[str]:
         shown.append(
             f"{NO_DIFFERENCE} in {len(others)} of {len(block.pairs)} pairs: {_some(others)}"
         )
-    return shown
+    return ["; ".join(shown)]
 
 
 def _verdict(pair: Pair, block: Block, comparison: Comparison) -> str:

@@ -164,7 +164,7 @@ def report_lines(report: Report) -> list[str]:
     if detectable is not None and overall.questions >= SMALLEST_FOR_COEFFICIENTS:
         lines.append(
             f"minimum detectable difference: {points(detectable)} points "
-            f"({overall.questions} questions, 80% power)"
+            f"({counted(overall.questions, 'question')}, 80% power)"
         )
     lines += _what_is_too_few(report)
     if set(report.read_as) - {OURS.name}:

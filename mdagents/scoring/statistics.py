@@ -25,7 +25,7 @@ A convention. One of n questions moves a kappa by up to 1 / (n (1 - agreement by
 options of 30 questions by less than 0.05, of 10 by 0.13."""
 
 SIGNIFICANT = 0.05
-"""Below this p-value a difference is said to be shown."""
+"""A difference with a p-value below this is statistically significant."""
 
 _Z80 = 0.8416212335729143  # 80% quantile
 

@@ -42,7 +42,7 @@ def headline(what_if: WhatIf) -> str:
     best = f"always {what_if.best_run}"
     if choice.beside_best_run.is_shown and choice.beside_best_run.difference > 0:
         return f"{_label(choice)} is better than {best}"
-    return f"no policy is shown to be better than {best}"
+    return f"no policy is significantly better than {best}"
 
 
 def verdicts(what_if: WhatIf) -> list[str]:
@@ -203,7 +203,7 @@ def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
         else f"a coin that sends {points(coin.share_of_dearer, '.0f')}% of the questions to "
         f"{coin.dearer} and the others to {coin.cheaper}"
     )
-    verdict = "is better than that" if coin.low > 0 else "is not shown to be better than that"
+    verdict = "is better than that" if coin.low > 0 else "is not significantly better than that"
     return [
         f"At the same tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
         f"({_apart(coin.difference, coin.low, coin.high)}, the coin held fixed)."
