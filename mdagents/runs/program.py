@@ -230,6 +230,8 @@ class _Program:
             raise ConfigError(
                 "--resume continues a run and --fresh starts it over; use only one of them"
             )
+        if options.rerun_wrong:
+            raise ConfigError("--resume keeps the questions of its run; leave --rerun-wrong out")
         from mdagents.records.manifest import read_manifest  # not needed for most runs
 
         named = Path(options.resume.removesuffix(".json"))
@@ -251,8 +253,6 @@ class _Program:
     @staticmethod
     def _ids_to_rerun(options: argparse.Namespace) -> list[str]:
         """Return the ids that `--rerun-wrong` selects."""
-        if options.resume is not None:
-            raise ConfigError("--resume keeps the questions of its run; leave --rerun-wrong out")
         if options.sample_id:
             raise ConfigError("--rerun-wrong and --sample-id both name questions; give one of them")
         from mdagents.runs.rerun import ids_to_rerun  # not needed for most runs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -72,30 +71,35 @@ def make_breakdown(rows: Sequence[ScoredRow], by: str) -> Breakdown:
         raise ConfigError(f"--group-by {by}: {has}{did_you_mean(by, known)}{older}")
     value = _value_of(by, rows)
     questions = by_question(scored(rows))
-    values = [value(answers[0]) for answers in questions]
-    rights = [2 * correct_answers(answers) > len(answers) for answers in questions]
+    of_groups: dict[str, list[list[ScoredRow]]] = {}
+    for answers in questions:
+        of_groups.setdefault(value(answers[0]), []).append(answers)
+    all_right = sum(map(_is_right, questions))
     groups = []
-    for name, size in Counter(values).most_common():
-        inside = [place for place, of in enumerate(values) if of == name]
-        right = sum(rights[place] for place in inside)
-        rest = len(questions) - size
+    for name, inside in sorted(of_groups.items(), key=lambda entry: -len(entry[1])):
+        size, rest = len(inside), len(questions) - len(inside)
+        right = sum(map(_is_right, inside))
         p = None
         if min(size, rest) >= SMALLEST_FOR_RATES:
-            other = sum(rights) - right
+            other = all_right - right
             p = fisher_exact(right, size - right, other, rest - other)
-        figures = make_group([row for place in inside for row in questions[place]])
-        wrong = [questions[place][0].question_id for place in inside if not rights[place]]
-        groups.append(QuestionGroup(name, figures, p, None, wrong))
+        figures = make_group([row for answers in inside for row in answers])
+        groups.append(QuestionGroup(name, figures, p, None, _wrong(inside)))
     return Breakdown(by, _adjusted(groups))
 
 
 def wrong_questions(rows: Iterable[ScoredRow]) -> list[str]:
     """Return the ids of the questions without a right answer in most epochs, also failed ones."""
-    return [
-        answers[0].question_id
-        for answers in by_question(scored(list(rows)))
-        if 2 * correct_answers(answers) <= len(answers)
-    ]
+    return _wrong(by_question(scored(list(rows))))
+
+
+def _wrong(questions: Iterable[Sequence[ScoredRow]]) -> list[str]:
+    return [answers[0].question_id for answers in questions if not _is_right(answers)]
+
+
+def _is_right(answers: Sequence[ScoredRow]) -> bool:
+    """Return whether most answers to a question, one for each epoch, are right."""
+    return 2 * correct_answers(answers) > len(answers)
 
 
 def _value_of(by: str, rows: Sequence[ScoredRow]) -> Callable[[ScoredRow], str]:

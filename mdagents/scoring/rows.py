@@ -80,7 +80,7 @@ class RunOutput:
         planned = len(_questions(self.manifest)) * _epochs(self.manifest)
         of_all = counted(planned, "question")
         if self.manifest and len(self.rows) < planned:
-            notices.append(f"unfinished: {len(self.rows)} of {of_all} with a record")
+            notices.append(f"unfinished: {len(self.rows)} of {of_all} have a record")
         stopped = sum(row.status == Status.LIMIT for row in self.rows)
         if self.manifest and not self.manifest.get("finished") and stopped:
             notices.append(

@@ -67,15 +67,22 @@ def fisher_exact(right: int, wrong: int, other_right: int, other_wrong: int) -> 
 
     Source: Fisher, R. A. (1922), J. R. Stat. Soc. 85, 87-94.
     """
-    size, all_right = right + wrong, right + other_right
-    others = other_right + other_wrong
-    # Whole numbers: equally likely tables compare as equal, and nothing overflows.
-    ways = [
-        math.comb(size, k) * math.comb(others, all_right - k)
-        for k in range(max(0, all_right - others), min(size, all_right) + 1)
-    ]
-    observed = math.comb(size, right) * math.comb(others, other_right)
-    return sum(way for way in ways if way <= observed) / sum(ways)
+    size, others = right + wrong, other_right + other_wrong
+    all_right = right + other_right
+
+    def log_ways(inside: int) -> float:
+        return _log_comb(size, inside) + _log_comb(others, all_right - inside)
+
+    logs = list(map(log_ways, range(max(0, all_right - others), min(size, all_right) + 1)))
+    largest, observed = max(logs), log_ways(right)
+    ways = [math.exp(each - largest) for each in logs]
+    # Rounding must not tell equally likely tables apart.
+    as_rare = (way for each, way in zip(logs, ways, strict=True) if each <= observed + 1e-7)
+    return min(1.0, math.fsum(as_rare) / math.fsum(ways))
+
+
+def _log_comb(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

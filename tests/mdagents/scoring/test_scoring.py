@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from mdagents.cli.score import main
 from mdagents.scoring.agreement import Agreement
+from mdagents.scoring.breakdown import Breakdown, QuestionGroup
 from mdagents.scoring.comparison import Block, ComparedRun, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import as_text
@@ -556,7 +557,7 @@ def test_every_figure_is_described() -> None:
     tables = (Report, Group, Proportion, Repeats, Calibration, CalibrationBin, Agreement,
               Comparison, Block, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures,
               EpochAccuracy, PositionBias, Place, WhatIf, FamilyOutcome, Reached, Curve, Choice,
-              Difference, Coin)  # fmt: skip
+              Difference, Coin, Breakdown, QuestionGroup)  # fmt: skip
     figures = {name for table in tables for name in table.__slots__}
     assert figures <= described, (
         f"docs/scoring.md and docs/studies.md do not name {sorted(figures - described)}"
