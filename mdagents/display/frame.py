@@ -96,7 +96,7 @@ class Frame:
         if not left:
             left_width, right = 0, [_cut(line, right_width) for line in right]
         for line, beside in zip_longest(left, right):
-            whole = line.copy() if line is not None else Text()
+            whole = Text.assemble(line) if line is not None else Text()
             if beside is not None:
                 whole.pad_right(max(0, left_width - whole.cell_len))
                 whole.append(_GAP).append_text(_cut(beside, right_width))

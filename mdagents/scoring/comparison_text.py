@@ -143,8 +143,8 @@ def comparison_notices(comparison: Comparison) -> list[str]:
         for why, runs in by_reason.items()
     ]
     left_out = [
-        f"{comparison.place(block)}compared on the {counted(block.questions, 'question')} that all runs hold; "
-        "left out: "
+        f"{comparison.place(block)}compared on the {counted(block.questions, 'question')} "
+        "that all runs hold; left out: "
         + ", ".join(f"{run.left_out} of {run.label}" for run in block.runs if run.left_out)
         for block in comparison.blocks
         if any(run.left_out for run in block.runs)

@@ -23,6 +23,8 @@ def ids_in_file(path: Path) -> dict[str, str]:
         raise ConfigError(f"--sample-id @{path} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"--sample-id @{path} is not text in UTF-8") from None
+    except ValueError as error:  # a NUL in the path
+        raise ConfigError(f"--sample-id names no file: {error}") from None
     places: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         id_, place = line.strip(), f"{path} line {number}"

@@ -304,6 +304,18 @@ def test_votes_follow_the_opinions_and_the_decision_is_marked() -> None:
     assert next(line for line in terminal.frame() if "decided" in line).startswith("│ D)")
 
 
+def test_a_wide_terminal_shows_the_other_questions_beside_the_focused_one() -> None:
+    terminal = Terminal(width=200, height=60)
+    play(TerminalView(100, terminal))
+    lines = terminal.frame()
+    assert max(map(len, lines)) <= 200
+    beside = [line[118:].strip() for line in lines if line[:1] in "╭│╰ "]
+    assert beside[0].split() == ["question", "level", "result", "time", "tokens"]
+    assert beside[1].startswith("sample_34  basic")
+    assert "sample_40  advanced · team 2: the lead delegates · 15 s" in beside
+    assert lines[-1].startswith("╰"), "nothing stands below"
+
+
 def test_a_narrow_terminal_shows_the_same_in_fewer_columns() -> None:
     terminal = Terminal(width=40, height=60)
     play(TerminalView(100, terminal))
