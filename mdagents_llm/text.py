@@ -47,3 +47,14 @@ def clean(text: str) -> str:
 def one_line(text: str) -> str:
     """Return `text` cleaned and on one line, with single spaces between its words."""
     return " ".join(clean(text).split())
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """Return a count with its noun: `1 question`, `1,273 questions`, `2 summaries`.
+
+    Args:
+        count: Number of things.
+        noun: Name of one thing.
+        plural: Name of several; empty: the noun with an s.
+    """
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"

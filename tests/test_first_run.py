@@ -73,7 +73,7 @@ def test_a_first_run_that_is_stopped_says_how_to_go_on(stop: signal.Signals) -> 
 def test_the_next_commands_say_what_they_cost() -> None:
     text = first_run.what_next()
     told = re.search(
-        r"^100 questions cost about (\S+ – \S+ USD): (.*?) \(--exaid",
+        r"^100 questions cost about (\S+–\S+ USD): (.*?) \(--exaid",
         text,
         re.DOTALL | re.MULTILINE,
     )

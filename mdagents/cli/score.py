@@ -12,10 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdagents.display.results import print_parts
+from mdagents.scoring.breakdown_text import write_breakdown_csv
 from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_text
 from mdagents.scoring.report import make_report
-from mdagents.scoring.report_text import render_report
+from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
@@ -67,6 +69,10 @@ def main(
         )
     if "--evaluation-dir" in typed and options.output:
         raise ConfigError("--output names the file itself; leave --evaluation-dir out")
+    if options.group_by and (options.compare or options.what_if):
+        raise ConfigError("--group-by belongs to --input; leave --compare and --what-if out")
+    if options.details and not options.compare:
+        raise ConfigError("--details belongs to --compare")
     if options.compare is not None and options.what_if is not None:
         raise ConfigError("--compare and --what-if are two questions; give one of them")
     if options.compare is not None:
@@ -115,6 +121,19 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         "of each, or take them as epochs [refuse]",
     )
     parser.add_argument(
+        "--group-by",
+        nargs="+",
+        metavar="FIELD",
+        default=[],
+        help="accuracy by fields of the data set, such as subject_name, by the router's level or "
+        "by the experts' agreement: FIELD, level, agreement",
+    )
+    parser.add_argument(
+        "--details",
+        action="store_true",
+        help="with --compare: also show the tables of all pairs of many runs",
+    )
+    parser.add_argument(
         "--html",
         action="store_true",
         help="also write the report, with the transcript of each question, as one HTML file",
@@ -152,7 +171,7 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
         )
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
-        _score(run, path, html=options.html)
+        _score(run, path, options.group_by, html=options.html)
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
 
@@ -164,21 +183,27 @@ def _read(path: Path, options: argparse.Namespace) -> RunOutput:
     return run
 
 
-def _score(run: RunOutput, csv_path: Path, *, html: bool) -> None:
-    report = make_report(run)
+def _score(run: RunOutput, csv_path: Path, group_by: Sequence[str], *, html: bool) -> None:
+    report = make_report(run, group_by)
     summary, page = csv_path.with_suffix(".summary.json"), csv_path.with_suffix(".html")
+    groups = csv_path.with_suffix(".groups.csv")
     print_result(f"{run.name}:")
-    print_result(render_report(report))
+    parts = report_parts(report)
     # A run reports EXAID's use in more detail at its end.
     if tokens := report.overall.exaid_tokens_per_question:
-        print_result(
+        parts.append(
             f"EXAID: {tokens:,.0f} more tokens per question, not included in tokens/question"
         )
+    print_parts(parts)
     with _writing(csv_path):
         with csv_path.open("w", encoding="utf-8", newline="") as file:
             write_csv(file, run.rows)
         _write_json(report.as_dict(), summary)
     print_result(f"written: {csv_path}\nwritten: {summary}")
+    if report.breakdowns:
+        with _writing(groups), groups.open("w", encoding="utf-8", newline="") as file:
+            write_breakdown_csv(file, report.breakdowns)
+        print_result(f"written: {groups}")
     if html:
         with _writing(page):
             # Imported here: charts take a second to load, and only reports need them.
@@ -224,17 +249,19 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         raise ConfigError(f"{flag} names the same run twice")
     # Imported here: numpy takes a moment to load, and only several runs need it.
     from mdagents.scoring.comparison import Comparison, compare
-    from mdagents.scoring.comparison_text import render_comparison
+    from mdagents.scoring.comparison_text import comparison_parts, is_shortened
     from mdagents.scoring.what_if import what_if
-    from mdagents.scoring.what_if_text import render_what_if
+    from mdagents.scoring.what_if_text import what_if_parts
 
     figures: Comparison | WhatIf
     if flag == "--compare":
         figures = compare(runs, common=options.common)
-        print_result(render_comparison(figures))
+        print_parts(comparison_parts(figures, in_detail=options.details))
+        if is_shortened(figures) and not options.details:
+            print_result("--details also shows the tables of all pairs")
     else:
         figures = what_if(runs, common=options.common)
-        print_result(render_what_if(figures))
+        print_parts(what_if_parts(figures))
     stem = _stem(flag.strip("-").replace("-", "_"), runs)
     path = Path(options.output or Path(options.evaluation_dir) / f"{stem}.json")
     with _writing(path):

@@ -23,6 +23,7 @@ from mdagents.datasets.record_lines import place, read_lines
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+from mdagents_llm.text import counted
 
 CLEAN, FINDINGS = 0, 1
 """Exit statuses: no findings, and at least one finding."""
@@ -95,11 +96,13 @@ class Checked:
             f"{count} {kind}" + (f" ({right[kind]} right)" if right[kind] else "")
             for kind, count in kinds.most_common()
         )
-        counted = f"; {self.counting}" if self.counting else ""
+        counting = f"; {self.counting}" if self.counting else ""
         shared = f" ({self.shared} in several questions)" if self.shared else ""
         pictures = f" with {self.pictures} pictures{shared}" if self.pictures else ""
         found = counts or "nothing"
-        return f"{self.path}: {self.questions} questions{pictures}, found {found}{counted}"
+        return (
+            f"{self.path}: {counted(self.questions, 'question')}{pictures}, found {found}{counting}"
+        )
 
 
 def check(path: Path, train: Path | None = None) -> Checked:

@@ -6,10 +6,11 @@ import hashlib
 import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mdagents.datasets.kept_fields import kept_fields
 from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.pictures.detection import mentioned_picture
 from mdagents.datasets.question_records import is_missing, parse_question
@@ -363,7 +364,8 @@ def read_question(
     where = place(path, number)
     cop_from = counting.first if counting else None
     record = load_json(line, where)
-    return parse_question(record, where, number, cop_from, folder=folder_of(path))
+    question = parse_question(record, where, number, cop_from, folder=folder_of(path))
+    return replace(question, fields=kept_fields(record))
 
 
 def folder_of(path: Path) -> Path:

@@ -47,6 +47,8 @@ class SourceQuestion:
     missing_picture: str = ""
     """Evidence that the question has a picture which the data set does not provide, such as a mark
     in its text; empty without one."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Name -> value of the data set's other short fields, such as a subject; see `kept_fields`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,8 @@ class Question:
     pictures: tuple[QuestionPicture, ...] = ()
     """Pictures in the order in which prompts show them: the question's, then those of the options
     in their presented order."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Short fields of the data set, such as a subject. Prompts never contain them."""
 
     @property
     def letters(self) -> str:
@@ -178,6 +182,7 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
         permutation=permutation,
         order_kept=order_kept,
         pictures=_in_order(source.pictures, permutation),
+        fields=source.fields,
     )
 
 

@@ -16,6 +16,11 @@ from mdagents.settings import Status
 from mdagents_llm.errors import ErrorKind
 from mdagents_llm.layers.retry import Wait
 from mdagents_llm.proportions import Interval, wilson
+from mdagents_llm.text import counted
+
+IN_DETAIL_UP_TO = 20
+"""Maximum number of questions of a run of which displays show each step and each summary. Of a
+longer run, a terminal shows only its panel, and lines of text show only results."""
 
 _FEWEST = 10  # minimum number of answers for a percentage
 
@@ -69,7 +74,7 @@ class Snapshot:
     def calls(self) -> str:
         """Calls in progress, in words: `12/16 calls`, or `300 calls in batches`."""
         if self.in_batches:
-            return f"{self.in_batches:,} {'call' if self.in_batches == 1 else 'calls'} in batches"
+            return f"{counted(self.in_batches, 'call')} in batches"
         return f"{self.under_way}/{self.allowed} calls" if self.allowed else "no calls"
 
 
@@ -163,7 +168,7 @@ def cause_of(wait: Wait) -> str:
 
 
 def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
-    """Return `EXAID: 12 questions left to summarise` once all questions are decided; else empty.
+    """Return `EXAID: 12 questions left to summarize` once all questions are decided; else empty.
 
     Args:
         snapshot: The state of the run.
@@ -171,12 +176,11 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
     """
     if not snapshot.summarising or snapshot.totals.questions < questions:
         return ""
-    count = snapshot.summarising
-    return f"EXAID: {count} question{'s' * (count > 1)} left to summarise"
+    return f"EXAID: {counted(snapshot.summarising, 'question')} left to summarize"
 
 
 def accuracy_so_far(totals: RunTotals) -> str:
-    """Return `accuracy 61.5% (52.1 – 70.0)`, with its 95% confidence interval as in the report.
+    """Return `accuracy 61.5% (52.1–70.0)`, with its 95% confidence interval as in the report.
 
     Fewer than `_FEWEST` answers are too few for a percentage and give `3 of 5 right`. If questions
     are asked several times, the interval is unknown before the end of the run.

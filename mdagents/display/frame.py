@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -29,18 +30,21 @@ from mdagents.display.in_progress import OpenQuestion
 from mdagents.display.labels import STATUSES, by_role, by_worth, label_of, result_in_words
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
-from mdagents_llm.text import one_line
+from mdagents_llm.text import counted, one_line
 
 LOW = 30
 """Terminal height in lines below which a question and the last words get one line each."""
 
-_WIDEST = 120  # columns; longer lines are hard to read
+_WIDEST = 120  # columns of a line; longer ones are hard to read
+_TWO_COLUMNS = 160  # columns from which the questions stand beside the focused one
+_LOG_ROWS = 5  # finished questions below the focused one
 _LABEL_WIDTH = 2 + max(map(len, LABELS.values()))
 _NARROW = 60  # columns; with fewer, labels have no separate column
 _WIDE_LOG = 80  # columns; with fewer, the log shows only the most important fields
 _KEPT_FREE = 2  # terminal lines for scrolling text
 _FEWEST_ROWS = 2  # of the log and of the other questions, if there is little room
 _GAP = "  "
+_VOTES = len("99 votes")
 _NOTICE = "bold yellow"
 
 
@@ -65,13 +69,43 @@ class Frame:
     """Question whose summary is shown while the focused one has none; None shows no other."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = min(options.max_width, _WIDEST)
+        is_wide = options.max_width >= _TWO_COLUMNS
+        width = options.max_width if is_wide else min(options.max_width, _WIDEST)
         options = options.update(width=width)
         room = max(1, options.size.height - _KEPT_FREE)
         lines = console.render_lines(self._bar(), options, pad=False)
         below = list(self._figures(width))
         free = room - len(lines) - len(below)
-        for_log = 1 + min(_FEWEST_ROWS, len(self.finished)) if self.finished else 0
+        if is_wide:
+            below += self._columns(console, width, free)
+        else:
+            below += self._stacked(console, width, free)
+        lines += [_rendered(_cut(line, width), console) for line in below]
+        yield SegmentLines(lines[:room], new_lines=True)
+
+    def _columns(self, console: Console, width: int, free: int) -> Iterator[Text]:
+        """Yield the focused question and, at its right, the finished and the other questions."""
+        left_width = max(width - len(_GAP) - _WIDE_LOG, width // 2)
+        right_width = width - left_width - len(_GAP)
+        left: list[Text] = []
+        if self.focused is not None:
+            left = list(self._box(self.focused, console, left_width, free - 2))
+        rows = min(len(self.finished), max(0, free - 2 - min(len(self.others), free // 2)))
+        right = list(_log(self.finished[-rows:], right_width)) if rows > 0 else []
+        right += self._others(right_width, free - len(right))
+        if not left:
+            left_width, right = 0, [_cut(line, right_width) for line in right]
+        for line, beside in zip_longest(left, right):
+            whole = Text.assemble(line) if line is not None else Text()
+            if beside is not None:
+                whole.pad_right(max(0, left_width - whole.cell_len))
+                whole.append(_GAP).append_text(_cut(beside, right_width))
+            yield whole
+
+    def _stacked(self, console: Console, width: int, free: int) -> list[Text]:
+        """Return the focused question, the other ones and the finished ones, from top to bottom."""
+        finished = self.finished[-_LOG_ROWS:]
+        for_log = 1 + min(_FEWEST_ROWS, len(finished)) if finished else 0
         for_others = min(_FEWEST_ROWS, len(self.others))
         box: list[Text] = []
         if self.focused is not None:
@@ -79,11 +113,9 @@ class Frame:
             box = list(self._box(self.focused, console, width, inside))
         free -= len(box)
         others = list(self._others(width, free - for_log))
-        rows = min(len(self.finished), free - len(others) - 1)
-        log = _log(self.finished[-rows:], width) if rows > 0 else ()
-        below += [*box, *others, *log]
-        lines += [_rendered(_cut(line, width), console) for line in below]
-        yield SegmentLines(lines[:room], new_lines=True)
+        rows = min(len(finished), free - len(others) - 1)
+        log = _log(finished[-rows:], width) if rows > 0 else ()
+        return [*box, *others, *log]
 
     def _bar(self) -> RenderableType:
         done = self.snapshot.totals.questions
@@ -108,12 +140,14 @@ class Frame:
         elif spent.cost_usd:
             figures.append(Text(f"${spent.cost_usd:.2f}"))
         if spent.cached_calls:
-            figures.append(Text(f"{spent.cached_calls:,} cached replies"))
+            figures.append(Text(counted(spent.cached_calls, "cached reply", "cached replies")))
         if spent.failed_attempts:
-            figures.append(Text(f"{spent.failed_attempts:,} failed attempts"))
+            figures.append(Text(counted(spent.failed_attempts, "failed attempt")))
         for status, count in totals.status_counts.items():
             if status != Status.ANSWERED:
                 figures.append(Text(f"{STATUSES[Status(status)]}: {count:,}", "yellow"))
+        if totals.exaid.alerts:
+            figures.append(Text(counted(totals.exaid.alerts, "critical alert"), "yellow"))
         figures.append(Text(f"{self.pace.elapsed(self.snapshot.now)} so far"))
         yield from _flow(figures, width)
         if self.waits:
@@ -164,13 +198,7 @@ def _course(
         text = Text(one_line(asked.text[: (most + 2) * width]), "bold")  # the rest is not visible
         yield from _beginning(list(text.wrap(console, width)), most, width)
         for letter, option in asked.options.items():
-            holders = question.holders(letter)
-            line = Text(f"{len(holders) or '·'} {letter}) {one_line(option)}")
-            if letter == question.decided:
-                line.append("  decided", "bold")
-            if holders:
-                line.append(f"  {one_line(', '.join(holders))}", "cyan")
-            yield line
+            yield _option(letter, option, question, width)
     if question.speaking:
         yield Text.assemble(("working: ", "dim"), one_line(", ".join(question.speaking.values())))
     speaker, words = question.last_words()
@@ -180,6 +208,25 @@ def _course(
         if len(words) > longest:
             words = "…" + words[-max(1, longest) :].partition(" ")[2]
         yield from said.append(words).wrap(console, width)[: 1 if is_low else 2]
+
+
+def _option(letter: str, option: str, question: OpenQuestion, width: int) -> Text:
+    """Return an option, with its holders and its number of votes at the right."""
+    holders = question.holders(letter)
+    votes = Text(counted(len(holders), "vote").rjust(_VOTES) if holders else "", "cyan")
+    line = Text(f"{letter}) {one_line(option)}")
+    if letter == question.decided:
+        line.stylize("bold")
+        votes = Text.assemble(("decided", "bold"), _GAP if holders else "", votes)
+    free = width - votes.cell_len - (len(_GAP) if votes else 0)
+    names = Text(one_line(", ".join(holders)), "cyan")
+    if names and free - line.cell_len - len(_GAP) >= names.cell_len:
+        votes = names.append(_GAP).append_text(votes)
+        free = width - votes.cell_len - len(_GAP)
+    if not votes:
+        return line
+    _cut(line, max(1, free)).pad_right(max(0, free - line.cell_len))
+    return line.append(_GAP).append_text(votes)
 
 
 def _summary(
@@ -258,7 +305,9 @@ def _log(records: Sequence[SampleRecord], width: int) -> Iterator[Text]:
     """Yield a heading and a line for each record, none wider than `width`."""
     rows = [
         {
-            "question": Text(label_of((record.question_id, record.epoch))),
+            "question": Text(
+                label_of((record.question_id, record.epoch)).removeprefix("question ")
+            ),
             "level": Text(record.difficulty or "-"),
             "result": _result(record),
             "time": Text(f"{record.wall_seconds:.1f} s"),

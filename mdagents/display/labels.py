@@ -33,7 +33,7 @@ PHASES: Mapping[str, str] = {
     "moderate": "deciding",
     "coordinate": "deciding",
     "decide": "deciding",
-    "critique": "criticising",
+    "critique": "criticizing",
     "revise": "revising",
     "discuss": "discussing",
     "report": "writing the report",
@@ -76,9 +76,13 @@ def phase_in_words(phase: str) -> str:
 
 
 def label_of(item: ItemKey) -> str:
-    """Return the user's own id of a question, followed by the epoch if it is not the first."""
+    """Return the user's own id of a question, followed by the epoch if it is not the first.
+
+    An id that is only a number has the word before it: `question 12`.
+    """
     question_id, epoch = item
-    return one_line(question_id) + (f" (epoch {epoch})" if epoch > 1 else "")
+    word = "question " if question_id.isdigit() else ""
+    return word + one_line(question_id) + (f" (epoch {epoch})" if epoch > 1 else "")
 
 
 def routed_in_words(routed: Routed) -> str:

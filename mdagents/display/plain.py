@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from mdagents.agents.events import Event, Recruited, Routed, Started, Summarised
 from mdagents.display.display import (
+    IN_DETAIL_UP_TO,
     Display,
     Pace,
     Snapshot,
@@ -31,16 +32,11 @@ from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents_llm.terminal.printing import print_line, takes_text
-from mdagents_llm.text import clean, one_line
+from mdagents_llm.text import clean, counted, one_line
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-
-EACH_STEP_UP_TO = 20
-"""Maximum number of questions for which each step of a question is shown."""
-EACH_SUMMARY_UP_TO = 100
-"""Maximum number of questions for which each summary is shown, instead of only the last one."""
 
 _SILENCE = 30.0  # seconds of silence before a status line
 _SILENCE_IN_BATCHES = 600.0  # seconds of silence before a status line if replies come in batches
@@ -54,7 +50,7 @@ class LogLines(Display):
     """Display for `--display log`, and for `full` and `plain` without a terminal.
 
     Each line about a question begins with its id, or is indented below one that does. A run of
-    many questions shows only lines with results: see `EACH_STEP_UP_TO` and `EACH_SUMMARY_UP_TO`.
+    more than `IN_DETAIL_UP_TO` questions shows only lines with results.
     Lines are buffered while stderr is blocked (a pager, Ctrl-S).
     """
 
@@ -77,11 +73,10 @@ class LogLines(Display):
     def happened(self, item: ItemKey, event: Event) -> None:
         """Show a step or a summary of a question."""
         question = self._under_way.take(item, event)
-        if isinstance(event, Summarised):
-            if self._questions <= EACH_SUMMARY_UP_TO:
-                self._say_summary(question)
+        if self._questions > IN_DETAIL_UP_TO:
             return
-        if self._questions > EACH_STEP_UP_TO:
+        if isinstance(event, Summarised):
+            self._say_summary(question)
             return
         step = ""
         match event:
@@ -100,7 +95,7 @@ class LogLines(Display):
         cost = record.token_usage.cost_usd
         used = [
             record.difficulty,
-            f"{record.calls} {'call' if record.calls == 1 else 'calls'}",
+            counted(record.calls, "call"),
             f"{record.token_usage.total_tokens:,} tokens",
             f"${cost:.4f}" if cost and cost >= _LEAST_COST else "",
             f"{record.wall_seconds:.1f} s",
@@ -121,13 +116,9 @@ class LogLines(Display):
 
     def summarised(self, made: CaseSummaries) -> None:
         """Show how many summaries and alerts EXAID made for a decided question."""
-        question = self._under_way.ended((made.question_id, made.epoch))
-        if question is not None and self._questions > EACH_SUMMARY_UP_TO:
-            self._say_summary(question)
-        count = len(made.counting)
-        parts = [f"{count} {'summary' if count == 1 else 'summaries'}"]
+        parts = [counted(len(made.counting), "summary", "summaries")]
         if made.alerts:
-            parts.append(f"{made.alerts} {'alert' if made.alerts == 1 else 'alerts'}")
+            parts.append(counted(made.alerts, "alert"))
         parts.append(f"{made.exaid.token_usage.total_tokens:,} tokens")
         if made.watched.error:
             parts.append(one_line(made.watched.error))
@@ -198,11 +189,10 @@ class LogLines(Display):
 
     def _sign_of_life(self, snapshot: Snapshot) -> str:
         """Return a status line: work in progress and the longest-running question."""
-        now, count = snapshot.now, len(self._under_way)
-        questions = "question" if count == 1 else "questions"
+        now, questions = snapshot.now, counted(len(self._under_way), "question")
         if snapshot.in_batches:
-            return f"{count} {questions} in progress, {snapshot.calls}"
-        parts = [f"{count} {questions} and {snapshot.under_way} calls in progress"]
+            return f"{questions} in progress, {snapshot.calls}"
+        parts = [f"{questions} and {counted(snapshot.under_way, 'call')} in progress"]
         longest = next(iter(self._under_way), None)
         if longest is not None and longest.since is not None:
             course = ", ".join(filter(None, (longest.level, longest.phase)))

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.text import Text
 
 from mdagents.agents.events import Event, Summarised
-from mdagents.display.display import Display, Pace, Snapshot
+from mdagents.display.display import IN_DETAIL_UP_TO, Display, Pace, Snapshot
 from mdagents.display.focus import Focus
 from mdagents.display.frame import LOW, Frame
 from mdagents.display.in_progress import OpenQuestion, UnderWay
@@ -21,14 +21,13 @@ from mdagents.display.labels import (
     result_in_words,
     summary_block,
 )
-from mdagents.display.plain import EACH_STEP_UP_TO
 from mdagents.records.manifest import RunTotals
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents_llm.terminal.printing import takes_text
 from mdagents_llm.text import clean, one_line
 
-_ROWS = 5  # finished questions
+_ROWS = 50  # finished questions; more fit no screen
 _MOST = 10  # summaries that scroll by at a time; more would be unreadable
 
 
@@ -37,7 +36,7 @@ class TerminalView(Display):
 
     Lines and summaries scroll by above the part that is redrawn each time. A summary scrolls by
     once that part no longer shows it, in one line on a low terminal. In a run of more than
-    `EACH_STEP_UP_TO` questions, only alerts and errors scroll by.
+    `IN_DETAIL_UP_TO` questions, no summary and only the lines of errors scroll by.
 
     Args:
         questions: Number of questions of the run.
@@ -64,7 +63,7 @@ class TerminalView(Display):
         self._lines: list[str] = []
         self._summaries: deque[tuple[OpenQuestion, Summarised]] = deque(maxlen=_MOST)
         self._left_out = 0
-        self._is_long = questions > EACH_STEP_UP_TO
+        self._is_long = questions > IN_DETAIL_UP_TO
         self._latest: OpenQuestion | None = None
 
     def __exit__(self, *exception: object) -> None:
@@ -108,14 +107,10 @@ class TerminalView(Display):
             self.say(f"{label} {result_in_words(record)}: {one_line(record.error)}")
 
     def summarised(self, made: CaseSummaries) -> None:
-        """Record alerts and errors of EXAID for a decided question of a long run."""
-        notable = [f"{made.alerts} critical alert{'s' * (made.alerts > 1)}"] if made.alerts else []
-        if made.watched.missed_alerts:
-            notable.append(f"{made.watched.missed_alerts} in no summary")
-        if made.watched.error:
-            notable.append(one_line(made.watched.error))
-        if self._is_long and notable:
-            self.say(f"{label_of((made.question_id, made.epoch))} EXAID: {', '.join(notable)}")
+        """Record an error of EXAID for a decided question of a long run."""
+        if self._is_long and made.watched.error:
+            label = label_of((made.question_id, made.epoch))
+            self.say(f"{label} EXAID: {one_line(made.watched.error)}")
 
     def say(self, line: str) -> None:
         """Record a line, which scrolls by at the next `refresh`."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from mdagents.datasets.sources import published_size
 from mdagents.scoring.fields import entries_of, number_of, object_of, text_of
-from mdagents.scoring.formatting import counts, points, usd
+from mdagents.scoring.formatting import counts, interval, points, usd
 from mdagents.scoring.group import Group
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
@@ -64,7 +64,7 @@ def _result(group: Group, manifest: Mapping[str, Any]) -> str:
         of_what = f"answers to {group.questions} {of_what}"
     if group.questions < SMALLEST_FOR_RATES:
         return f"{group.correct} of {group.n} {of_what} right: too few for a percentage"
-    ends = f"{points(group.accuracy_low)} – {points(group.accuracy_high)}"
+    ends = interval(group.accuracy_low, group.accuracy_high)
     chance = "" if group.chance is None else f"; chance {points(group.chance, '.3g')}%"
     return f"{points(group.accuracy)}% of {group.n:,} {of_what} right (95% interval {ends}{chance})"
 

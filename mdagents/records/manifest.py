@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -234,6 +235,15 @@ class Invocation(BaseModel):
     reason: str = ""
     """Why the run stopped; empty if it finished, is running, or was killed."""
 
+    @property
+    def seconds(self) -> float:
+        """Seconds from start to end; 0 when the end is not known."""
+        try:
+            began, ended = map(datetime.fromisoformat, (self.started_at, self.ended_at or ""))
+            return max(0.0, (ended - began).total_seconds())
+        except (TypeError, ValueError):  # TypeError: only one of them has a time zone
+            return 0.0
+
 
 class RunManifest(BaseModel):
     """Contents of `run.json`: configuration, environment and results of a run."""
@@ -282,6 +292,11 @@ class RunManifest(BaseModel):
     """Whether every selected question has a record."""
     totals: RunTotals = Field(default_factory=RunTotals)
     spent: Spent = Field(default_factory=Spent)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that all starts of the program took together, as far as they are known."""
+        return sum(each.seconds for each in self.invocations)
 
     @property
     def models_asked(self) -> str:

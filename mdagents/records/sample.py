@@ -26,7 +26,7 @@ from mdagents_llm.errors import (
 )
 from mdagents_llm.ledger import CaseBook, Totals
 
-SCHEMA_VERSION = "1.4.0"
+SCHEMA_VERSION = "1.5.0"
 """Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
@@ -200,6 +200,8 @@ class SampleRecord(_Record):
     watched: Watched = Field(default_factory=Watched)
     pictures: list[PictureRecord] = Field(default_factory=list)
     """Pictures of the question, in the order of its prompts; also those that were not sent."""
+    fields: dict[str, str] = Field(default_factory=dict)
+    """Short fields of the data set, such as a subject; empty in records up to 1.4.0."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Yield the most informative fields; all of them would fill a screen."""
@@ -275,6 +277,7 @@ def make_record(
         panel=list(decision.panel) if decision else [],
         dropped_messages=decision.dropped_messages if decision else 0,
         pictures=list(picture_records(question, shown)),
+        fields=dict(question.fields),
     )
 
 

@@ -21,6 +21,7 @@ from mdagents.teams.own_method import is_own
 from mdagents_llm.config import Environment
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.text import counted
 
 
 async def forecast_price(plan: Plan, store: RunStore, environment: Environment) -> str:
@@ -81,9 +82,9 @@ def show_banner(
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")  # a path is not wrapped
     if finished:
-        say(f"continued  {finished} questions are finished already")
+        say(f"continued  {counted(finished, 'question')} finished already")
     if unsummarised:
-        say(f"EXAID      resumes {unsummarised} questions decided before")
+        say(f"EXAID      resumes {counted(unsummarised, 'question')} decided before")
     if not config.batch and (left := _left_in_batches(store.folder)):
         say(f"NOTE: what was asked in batches is asked again; only --batch collects {left}")
     if store.kept_as:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError, model_validator
+from pydantic import PrivateAttr, ValidationError, model_validator
 
 from mdagents.runs.flags.by_role import of_role
 from mdagents.runs.flags.call_flags import CallFlags
 from mdagents.runs.flags.error_sentences import first_in_words
 from mdagents.runs.flags.flag import flag_name
+from mdagents.runs.flags.id_file import ids_in_file
 from mdagents.runs.flags.lists import as_flag
 from mdagents.runs.flags.model_flags import ModelFlags
 from mdagents.runs.flags.output_flags import OutputFlags
@@ -45,6 +47,8 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
         ConfigError: A value makes no sense, or not together with another.
     """
 
+    _id_places: dict[str, str] = PrivateAttr(default_factory=dict)
+
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Yield the flags that were given, without those that have their defaults."""
         yield from ((name, getattr(self, name)) for name in sorted(self.model_fields_set))
@@ -55,10 +59,19 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
         Raises:
             ConfigError: A value is invalid, alone or in combination with another.
         """
+        ids, places = flags.get("sample_id"), {}
+        if isinstance(ids, str) and ids.startswith("@"):
+            places = ids_in_file(Path(ids.removeprefix("@")))
+            flags["sample_id"] = list(places)
         try:
             super().__init__(**flags)
         except ValidationError as error:
             raise ConfigError(first_in_words(error, RunConfig)) from None
+        self._id_places = places
+
+    def place_of_id(self, id_: str) -> str:
+        """Return file and line of an id of `--sample-id @FILE`; empty for other ids."""
+        return self._id_places.get(id_, "")
 
     @model_validator(mode="after")
     def _fits_together(self) -> RunConfig:
@@ -95,7 +108,7 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
         if not self.batch:
             return self
         if self.exaid_policy is not None:
-            raise ConfigError("EXAID summarises while agents speak; with --batch leave --exaid out")
+            raise ConfigError("EXAID summarizes while agents speak; with --batch leave --exaid out")
         if self.cache is not CacheMode.ON:
             raise ConfigError(
                 "--batch keeps the replies of one step until the next; leave --cache out"
@@ -174,8 +187,9 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
             for name, _, flag in self.described()
             if flag.defines_run
         }
-        has_comma = any("," in id_ for id_ in self.sample_id)
-        flags["sample_id"] = list(self.sample_id) if has_comma else flags["sample_id"] or None
+        ids = self.sample_id
+        is_list = any("," in id_ or id_.startswith("@") for id_ in ids)
+        flags["sample_id"] = list(ids) if is_list else flags["sample_id"] or None
         return flags
 
     def changes_from_default(self, *, shows_pictures: bool = True) -> dict[str, object]:

@@ -19,8 +19,6 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from prettytable import PrettyTable
-
 from exaid_core.config import ExaidConfig
 from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
@@ -37,7 +35,7 @@ from mdagents.runs.models import check_sight, choose_models
 from mdagents.runs.plan import dropping_note, picture_note, select, selection_note
 from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.solver import Solver
-from mdagents.scoring.formatting import Table, wrapped
+from mdagents.scoring.formatting import Part, Table
 from mdagents.settings import MDAGENTS, Difficulty, TeamRole
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
@@ -48,6 +46,7 @@ from mdagents_llm.json_schema import longest_reply, reply_schema
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.picture_tokens import picture_tokens, prompt_tokens
 from mdagents_llm.pictures import Picture
+from mdagents_llm.text import counted
 
 if TYPE_CHECKING:
     from mdagents_llm.embeddings import Vectors
@@ -173,7 +172,7 @@ class Forecast:
         return low.calls * each, high.calls * each
 
     def cost_of(self, questions: int) -> str:
-        """Return the cost of a number of questions of this kind, such as `0.12 – 1.4 USD`."""
+        """Return the cost of a number of questions of this kind, such as `0.12–1.4 USD`."""
         low, high = self._range_of(questions)
         return _money(low.cost, high.cost)
 
@@ -195,8 +194,8 @@ class Forecast:
             parts = f"teams {teams}, EXAID {_money(low.exaid_cost, high.exaid_cost)}"
         return f"{whole}: {parts} (--exaid off leaves EXAID out)"
 
-    def as_text(self) -> str:
-        """Return the forecast for a terminal."""
+    def parts(self) -> list[Part]:
+        """Return the forecast for a terminal: a table and lines."""
         low, high = self.whole()
         n = self.questions
         cost = [f"cost: {self.price_of(n)}"]
@@ -205,12 +204,12 @@ class Forecast:
         runs = self.history.runs
         source = "lengths: assumed to be half the limit (no earlier run of these models)"
         if runs:
-            source = (
-                f"lengths and routing from {runs} earlier run{'s' * (runs > 1)} of these models"
-            )
+            source = f"lengths and routing from {counted(runs, 'earlier run')} of these models"
         if self.history.questions:
             answered = len(self.history.questions)
-            source += f"; the whole run from {answered} questions answered with these settings"
+            source += (
+                f"; the whole run from {counted(answered, 'question')} answered with these settings"
+            )
         lines = [
             f"the whole run: {_range(low.calls, high.calls)} calls, "
             f"{_tokens(low.input_tokens, high.input_tokens)} tokens in, "
@@ -221,8 +220,8 @@ class Forecast:
             f"reply {source}",
             *(f"NOTE: {notice}" for notice in self.notices),
         ]
-        title = f"{self.dataset}: {n} questions to answer with {self.model}"
-        return "\n".join([title, self._table(), *map(wrapped, lines)])
+        title = f"{self.dataset}: {counted(n, 'question')} to answer with {self.model}"
+        return [title, self._table(), *lines]
 
     def _range_of(self, questions: int) -> tuple[Estimate, Estimate]:
         """Return the minimum and maximum for a number of questions."""
@@ -232,14 +231,13 @@ class Forecast:
         most = _expected(self.lively, self.shares, self.history, max)
         return Estimate().plus(least, questions), Estimate().plus(most, questions)
 
-    def _table(self) -> str:
-        table = PrettyTable(["a question to", "calls", "tokens", "per 1,000 questions"], align="r")
-        table.align["a question to"] = "l"
+    def _table(self) -> Table:
+        rows = []
         for level, low in self.quiet.items():
             high = self.lively[level]
             tokens = [each.input_tokens + each.output_tokens for each in (low, high)]
             costs = [Estimate().plus(each, 1000).cost for each in (low, high)]
-            table.add_row(
+            rows.append(
                 [
                     level.value if level else self.method,
                     _range(low.calls, high.calls),
@@ -247,7 +245,7 @@ class Forecast:
                     _money(*costs),
                 ]
             )
-        return str(table)
+        return Table(["a question to", "calls", "tokens", "per 1,000 questions"], rows)
 
     def _wall_time(self) -> str:
         seconds = self.seconds()
@@ -259,8 +257,8 @@ class Forecast:
         return f"wall time: {minutes} min at {self.calls_at_once} calls at once"
 
 
-def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
-    """Return the forecast of several runs, each and in total, for a terminal.
+def forecast_of_several(forecasts: Mapping[str, Forecast]) -> list[Part]:
+    """Return the forecast of several runs, each and in total, as a table and lines.
 
     Args:
         forecasts: Name of a run -> its forecast.
@@ -284,7 +282,7 @@ def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
     if math.isnan(sum(each for of_model in hours.values() for each in of_model)):
         lines.append("wall time: not known before a first run with these models and methods")
     else:
-        lines.append(f"wall time: {ends[0]:,.2f} – {ends[1]:,.2f} hours")
+        lines.append(f"wall time: {ends[0]:,.2f}–{ends[1]:,.2f} hours")
     known = sum(bool(of_run.history.questions) for of_run in forecasts.values())
     lines.append(
         f"from the questions of earlier runs with the same settings: {known} of {len(forecasts)} "
@@ -292,7 +290,7 @@ def forecast_of_several(forecasts: Mapping[str, Forecast]) -> str:
         "and methods, or half as long as they may be"
     )
     table = Table(["run", "calls", "tokens", "USD"], rows, has_total=True)
-    return "\n".join([table.as_text(), *map(wrapped, lines)])
+    return [table, *lines]
 
 
 def _columns(low: Estimate, high: Estimate) -> list[str]:
@@ -546,7 +544,7 @@ def _routed(by_level: Mapping[Level, Estimate], history: History, bound: Any) ->
 
 def _range(low: float, high: float) -> str:
     texts = [f"{value:,.0f}" for value in (low, high)]
-    return texts[0] if texts[0] == texts[1] else f"{texts[0]} – {texts[1]}"
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]}–{texts[1]}"
 
 
 def _tokens(low: float, high: float) -> str:
@@ -559,7 +557,7 @@ def _money(low: float | None, high: float | None) -> str:
     if low is None or high is None:
         return "price not known"
     texts = [_two_digits(low), _two_digits(high)]
-    return f"{texts[0] if texts[0] == texts[1] else ' – '.join(texts)} USD"
+    return f"{texts[0] if texts[0] == texts[1] else '–'.join(texts)} USD"
 
 
 def _two_digits(amount: float) -> str:

@@ -265,6 +265,9 @@ def _add_start_flags(group: Any, after: str) -> None:
     """Add the flags of one start, no settings of a run, that the help shows after a field's."""
     add = group.add_argument
     match after:
+        case "sample_id":
+            add("--rerun-wrong", metavar="RUN",
+                help="only the questions that this run got wrong or that failed in it")  # fmt: skip
         case "exaid_wait":
             add("--show-interaction-table", action="store_true", help="print who wrote to whom")
         case "cache":

@@ -164,7 +164,9 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
         by_id = {entry.id: entry for entry in entries}
         missing = [id_ for id_ in selection.ids if id_ not in by_id]
         if missing:
-            raise ConfigError(no_question(dataset, missing))
+            where = config.place_of_id(missing[0])
+            message = no_question(dataset, missing)
+            raise ConfigError(f"{where}: {message}" if where else message)
         entries = [by_id[id_] for id_ in dict.fromkeys(selection.ids)]
     if selection.shuffle_seed is not None:
         random.Random(selection.shuffle_seed).shuffle(entries)

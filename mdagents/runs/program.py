@@ -35,10 +35,11 @@ from mdagents_llm.errors import (
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.model_configs import LOCAL
 from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.text import counted
 from mdagents_llm.web.address import has_screen
 
 if TYPE_CHECKING:
-    from mdagents.records.manifest import RunManifest, Spent
+    from mdagents.records.manifest import RunManifest
     from mdagents.runs.config import RunConfig
     from mdagents.runs.result import RunResult
     from mdagents.view.subprocess_view import RunView
@@ -153,16 +154,18 @@ class _Program:
         if resumed is not None:
             options = self._with_kept_flags(*resumed)
             options.output_dir = self._folder_of(resumed[0], options)
+        if options.rerun_wrong:
+            options.sample_id = self._ids_to_rerun(options)
         config = read_config(options, skip)
         refuse_idle_flags(config, options)
         environment = parse_environment(self._variables)
         if options.dry_run:
-            from mdagents.runs.forecast import forecast  # not needed for runs
+            from mdagents.display.results import shown  # not needed for runs
+            from mdagents.runs.forecast import forecast
 
             found = forecast(config, environment)
             refuse_idle_picture_flags(found.pictured, options)
-            text = found.as_text()
-            return FINISHED if self._print(text) else STOPPED
+            return FINISHED if self._print(shown(found.parts())) else STOPPED
         from mdagents.records.folder import differences  # not needed for help and forecasts
         from mdagents.runs.plan import make_plan
         from mdagents.runs.session import carry_out
@@ -227,6 +230,8 @@ class _Program:
             raise ConfigError(
                 "--resume continues a run and --fresh starts it over; use only one of them"
             )
+        if options.rerun_wrong:
+            raise ConfigError("--resume keeps the questions of its run; leave --rerun-wrong out")
         from mdagents.records.manifest import read_manifest  # not needed for most runs
 
         named = Path(options.resume.removesuffix(".json"))
@@ -244,6 +249,21 @@ class _Program:
                 return folder, manifest
         what = f"run {name}" if name else "unfinished run"
         raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
+
+    @staticmethod
+    def _ids_to_rerun(options: argparse.Namespace) -> list[str]:
+        """Return the ids that `--rerun-wrong` selects."""
+        if options.sample_id:
+            raise ConfigError("--rerun-wrong and --sample-id both name questions; give one of them")
+        from mdagents.runs.rerun import ids_to_rerun  # not needed for most runs
+
+        return ids_to_rerun(
+            options.rerun_wrong,
+            Path(options.output_dir),
+            options.dataset,
+            Path(options.data_dir),
+            options.split,
+        )
 
     def _with_kept_flags(self, folder: Path, manifest: RunManifest) -> argparse.Namespace:
         """Parse the command line over the flags that started the run in a folder.
@@ -282,8 +302,9 @@ class _Program:
 
     def _shown(self, result: RunResult, *, as_json: bool) -> str:
         """Return the text for stdout at the end; empty while there is no record."""
-        from mdagents.scoring.report import make_report  # not needed before the end of a run
-        from mdagents.scoring.report_text import render_report
+        from mdagents.display.results import shown  # not needed before the end of a run
+        from mdagents.scoring.report import make_report
+        from mdagents.scoring.report_text import report_parts
         from mdagents.scoring.rows import read_output
 
         report = None
@@ -302,15 +323,16 @@ class _Program:
             return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
             return ""
-        lines = [
-            render_report(report),
-            *_of_exaid(result),
-            f"paid:    {_paid(result.manifest.spent)}",
-            f"records: {result.array_path}",
-            f"CSV:     {self._called.score} --input {result.array_path}",
-            "page:    the same with --html: charts, and the transcript of each question",
-        ]
-        return "\n".join(lines)
+        return "\n".join(
+            [
+                shown(report_parts(report)),
+                *_of_exaid(result),
+                *_paid(result.manifest),
+                f"records: {result.array_path}",
+                f"CSV:     {self._called.score} --input {result.array_path}",
+                "page:    the same with --html: charts, and the transcript of each question",
+            ]
+        )
 
     def _ending(self, result: RunResult) -> str:
         """Return how the run ended and how to resume it, on one line; empty after a normal end."""
@@ -323,10 +345,9 @@ class _Program:
         if result.reason:
             return f"{result.reason}; {self.go_on}"
         errors = result.manifest.totals.status_counts.get(Status.API_ERROR, 0)
-        if errors == 1:
-            return "1 question ended in api_error; --retry-errors answers it again"
-        what = f"{errors} questions ended in api_error; --retry-errors answers them again"
-        return what if errors else ""
+        them = "it" if errors == 1 else "them"
+        what = f"{counted(errors, 'question')} ended in api_error"
+        return f"{what}; --retry-errors answers {them} again" if errors else ""
 
     def stopped(self, error: BenchError) -> str:
         """Return the error that ended the run, and how to resume it."""
@@ -352,37 +373,50 @@ def _of_exaid(result: RunResult) -> list[str]:
     totals, tokens = result.manifest.totals.exaid, result.manifest.totals.exaid_tokens
     if not totals.questions:
         return []
-    alerts = f"{totals.alerts} alerts"
+    alerts = counted(totals.alerts, "alert")
     if totals.missed_alerts:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
-        f"EXAID:   {totals.summarised} of {result.manifest.totals.questions} questions summarised, "
-        f"{totals.summaries} summaries, {tokens:,} tokens",
+        f"EXAID:   {totals.summarised} of {counted(result.manifest.totals.questions, 'question')} "
+        f"summarized, {counted(totals.summaries, 'summary', 'summaries')}, {tokens:,} tokens",
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     if totals.emptied_fields:
         empty = "repeated, or said by nobody"
-        lines.append(f"         {totals.emptied_fields} fields emptied: {empty}")
+        lines.append(f"         {counted(totals.emptied_fields, 'field')} emptied: {empty}")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
-        lines.append(f"         text left out of {questions} questions: {why}")
+        lines.append(f"         text left out of {counted(questions, 'question')}: {why}")
     return lines
 
 
-def _paid(spent: Spent) -> str:
-    """Return what all processes of a run have paid for, for the teams and EXAID separately."""
+def _paid(manifest: RunManifest) -> list[str]:
+    """Return what all starts of a run have paid and taken, and the tokens that they paid for.
+
+    The first line is such as `paid 0.30 USD in 1:07 (teams 0.17, EXAID 0.13)`.
+    """
     from mdagents.display.display import tokens_in_words  # not needed before the end of a run
     from mdagents.scoring.formatting import usd
 
+    spent = manifest.spent
+    took = f" in {_clock(manifest.seconds)}"
     if not spent.calls:
-        return "nothing; every reply came from the cache" if spent.cached_calls else "nothing"
-    words = tokens_in_words(spent)
+        why = "; every reply came from the cache" if spent.cached_calls else ""
+        return [f"paid nothing{took}{why}"]
+    tokens = f"tokens:  {tokens_in_words(spent)}"
     if spent.cost_usd is None:
-        return f"{words}; price not known"
-    words += f"; {usd(spent.cost_usd)} USD"
+        return [f"paid a price that is not known{took}", tokens]
+    parts = ""
     if spent.exaid_calls and spent.exaid_cost_usd is not None:
         teams = spent.cost_usd - spent.exaid_cost_usd
-        words += f" (teams {usd(teams)}, EXAID {usd(spent.exaid_cost_usd)})"
-    return words
+        parts = f" (teams {usd(teams)}, EXAID {usd(spent.exaid_cost_usd)})"
+    return [f"paid {usd(spent.cost_usd)} USD{took}{parts}", tokens]
+
+
+def _clock(seconds: float) -> str:
+    """Return a duration as `1:07` or `2:01:07`."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _status(result: RunResult) -> int:

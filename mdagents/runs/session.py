@@ -41,6 +41,7 @@ from mdagents_llm.errors import BenchError, ConfigError, NothingRecorded
 from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.terminal.printing import print_line
+from mdagents_llm.text import counted
 
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster, Hire
@@ -368,12 +369,13 @@ def _reason(
             return "stopped: more api errors than --fail-on-error allows"
         case Outcome.COULD_NOT_WORK:
             errors = totals.status_counts.get(Status.API_ERROR, 0)
+            asked = counted(totals.scored, "question")
             if not errors:
-                return f"stopped: none of {totals.scored} questions got a reply"
-            return f"stopped: {errors} of {totals.scored} questions ended in api_error ({cause})"
+                return f"stopped: none of {asked} got a reply"
+            return f"stopped: {errors} of {asked} ended in api_error ({cause})"
         case Outcome.INTERRUPTED:
             planned = len(manifest.item_ids) * epochs
-            return f"interrupted with {totals.done} of {planned} questions done"
+            return f"interrupted with {totals.done} of {counted(planned, 'question')} done"
 
 
 async def _show(

@@ -21,6 +21,7 @@ from mdagents.scoring.pairs import Pair
 from mdagents.scoring.routing_text import router_tables
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 from mdagents_llm.files.spreadsheet import text_cell
+from mdagents_llm.text import counted
 
 
 def overview_tables(comparison: Comparison) -> list[Table]:
@@ -39,14 +40,14 @@ def overview_tables(comparison: Comparison) -> list[Table]:
     ]
 
 
-def block_tables(comparison: Comparison) -> list[Table]:
+def block_tables(comparison: Comparison, *, with_pairs: bool = True) -> list[Table]:
     """Return the tables of each block: runs, pairs, epochs and the router report, if any."""
     return [
         table
         for block in comparison.blocks
         for table in (
             _run_table(block),
-            *_pair_tables(block, is_adjusted=comparison.comparisons > 1),
+            *(_pair_tables(block, is_adjusted=comparison.comparisons > 1) if with_pairs else ()),
             *_epoch_tables(block),
             *router_tables(block),
         )
@@ -56,7 +57,7 @@ def block_tables(comparison: Comparison) -> list[Table]:
 def difference(pair: Pair, block: Block) -> str:
     """Return the difference in points with its interval; for few questions, in answers."""
     if block.questions < SMALLEST_FOR_RATES:
-        return f"{pair.extra_correct:+} of {block.answers}"
+        return f"{number(pair.extra_correct, '+')} of {block.answers}"
     ends = interval(pair.difference_low, pair.difference_high, "+.1f")
     return f"{points(pair.difference, '+.1f')} points ({ends})"
 
@@ -96,7 +97,8 @@ def _run_table(block: Block) -> Table:
     return Table(
         ["", ACCURACY, "tokens", "calls", "USD/1,000", "s", "Pareto"],
         rows,
-        title=f"{title}{block.questions:,} questions{chance}; tokens, calls and s per question",
+        title=f"{title}{counted(block.questions, 'question')}{chance}; tokens, calls and s per "
+        "question",
     )
 
 
@@ -109,7 +111,7 @@ def _pair_tables(block: Block, *, is_adjusted: bool) -> list[Table]:
     for pair in block.pairs:
         name = block.pair_name(pair)
         p_values = [pair.mcnemar_p, pair.p] if is_adjusted else [pair.mcnemar_p]
-        prices = _prices(pair) if block.shows(pair) else [UNKNOWN] * 2
+        prices = _prices(pair, block) if block.shows(pair) else [UNKNOWN] * 2
         differences.append(
             [name, difference(pair, block), *map(p_value, p_values), _detectable(pair, block)]
         )
@@ -160,11 +162,12 @@ def _detectable(pair: Pair, block: Block) -> str:
     return f"{points(smallest)} points"
 
 
-def _prices(pair: Pair) -> list[str]:
+def _prices(pair: Pair, block: Block) -> list[str]:
     """Return the tokens and USD of an extra right answer of the better run."""
+    better = block.label(pair.second if pair.difference > 0 else pair.first)
     tokens, cost = pair.tokens_per_extra_correct, pair.cost_per_extra_correct
     cells = [(tokens, number(tokens, ",.0f")), (cost, usd(cost))]
-    return ["better run is cheaper" if (price or 0) < 0 else cell for price, cell in cells]
+    return [f"{better} is cheaper" if (price or 0) < 0 else cell for price, cell in cells]
 
 
 def _at_a_glance(run: ComparedRun, block: Block) -> str:

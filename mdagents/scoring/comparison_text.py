@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mdagents.scoring.comparison import Block, Comparison
-from mdagents.scoring.comparison_tables import block_tables, difference, overview_tables
-from mdagents.scoring.formatting import UNKNOWN, counts, p_equation, points, with_minus, wrapped
+from mdagents.scoring.comparison_tables import (
+    block_tables,
+    difference,
+    overview_tables,
+)
+from mdagents.scoring.formatting import (
+    UNKNOWN,
+    Part,
+    Verdict,
+    counts,
+    interval,
+    p_equation,
+    points,
+)
 from mdagents.scoring.pairs import Pair
 from mdagents.scoring.routing_text import router_notices
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 from mdagents.settings import Status
+from mdagents_llm.text import counted
 
 NO_DIFFERENCE = "no significant difference"
 TOO_FEW = "too few questions to tell"
@@ -18,21 +31,50 @@ TOO_FEW = "too few questions to tell"
 _NAMES_SHOWN = 10
 _MISSING_SHOWN = 4
 _PAIRS_LISTED = 3
+_SENTENCES_SHOWN = 6
 _GROUPS_IN_HEADLINE = 3
 
 
-def render_comparison(comparison: Comparison) -> str:
-    """Return a comparison as text for a terminal."""
-    return "\n".join(
-        [
-            *map(wrapped, _run_names(comparison)),
-            *(table.as_text() for table in block_tables(comparison)),
-            *map(wrapped, verdicts(comparison)),
-            *map(wrapped, _flips(comparison)),
-            *map(wrapped, comparison_lines(comparison)),
-            *(wrapped(f"NOTE: {notice}") for notice in comparison_notices(comparison)),
+def comparison_parts(comparison: Comparison, *, in_detail: bool = False) -> list[Part]:
+    """Return a comparison for a terminal: the verdict, a table of the runs, what limits them.
+
+    Args:
+        comparison: The comparison.
+        in_detail: Whether the tables of all pairs are shown as well. Few pairs always have them.
+    """
+    if in_detail or not is_shortened(comparison):
+        first, *more = verdicts(comparison)
+        return [
+            Verdict(first),
+            *more,
+            *block_tables(comparison),
+            *_run_names(comparison),
+            *_flips(comparison),
+            *_limits(comparison),
         ]
-    )
+    shown = [
+        f"{comparison.place(block)}{_verdict(pair, block, comparison)}"
+        for block in comparison.blocks
+        for pair in block.pairs
+        if block.shows(pair)
+    ]
+    left_out = len(shown) - _SENTENCES_SHOWN
+    if left_out > 0:
+        shown[_SENTENCES_SHOWN:] = [counted(left_out, "more significant difference")]
+    tables = overview_tables(comparison) or block_tables(comparison, with_pairs=False)
+    return [Verdict(headline(comparison)), *shown, *tables, *_limits(comparison)]
+
+
+def _limits(comparison: Comparison) -> list[str]:
+    return [
+        *comparison_lines(comparison),
+        *(f"NOTE: {notice}" for notice in comparison_notices(comparison)),
+    ]
+
+
+def is_shortened(comparison: Comparison) -> bool:
+    """Return whether there are too many pairs to show all of them on a screen."""
+    return comparison.comparisons > _PAIRS_LISTED
 
 
 def headline(comparison: Comparison) -> str:
@@ -83,7 +125,8 @@ def comparison_lines(comparison: Comparison) -> list[str]:
         ]
         lines += [f"{place}without an answer: {', '.join(unanswered)}"] if unanswered else []
         lines += [
-            f"{place}no run {did} {len(ids)} of {block.questions} questions: {_some(ids)}"
+            f"{place}no run {did} {len(ids)} of {counted(block.questions, 'question')}: "
+            + _some(ids)
             for did, ids in (("got right", block.nobody_right), ("answered", block.nobody_answered))
             if ids
         ]
@@ -100,8 +143,8 @@ def comparison_notices(comparison: Comparison) -> list[str]:
         for why, runs in by_reason.items()
     ]
     left_out = [
-        f"{comparison.place(block)}only the {block.questions} questions that all runs hold are "
-        "compared; left out: "
+        f"{comparison.place(block)}compared on the {counted(block.questions, 'question')} "
+        "that all runs hold; left out: "
         + ", ".join(f"{run.left_out} of {run.label}" for run in block.runs if run.left_out)
         for block in comparison.blocks
         if any(run.left_out for run in block.runs)
@@ -144,18 +187,19 @@ def _verdicts(block: Block, comparison: Comparison) -> list[str]:
 def _verdict(pair: Pair, block: Block, comparison: Comparison) -> str:
     name = block.pair_name(pair)
     if block.questions < SMALLEST_FOR_RATES:
-        return f"{TOO_FEW}: {name} is {with_minus(difference(pair, block))}"
+        return f"{TOO_FEW}: {name} is {difference(pair, block)}"
     of_p = p_equation(pair.p) + (" (Holm)" if comparison.comparisons > 1 else "")
     if not block.shows(pair):
-        low, high = points(pair.difference_low, "+.1f"), points(pair.difference_high, "+.1f")
-        figures = f"{points(pair.difference, '+.1f')} points (95% interval {low} to {high})"
-        return f"{NO_DIFFERENCE}: {name} is {with_minus(figures)}, {of_p}"
+        ends = interval(pair.difference_low, pair.difference_high, "+.1f")
+        figures = f"{points(pair.difference, '+.1f')} points (95% interval {ends})"
+        return f"{NO_DIFFERENCE}: {name} is {figures}, {of_p}"
     better, worse = _better_first(block, pair)
-    low, high = map(points, sorted(map(abs, (pair.difference_low, pair.difference_high))))
-    saving = ", with fewer tokens" if (pair.tokens_per_extra_correct or 0) < 0 else ""
+    low, high = sorted(map(abs, (pair.difference_low, pair.difference_high)))
+    saves = (pair.tokens_per_extra_correct or 0) < 0
+    saving = f"; {better} needs fewer tokens" if saves else ""
     return (
         f"{better} is better than {worse} by {points(abs(pair.difference))} points "
-        f"(95% interval {low} to {high}), {of_p}{saving}"
+        f"(95% interval {interval(low, high)}), {of_p}{saving}"
     )
 
 

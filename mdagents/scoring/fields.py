@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from mdagents.datasets.kept_fields import MOST_FIELDS
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.text import well_formed
@@ -83,6 +84,13 @@ def id_of(record: Mapping[str, Any]) -> str:
         if type(value) is int or (type(value) is float and math.isfinite(value)):
             return str(int(value) if value == int(value) else value)
     return ""
+
+
+def fields_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return name and value of the data set's fields that a record keeps, at most `MOST_FIELDS`."""
+    fields = object_of(record, "fields").items()
+    texts = [(plain(name), plain(value)) for name, value in fields if isinstance(value, str)]
+    return tuple(texts[:MOST_FIELDS])
 
 
 def plain(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,21 @@ def _excess(table: PrettyTable) -> int:
     return len(table.get_string().partition("\n")[0]) - SCREEN_WIDTH
 
 
+class Verdict(str):
+    """A line that answers the question of a result; bold on a terminal."""
+
+    __slots__ = ()
+
+
+Part = Table | str
+"""Part of a result: a table or a line of text, which a narrow screen wraps."""
+
+
+def as_text(parts: Iterable[Part]) -> str:
+    """Return a result as plain text, the same in a pipe, a file and a narrow terminal."""
+    return "\n".join(part.as_text() if isinstance(part, Table) else wrapped(part) for part in parts)
+
+
 def wrapped(line: str) -> str:
     """Return a line wrapped for a terminal; long words, such as paths, stay whole."""
     return textwrap.fill(
@@ -64,8 +79,8 @@ UNKNOWN = "-"
 
 
 def number(value: float | None, form: str) -> str:
-    """Return a number formatted by a `format()` spec; `UNKNOWN` for None."""
-    return UNKNOWN if value is None else format(value, form)
+    """Return a number formatted by a `format()` spec, with a true minus; `UNKNOWN` for None."""
+    return UNKNOWN if value is None else format(value, form).replace("-", "−")
 
 
 def percent(value: float | None) -> str:
@@ -90,23 +105,21 @@ def usd(amount: float | None) -> str:
     if amount is None:
         return UNKNOWN
     digits = 2 if amount == 0 else max(2, 1 - math.floor(math.log10(abs(amount))))
-    return f"{amount:,.{digits}f}"
+    return number(amount, f",.{digits}f")
 
 
 def points(value: float | None, form: str = ".1f") -> str:
     """Return a difference of two rates in percentage points, without a unit."""
     # Adding zero turns the -0.0 of a tiny negative value into 0.0.
-    return "-" if value is None else format(round(value * 100, 1) + 0.0, form)
+    return number(None if value is None else round(value * 100, 1) + 0.0, form)
 
 
 def interval(low: float | None, high: float | None, form: str = ".1f") -> str:
-    """Return an interval of rates in percentage points, without a unit."""
-    return "-" if low is None or high is None else f"{points(low, form)} – {points(high, form)}"
-
-
-def with_minus(figures: str) -> str:
-    """Return text with hyphens replaced by true minus signs."""
-    return figures.replace("-", "−")
+    """Return an interval of percentage points: `69.1–80.9`, with signs `−3.5 to +4.5`."""
+    if low is None or high is None:
+        return UNKNOWN
+    between = " to " if low < 0 or "+" in form else "–"
+    return f"{points(low, form)}{between}{points(high, form)}"
 
 
 def counts(of: Mapping[str, int]) -> str:

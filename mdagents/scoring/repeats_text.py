@@ -11,6 +11,7 @@ from mdagents.scoring.statistics import (
     SMALLEST_FOR_COEFFICIENTS,
     SMALLEST_FOR_RATES,
 )
+from mdagents_llm.text import counted
 
 if TYPE_CHECKING:
     from mdagents.scoring.positions import PositionBias
@@ -37,7 +38,7 @@ def repeats_tables(figures: Repeats) -> list[Table]:
         Table(
             ["", "at least one right", "all right"],
             reliability,
-            title=f"{figures.questions} questions in {figures.epochs} epochs",
+            title=f"{counted(figures.questions, 'question')} in {counted(figures.epochs, 'epoch')}",
         ),
         Table(["epoch", "right", "accuracy (95% interval)"], epochs),
         *([_places(bias)] if bias else []),
@@ -53,7 +54,7 @@ def repeats_lines(figures: Repeats, routing_stability: float | None) -> list[str
             when not routed.
     """
     if figures.questions < SMALLEST_FOR_RATES:
-        what = f"{figures.questions} questions in {figures.epochs} epochs"
+        what = f"{counted(figures.questions, 'question')} in {counted(figures.epochs, 'epoch')}"
         return [f"{what}: too few for their reliability"]
     lines = [f"majority vote of the epochs: {percent(figures.majority)}"]
     if bias := _shown_bias(figures):

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TypeVar
 
 from mdagents.scoring.agreement import Agreement, agreement
+from mdagents.scoring.breakdown import Breakdown, make_breakdown
 from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, Proportion, make_group, right_by_question, scored
 from mdagents.scoring.repeats import Repeats, repeats, routing_stability
@@ -68,14 +69,24 @@ class Report:
     """Level -> EXAID's figures; levels that EXAID did not follow are missing."""
     disagreements: int
     """Number of records whose stored letter differs from the one parsed here."""
+    breakdowns: list[Breakdown]
+    """Accuracy by the properties that `--group-by` names."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON types."""
         return asdict(self)
 
 
-def make_report(output: RunOutput) -> Report:
-    """Compute the figures of a run."""
+def make_report(output: RunOutput, group_by: Sequence[str] = ()) -> Report:
+    """Compute the figures of a run.
+
+    Args:
+        output: The run.
+        group_by: Properties of its questions for the error analysis; see `make_breakdown`.
+
+    Raises:
+        ConfigError: No question has such a property.
+    """
     rows = output.rows
     counted = scored(rows)
     known = [level for level in Difficulty if any(row.difficulty == level for row in rows)]
@@ -115,6 +126,7 @@ def make_report(output: RunOutput) -> Report:
             if (figures := exaid_figures(row.summarised for row in of_level)) is not None
         },
         disagreements=sum(row.disagrees for row in rows),
+        breakdowns=[make_breakdown(rows, by) for by in dict.fromkeys(group_by)],
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from mdagents.scoring.breakdown_text import HOW_TESTED, breakdown_lines, breakdown_table
 from mdagents.scoring.formatting import (
     UNKNOWN,
+    Part,
     Table,
     coefficient,
     counts,
@@ -13,7 +15,6 @@ from mdagents.scoring.formatting import (
     percent,
     points,
     share,
-    wrapped,
 )
 from mdagents.scoring.forms.mdagents import OURS
 from mdagents.scoring.group import Group
@@ -22,17 +23,16 @@ from mdagents.scoring.repeats_text import repeats_lines, repeats_tables
 from mdagents.scoring.report import ALL, Report
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 from mdagents.settings import RoutedBy, Status
+from mdagents_llm.text import counted
 
 
-def render_report(report: Report) -> str:
-    """Return the report as text for a terminal."""
-    notices = [f"NOTE: {notice}" for notice in report.notices]
-    return "\n".join(
-        [
-            *(table.as_text() for table in report_tables(report)),
-            *map(wrapped, [*report_lines(report), *notices]),
-        ]
-    )
+def report_parts(report: Report) -> list[Part]:
+    """Return the report for a terminal: tables, lines and caveats."""
+    parts: list[Part] = [*report_tables(report), *report_lines(report)]
+    for breakdown in report.breakdowns:
+        parts += [breakdown_table(breakdown), *breakdown_lines(breakdown)]
+    parts += [HOW_TESTED] if report.breakdowns else []
+    return [*parts, *(f"NOTE: {notice}" for notice in report.notices)]
 
 
 def report_tables(report: Report) -> list[Table]:
@@ -111,10 +111,15 @@ def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
         if set(cells) != {UNKNOWN}:
             coefficients.append([name, *cells])
         if panel.n and report.overall.questions >= SMALLEST_FOR_COEFFICIENTS:
-            right_of_wrong = f"{panel.rescued} of {panel.wrong_majority}"
-            right_of_right = f"{panel.right_majority - panel.overturned} of {panel.right_majority}"
-            right_of_none = f"{panel.no_majority_right} of {panel.no_majority}"
-            decisions.append([name, right_of_right, right_of_wrong, right_of_none])
+            kept = panel.right_majority - panel.overturned
+            decisions.append(
+                [
+                    name,
+                    _of(kept, panel.right_majority),
+                    _of(panel.rescued, panel.wrong_majority),
+                    _of(panel.no_majority_right, panel.no_majority),
+                ]
+            )
     headings = ["", "experts agree", "kappa", "calibration error", "Brier"]
     columns = [
         place
@@ -159,14 +164,15 @@ def report_lines(report: Report) -> list[str]:
     if detectable is not None and overall.questions >= SMALLEST_FOR_COEFFICIENTS:
         lines.append(
             f"minimum detectable difference: {points(detectable)} points "
-            f"({overall.questions} questions, 80% power)"
+            f"({counted(overall.questions, 'question')}, 80% power)"
         )
     lines += _what_is_too_few(report)
     if set(report.read_as) - {OURS.name}:
         lines.append("read as: " + counts(report.read_as))
     if report.disagreements:
         lines.append(
-            f"WARNING: {report.disagreements} records hold another letter than their text does"
+            f"WARNING: {counted(report.disagreements, 'record')} with another letter than in the "
+            "text of the response"
         )
     return lines
 
@@ -192,6 +198,10 @@ def _what_is_too_few(report: Report) -> list[str]:
     if coefficients:
         left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
     return [f"too few questions{where} to show: {', '.join(left_out)}"] if left_out else []
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole}" if whole else UNKNOWN
 
 
 def _first_and_last(first: float | None, last: float | None, form: str, n: int) -> str:

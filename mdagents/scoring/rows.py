@@ -23,6 +23,7 @@ from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.text import counted
 
 _NAMES_SHOWN = 8  # fields listed in a message
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
@@ -77,19 +78,21 @@ class RunOutput:
         names = ("dataset_notice", "model_notice")
         notices = [plain(text_of(self.manifest, name)) for name in names]
         planned = len(_questions(self.manifest)) * _epochs(self.manifest)
+        of_all = counted(planned, "question")
         if self.manifest and len(self.rows) < planned:
-            notices.append(f"unfinished: {len(self.rows)} of {planned} questions have a record")
+            notices.append(f"unfinished: {len(self.rows)} of {of_all} have a record")
         stopped = sum(row.status == Status.LIMIT for row in self.rows)
         if self.manifest and not self.manifest.get("finished") and stopped:
             notices.append(
-                f"unfinished: a limit stopped {stopped} of {planned} questions, and the same "
+                f"unfinished: a limit stopped {stopped} of {of_all}, and the same "
                 "command answers them again"
             )
         notices.append(self._of_batches)
         spent = object_of(self.manifest, "spent")
         if estimated := count_of(spent.get("estimated_calls")):
+            replies = counted(estimated, "reply", "replies")
             notices.append(
-                f"tokens and costs of {estimated} replies are estimated by the text (4 characters "
+                f"tokens and costs of {replies} are estimated by the text (4 characters "
                 "a token), as the endpoint reported none: see usage_estimated in calls.jsonl"
             )
         if count_of(spent.get("settings_refused")):

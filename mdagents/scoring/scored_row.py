@@ -16,6 +16,7 @@ from mdagents.scoring.fields import (
     content_digest,
     count_of,
     entries_of,
+    fields_of,
     gold_of,
     id_of,
     number_of,
@@ -108,6 +109,8 @@ class ScoredRow:
     """Whether the program that wrote the record parsed another letter."""
     summarised: Summarised | None
     """EXAID's results; None when EXAID was off or has not finished the question."""
+    fields: tuple[tuple[str, str], ...]
+    """Name and value of the data set's fields that the record keeps, such as a subject."""
     place: int = field(compare=False)
     """Place of the record, as accepted by `ResultFile.fetch`."""
     attempt: int = field(compare=False)
@@ -233,6 +236,7 @@ def make_row(
         last_opinions=_shared(last),
         disagrees="predicted" in record and record["predicted"] != letter,
         summarised=_shared(summarised(record)),
+        fields=_shared(fields_of(record)),
         place=place,
         attempt=attempt,
     )

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from mdagents_llm.proportions import Z95
 
-"""Lower and upper end of a 95 % interval."""
-
 SMALLEST_FOR_RATES = 10
 """Questions from which on people are shown a rate as a percentage with its interval. Below, one
 question moves it by more than ten points: what is shown then is the count, `3 of 7`."""
@@ -27,9 +25,9 @@ A convention. One of n questions moves a kappa by up to 1 / (n (1 - agreement by
 options of 30 questions by less than 0.05, of 10 by 0.13."""
 
 SIGNIFICANT = 0.05
-"""Below this p-value a difference is said to be shown."""
+"""A difference with a p-value below this is statistically significant."""
 
-_Z80 = 0.8416212335729143  # 80 % quantile
+_Z80 = 0.8416212335729143  # 80% quantile
 
 
 def mcnemar_exact(worse: int, better: int) -> float:
@@ -56,6 +54,37 @@ def mcnemar_exact(worse: int, better: int) -> float:
     return min(1.0, 2 * tail * (math.comb(n, fewer) / (1 << n)))
 
 
+def fisher_exact(right: int, wrong: int, other_right: int, other_wrong: int) -> float:
+    """Return the two-sided exact p-value of Fisher's test on a table of two groups.
+
+    It is the probability, given the margins, of all tables that are no more likely than this one.
+
+    Args:
+        right: Right answers of the group.
+        wrong: Wrong answers of the group.
+        other_right: Right answers of all others.
+        other_wrong: Wrong answers of all others.
+
+    Source: Fisher, R. A. (1922), J. R. Stat. Soc. 85, 87-94.
+    """
+    size, others = right + wrong, other_right + other_wrong
+    all_right = right + other_right
+
+    def log_ways(inside: int) -> float:
+        return _log_comb(size, inside) + _log_comb(others, all_right - inside)
+
+    logs = list(map(log_ways, range(max(0, all_right - others), min(size, all_right) + 1)))
+    largest, observed = max(logs), log_ways(right)
+    ways = [math.exp(each - largest) for each in logs]
+    # Rounding must not tell equally likely tables apart.
+    as_rare = (way for each, way in zip(logs, ways, strict=True) if each <= observed + 1e-7)
+    return min(1.0, math.fsum(as_rare) / math.fsum(ways))
+
+
+def _log_comb(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for their number, in the order given; controls the family-wise error.
 
@@ -70,9 +99,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def minimum_detectable_difference(n: int, discordance: float) -> float | None:
-    """Return the smallest true difference in accuracy that McNemar's test detects with 80 % power.
+    """Return the smallest true difference in accuracy that McNemar's test detects with 80% power.
 
-    Two-sided 5 %, normal approximation. The sample size for a difference d is
+    Two-sided 5%, normal approximation. The sample size for a difference d is
     n = (z.975 √ψ + z.80 √(ψ − d²))² / d², solved here for d. No difference can be larger than ψ:
     where the formula says so, ψ is raised until it equals d.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mdagents.scoring.formatting import (
+    Part,
     Table,
+    Verdict,
     interval,
     number,
     p_equation,
     percent,
     points,
-    with_minus,
-    wrapped,
 )
 from mdagents.scoring.group_text import ACCURACY, COST_COLUMNS, accuracy_cell
 from mdagents.scoring.policies import Kind
@@ -22,15 +22,16 @@ _ON_SCREEN = 8  # families in the table
 _FOLDS_NAMED = 3
 
 
-def render_what_if(what_if: WhatIf) -> str:
-    """Return what-if results as text for a terminal."""
-    return "\n".join(
-        [
-            *(table.as_text() for table in what_if_tables(what_if, _ON_SCREEN)),
-            *map(wrapped, [*verdicts(what_if), *what_if_lines(what_if, _ON_SCREEN)]),
-            *(wrapped(f"NOTE: {notice}") for notice in what_if_notices(what_if)),
-        ]
-    )
+def what_if_parts(what_if: WhatIf) -> list[Part]:
+    """Return what-if results for a terminal, the verdict first."""
+    first, *more = verdicts(what_if)
+    return [
+        Verdict(first),
+        *more,
+        *what_if_tables(what_if, _ON_SCREEN),
+        *what_if_lines(what_if, _ON_SCREEN),
+        *(f"NOTE: {notice}" for notice in what_if_notices(what_if)),
+    ]
 
 
 def headline(what_if: WhatIf) -> str:
@@ -41,7 +42,7 @@ def headline(what_if: WhatIf) -> str:
     best = f"always {what_if.best_run}"
     if choice.beside_best_run.is_shown and choice.beside_best_run.difference > 0:
         return f"{_label(choice)} is better than {best}"
-    return f"no policy is shown to be better than {best}"
+    return f"no policy is significantly better than {best}"
 
 
 def verdicts(what_if: WhatIf) -> list[str]:
@@ -188,10 +189,7 @@ def _label(choice: Choice) -> str:
 
 
 def _apart(difference: float, low: float, high: float) -> str:
-    return with_minus(
-        f"{points(difference, '+.1f')} points, 95% interval {points(low, '+.1f')} to "
-        f"{points(high, '+.1f')}"
-    )
+    return f"{points(difference, '+.1f')} points, 95% interval {interval(low, high, '+.1f')}"
 
 
 def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
@@ -205,7 +203,7 @@ def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
         else f"a coin that sends {points(coin.share_of_dearer, '.0f')}% of the questions to "
         f"{coin.dearer} and the others to {coin.cheaper}"
     )
-    verdict = "is better than that" if coin.low > 0 else "is not shown to be better than that"
+    verdict = "is better than that" if coin.low > 0 else "is not significantly better than that"
     return [
         f"At the same tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
         f"({_apart(coin.difference, coin.low, coin.high)}, the coin held fixed)."

@@ -128,9 +128,13 @@ class StudyMatrix(StudyDisplay):
 
     def refresh(self, now: float) -> None:
         """Redraw the matrix, the progress line and the latest messages."""
-        text = "\n".join([matrix(self._runs).as_text(), self._progress(now), *self._said[-3:]])
+        from rich.console import Group
+
+        from mdagents.display.results import rich_table
+
+        lines = [self._progress(now), *self._said[-3:]]
         with suppress(OSError):
-            self._live.update(text, refresh=True)
+            self._live.update(Group(rich_table(matrix(self._runs)), "", *lines), refresh=True)
 
     def say(self, line: str) -> None:
         """Add a message below the matrix, shown from the next refresh on."""

@@ -162,6 +162,8 @@ def cells_of(
         settings = {
             **usual, **study.settings, **dataset.settings, **model.settings, **method.settings,
         }  # fmt: skip
+        if "" in settings:  # `--=FILE` would be read as --run-config
+            raise ConfigError(f"{study.path}: a setting has no name; write it as NAME: VALUE")
         argv = [
             word for name, value in {**settings, **program}.items() for word in _words(name, value)
         ]

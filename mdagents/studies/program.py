@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from mdagents.display.results import print_parts
 from mdagents.records.store import writable
 from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.comparison import compare_study
-from mdagents.scoring.comparison_text import render_comparison
+from mdagents.scoring.comparison_text import comparison_parts
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.studies.display import DISPLAYS, make_study_display
 from mdagents.studies.file import StudyFile, cells_of, read_study
@@ -107,7 +108,7 @@ class _Program:
         cells = cells_of(study, flags, self._variables)
         if options.dry_run:
             forecasts = {str(c): forecast(c.config, self._environment) for c in cells}
-            print_result(forecast_of_several(forecasts))
+            print_parts(forecast_of_several(forecasts))
             return FINISHED
         with needs_extra("report", "the page of a study"):
             check_installed("jinja2", "matplotlib")
@@ -153,7 +154,7 @@ class _Program:
         if comparison.blocks:
             from mdagents.pages.study import write_study_results
 
-            print_result(render_comparison(comparison))
+            print_parts(comparison_parts(comparison))
             for path in write_study_results(comparison, Path(self._options.evaluation_dir)):
                 print_result(f"written: {path}")
 

@@ -30,6 +30,8 @@ def read_yaml(path: Path, name: str = "") -> Any:
         raise ConfigError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{name} is not UTF-8 text; save it as UTF-8") from None
+    except ValueError as error:  # a NUL in the path
+        raise ConfigError(f"{name!r} names no file: {error}") from None
     except RecursionError:
         raise ConfigError(f"{name} is nested too deeply") from None
     except yaml.YAMLError as error:

@@ -282,7 +282,7 @@ def test_a_result_is_shown_in_a_line_and_as_a_table() -> None:
     assert len(shown) < 250
     for part in (
         "<RunResult 12 questions, openai/gpt-4o-mini, medqa-sample, basic, accuracy ",
-        f"{result.accuracy:.1%} ({low * 100:.1f} – {high * 100:.1f}), ",
+        f"{result.accuracy:.1%} ({low * 100:.1f}–{high * 100:.1f}), ",
         " USD, finished, output/",
     ):
         assert part in shown

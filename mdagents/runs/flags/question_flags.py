@@ -51,8 +51,13 @@ class QuestionFlags(Flags):
         str | None, Flag("the first N, or the A-th to the B-th question [all]", "N|A-B")
     ] = None
     """`N` or `A-B`, counted from 1, both included."""
-    sample_id: Annotated[tuple[str, ...], Flag("only the questions with these ids", "ID,…")] = ()
-    """Also as one text, `12,57`."""
+    sample_id: Annotated[
+        tuple[str, ...],
+        Flag(
+            "only the questions with these ids, or with those in a file, one per line", "ID,…|@FILE"
+        ),
+    ] = ()
+    """Also as one text, `12,57` or `@FILE`."""
     sample_shuffle: Annotated[
         int | None, Flag("shuffle the questions before the limit", "SEED")
     ] = None

@@ -112,7 +112,7 @@ def test_how_a_file_of_medmcqa_counts_is_said(capsys: pytest.CaptureFixture[str]
     write("data/mine/test.jsonl", {"question": "One?", "cop": 4} | columns)
     assert main(["mine"]) == 0
     assert capsys.readouterr().out == (
-        "data/mine/test.jsonl: 1 questions, found nothing; "
+        "data/mine/test.jsonl: 1 question, found nothing; "
         "field 'cop' counts the options from 1 (by a 4 on line 1)\n"
     )
     write("data/mine/test.jsonl", {"question": "One?", "cop": 3} | columns)

@@ -27,7 +27,7 @@ def a_wait(seconds: float) -> Wait:
 
 def test_accuracy_has_its_uncertainty_and_leaves_skipped_questions_out() -> None:
     many = RunTotals(questions=13, status_counts={"answered": 12, "skipped": 1}, correct=8)
-    assert accuracy_so_far(many) == "accuracy 66.7% (39.1 – 86.2)"
+    assert accuracy_so_far(many) == "accuracy 66.7% (39.1–86.2)"
     assert accuracy_so_far(snapshot(0).totals) == "2 of 3 right", "too few for a share in percent"
     assert accuracy_so_far(RunTotals()) == "accuracy -"
     failed = RunTotals(questions=20, status_counts={"limit": 18, "api_error": 2})

@@ -26,7 +26,7 @@ from exaid_core.templates import LABELS
 from mdagents.agents.events import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import Display, Failsafe, LogLines, Snapshot, make_display
 from mdagents.display.terminal_view import TerminalView
-from mdagents.records.manifest import RunTotals, Spent
+from mdagents.records.manifest import ExaidTotals, RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, Watched
 from mdagents.settings import Difficulty, RoutedBy, Status
 from mdagents_llm.errors import ErrorKind, ProviderError
@@ -63,7 +63,12 @@ def _stderr(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", sys.stderr)
 
 
-TOTALS = RunTotals(questions=37, status_counts={"answered": 35, "api_error": 2}, correct=24)
+TOTALS = RunTotals(
+    questions=37,
+    status_counts={"answered": 35, "api_error": 2},
+    correct=24,
+    exaid=ExaidTotals(alerts=3),
+)
 
 
 def snapshot(now: float, totals: RunTotals = TOTALS) -> Snapshot:
@@ -167,9 +172,9 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
 
     assert re.fullmatch(r"37/100 [━╸╺]+ 0:07:06 left", lines[0])
     assert lines[1:4] == [
-        "accuracy 64.9% (48.8 – 78.2) · 14/16 calls, 2 queued · 489,353 tokens"
-        ", 31,400 of them EXAID's",
-        "$0.87 · 3 failed attempts · API error: 2 · 0:04:10 so far",
+        "accuracy 64.9% (48.8–78.2) · 14/16 calls, 2 queued · 489,353 tokens"
+        ", 31,400 of them EXAID's · $0.87",
+        "3 failed attempts · API error: 2 · 3 critical alerts · 0:04:10 so far",
         "1 waiting: 429 from api.openai.com, 12 s left",
     ]
     assert lines[4].startswith("╭─ sample_41 · intermediate · debate, round 1, turn 2 · 15 s ─")
@@ -177,10 +182,11 @@ def test_figures_question_and_log_stand_below_each_other() -> None:
     box = [line.strip("│ ") for line in lines[5:end]]
     assert box[0].startswith("Nine days after a caesarean section a 31-year-old woman")
     assert box[3:9] == [
-        "· A) Chest radiograph, and antibiotics if it shows an infiltrate",
-        "· B) Echocardiography within two days",
-        "2 C) Anticoagulation and CT pulmonary angiography  Cardiologist, Haematologist",
-        "1 D) Thrombolysis at once  Pulmonologist",
+        "A) Chest radiograph, and antibiotics if it shows an infiltrate",
+        "B) Echocardiography within two days",
+        "C) Anticoagulation and CT pulmonary angiography".ljust(59)
+        + "Cardiologist, Haematologist   2 votes",
+        "D) Thrombolysis at once".ljust(73) + "Pulmonologist    1 vote",
         "working: Cardiologist, Pulmonologist",
         "Cardiologist: To Pulmonologist: With a Wells score of 7.5 nobody waits for an ECG; "
         "heparin comes",
@@ -228,7 +234,8 @@ def test_every_part_has_room_on_80_columns_and_24_lines() -> None:
         "37/20",
         "sample_41 · intermediate · debate, round 1, turn 2",
         "Nine days after",
-        "2 C) Anticoagulation",
+        "C) Anticoagulation",
+        " 2 votes │",
         "working: Cardiologist, Pulmonologist",
         "heparin comes first.",
         "EXAID summary 1",
@@ -267,8 +274,6 @@ def test_in_a_long_run_only_what_is_notable_scrolls_by() -> None:
         assert terminal.scrolled() == [
             "dataset    medqa",
             "failed API error: 500 from api.x.y: no",
-            "alarming EXAID: 2 critical alerts",
-            "missed EXAID: 1 critical alert, 1 in no summary",
             "broken EXAID: the disk is full",
         ]
 
@@ -283,20 +288,32 @@ def test_votes_follow_the_opinions_and_the_decision_is_marked() -> None:
 
     def options() -> dict[str, str]:
         view.refresh(snapshot(0.0))
-        found = (re.match(r"│ (\S) (\w)\) .*?(  .*?)? +│$", line) for line in terminal.frame())
-        return {match[2]: match[1] for match in found if match}
+        found = (re.match(r"│ (\w)\) .*?(?: (\d) votes?)? +│$", line) for line in terminal.frame())
+        return {match[1]: match[2] or "" for match in found if match}
 
     tell(view, "sample_41", *OPENING)
-    assert options() == dict.fromkeys("ABCD", "·")
+    assert options() == dict.fromkeys("ABCD", "")
     tell(view, "sample_41", TurnEnded("expert-1-cardiologist", "opinion", answer="A"))
     tell(view, "sample_41", TurnEnded("expert-2-pulmonologist", "opinion", answer="C"))
     tell(view, "sample_41", TurnEnded("expert-3-haematologist", "opinion", failed=True))
-    assert options() == {"A": "1", "B": "·", "C": "1", "D": "·"}
+    assert options() == {"A": "1", "B": "", "C": "1", "D": ""}
     tell(view, "sample_41", TurnEnded("expert-1-cardiologist", "round-1-update", answer="C"))
-    assert options() == {"A": "·", "B": "·", "C": "2", "D": "·"}
+    assert options() == {"A": "", "B": "", "C": "2", "D": ""}
     tell(view, "sample_41", TurnEnded("moderator", "moderate", answer="D"))
-    assert options() == {"A": "·", "B": "·", "C": "2", "D": "·"}, "the moderator has no vote"
-    assert next(line for line in terminal.frame() if "decided" in line).startswith("│ · D)")
+    assert options() == {"A": "", "B": "", "C": "2", "D": ""}, "the moderator has no vote"
+    assert next(line for line in terminal.frame() if "decided" in line).startswith("│ D)")
+
+
+def test_a_wide_terminal_shows_the_other_questions_beside_the_focused_one() -> None:
+    terminal = Terminal(width=200, height=60)
+    play(TerminalView(100, terminal))
+    lines = terminal.frame()
+    assert max(map(len, lines)) <= 200
+    beside = [line[118:].strip() for line in lines if line[:1] in "╭│╰ "]
+    assert beside[0].split() == ["question", "level", "result", "time", "tokens"]
+    assert beside[1].startswith("sample_34  basic")
+    assert "sample_40  advanced · team 2: the lead delegates · 15 s" in beside
+    assert lines[-1].startswith("╰"), "nothing stands below"
 
 
 def test_a_narrow_terminal_shows_the_same_in_fewer_columns() -> None:
@@ -327,7 +344,11 @@ def test_a_low_terminal_keeps_the_figures_and_the_end_of_the_log() -> None:
 
 
 def scrolled_summaries(terminal: Terminal) -> list[str]:
-    return [line for line in terminal.scrolled() if re.search(r"^\S+ EXAID summary \d+$", line)]
+    return [
+        line
+        for line in terminal.scrolled()
+        if re.search(r"^(?:question )?\S+ EXAID summary \d+$", line)
+    ]
 
 
 def shown_summary(terminal: Terminal) -> list[str]:
@@ -388,12 +409,12 @@ def test_while_exaid_finishes_its_queue_every_display_says_so(
     terminal = Terminal()
     with TerminalView(10, terminal) as view:
         view.refresh(at_work)
-        assert "EXAID: 7 questions left to summarise" in "\n".join(terminal.frame())
+        assert "EXAID: 7 questions left to summarize" in "\n".join(terminal.frame())
     lines = LogLines(10)
     for second in range(65):
         lines.refresh(replace(at_work, now=float(second), summarising=8 - second // 10))
     assert capsys.readouterr().err.splitlines() == [
-        f"EXAID: {left} questions left to summarise" for left in (8, 5, 2)
+        f"EXAID: {left} questions left to summarize" for left in (8, 5, 2)
     ]
     lines.refresh(replace(at_work, totals=RunTotals(questions=9)))
     assert capsys.readouterr().err == "", "questions are still in progress"
@@ -407,8 +428,10 @@ def test_a_flood_of_summaries_is_counted_and_not_drawn() -> None:
         tell(view, str(number), Ended("C", None))
     view.refresh(snapshot(0.0))
     assert terminal.scrolled()[0] == "490 more summaries"
-    assert scrolled_summaries(terminal) == [f"{n} EXAID summary 1" for n in range(490, 499)]
-    assert titles(terminal.frame()) == ["499 · finished"]
+    assert scrolled_summaries(terminal) == [
+        f"question {n} EXAID summary 1" for n in range(490, 499)
+    ]
+    assert titles(terminal.frame()) == ["question 499 · finished"]
 
 
 def test_the_focus_stays_on_a_question_while_it_has_news_and_until_it_is_finished() -> None:

@@ -12,7 +12,7 @@ import pytest
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from mdagents.agents.events import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded
 from mdagents.display import LogLines, Snapshot, make_display
-from mdagents.display.plain import EACH_STEP_UP_TO, EACH_SUMMARY_UP_TO
+from mdagents.display.display import IN_DETAIL_UP_TO
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.settings import Difficulty, RoutedBy
 from mdagents_llm.errors import ErrorKind, ProviderError
@@ -65,34 +65,38 @@ def test_a_question_is_told_from_its_start_to_what_exaid_made_of_it(said: Said) 
     lines.summarised(made_of("31"))
     found = said.lines()
     assert found[:3] == [
-        "31 started: Nine days after a caesarean section a 31-year-old woman becomes short of "
-        "breath at rest.…",
-        "31 routed to intermediate by the router: Surgery, clotting and imaging meet.",
-        "31 recruited: Cardiologist, Pulmonologist (reports to Cardiologist), Haematologist",
+        "question 31 started: Nine days after a caesarean section a 31-year-old woman becomes "
+        "short of breath at rest.…",
+        "question 31 routed to intermediate by the router: Surgery, clotting and imaging meet.",
+        "question 31 recruited: Cardiologist, Pulmonologist (reports to Cardiologist), "
+        "Haematologist",
     ]
-    assert found[3:5] == ["31 EXAID summary 1", "   unsupported: 7.5 · cut: Agents"]
+    assert found[3:5] == ["question 31 EXAID summary 1", "   unsupported: 7.5 · cut: Agents"]
     assert len(found[5:-2]) == len(LIMITS)
     assert found[-3] == "   Agents: Cardiologist: Wells score; Pulmonologist: hypoxaemia"
     assert found[-2:] == [
-        "31 C right (votes C 2, D 1); advanced, 9 calls, 14,210 tokens, 31.2 s; "
+        "question 31 C right (votes C 2, D 1); advanced, 9 calls, 14,210 tokens, 31.2 s; "
         "1/2 done, 1 of 1 right, 0:00:31 left",
-        "31 EXAID made 0 summaries, 0 tokens",
+        "question 31 EXAID made 0 summaries, 0 tokens",
     ]
-    assert all(line.startswith(("31 ", "   ")) for line in found)
+    assert all(line.startswith(("question 31 ", "   ")) for line in found)
 
 
 @pytest.mark.parametrize(
     ("routed", "line"),
     [
-        (Routed(Difficulty.BASIC, RoutedBy.FORCED, ""), "7 goes to basic, as --difficulty says"),
+        (
+            Routed(Difficulty.BASIC, RoutedBy.FORCED, ""),
+            "question 7 goes to basic, as --difficulty says",
+        ),
         (
             Routed(Difficulty.INTERMEDIATE, RoutedBy.FALLBACK, ""),
-            "7 goes to intermediate: the router's reply could not be used",
+            "question 7 goes to intermediate: the router's reply could not be used",
         ),
         (
             Routed(Difficulty.BASIC, RoutedBy.ROUTER, "Of\none " + "fact " * 99),
-            "7 routed to basic by the router: Of one fact fact fact fact fact fact fact fact fact "
-            "fact fact fact…",
+            "question 7 routed to basic by the router: Of one fact fact fact fact fact fact fact "
+            "fact fact fact fact fact…",
         ),
         (Routed(None, RoutedBy.METHOD, ""), ""),
     ],
@@ -109,14 +113,17 @@ def test_teams_are_named_with_their_members(said: Said) -> None:
         Member("frdt-1-nurse", "Nurse", team="Review Team"),
     )
     tell(LogLines(1), "7", Recruited(members))
-    assert said.lines() == ["7 recruited: First Team: Nurse, Surgeon; Review Team: Nurse"]
+    assert said.lines() == ["question 7 recruited: First Team: Nurse, Surgeon; Review Team: Nurse"]
 
 
 def test_an_epoch_is_told_apart(said: Said) -> None:
     lines = LogLines(4)
     lines.happened(("7", 2), Started(ASKED))
     lines.finished(record("7", "A").model_copy(update={"epoch": 2}), RunTotals(questions=1))
-    assert [line.partition(") ")[0] for line in said.lines()] == ["7 (epoch 2", "7 (epoch 2"]
+    assert [line.partition(") ")[0] for line in said.lines()] == [
+        "question 7 (epoch 2",
+        "question 7 (epoch 2",
+    ]
 
 
 def of_one_question(lines: LogLines) -> None:
@@ -131,10 +138,8 @@ def of_one_question(lines: LogLines) -> None:
 @pytest.mark.parametrize(
     ("questions", "steps", "summaries"),
     [
-        (EACH_STEP_UP_TO, 3, ["1", "2", "3"]),
-        (EACH_STEP_UP_TO + 1, 0, ["1", "2", "3"]),
-        (EACH_SUMMARY_UP_TO, 0, ["1", "2", "3"]),
-        (EACH_SUMMARY_UP_TO + 1, 0, ["3"]),
+        (IN_DETAIL_UP_TO, 3, ["1", "2", "3"]),
+        (IN_DETAIL_UP_TO + 1, 0, []),
     ],
 )
 def test_the_more_questions_a_run_has_the_less_is_said_of_each(
@@ -142,12 +147,14 @@ def test_the_more_questions_a_run_has_the_less_is_said_of_each(
 ) -> None:
     of_one_question(LogLines(questions))
     found = said.lines()
-    told = ("7 started: ", "7 routed ", "7 recruited: ")
+    told = ("question 7 started: ", "question 7 routed ", "question 7 recruited: ")
     assert sum(line.startswith(told) for line in found) == steps
-    heads = [line.rpartition(" ")[2] for line in found if line.startswith("7 EXAID summary")]
+    heads = [
+        line.rpartition(" ")[2] for line in found if line.startswith("question 7 EXAID summary")
+    ]
     assert heads == summaries
-    assert found[-1].startswith("7 EXAID made")
-    assert any(line.startswith("7 C right; ") for line in found)
+    assert found[-1].startswith("question 7 EXAID made")
+    assert any(line.startswith("question 7 C right; ") for line in found)
 
 
 def test_silence_ends_with_what_is_under_way(said: Said) -> None:
@@ -162,10 +169,10 @@ def test_silence_ends_with_what_is_under_way(said: Said) -> None:
     for second in range(20, 62):
         lines.refresh(snapshot(float(second)))
     assert said.lines() == [
-        "2 questions and 5 calls in progress; longest 31, for 29 s: intermediate, first opinions; "
-        "Cardiologist at work; last heard of 10 s ago",
-        "2 questions and 5 calls in progress; longest 31, for 59 s: intermediate, first opinions; "
-        "Cardiologist at work; last heard of 40 s ago",
+        "2 questions and 5 calls in progress; longest question 31, for 29 s: intermediate, "
+        "first opinions; Cardiologist at work; last heard of 10 s ago",
+        "2 questions and 5 calls in progress; longest question 31, for 59 s: intermediate, "
+        "first opinions; Cardiologist at work; last heard of 40 s ago",
     ]
     lines.say("anything")
     for second in range(62, 90):
@@ -224,26 +231,26 @@ def test_an_overloaded_endpoint_is_one_line_and_its_end(said: Said) -> None:
 def test_a_result_without_a_right_option_is_neither_right_nor_wrong(said: Said) -> None:
     unknown = record("7", "C").model_copy(update={"label": "", "correct": None})
     LogLines(30).finished(unknown, RunTotals(questions=1))
-    assert said.lines()[0].startswith("7 C, right option unknown; ")
+    assert said.lines()[0].startswith("question 7 C, right option unknown; ")
 
 
 def test_summaries_of_an_earlier_start_are_told_and_nothing_is_under_way(said: Said) -> None:
-    lines = LogLines(30)
+    lines = LogLines(20)
     lines.refresh(snapshot(0.0))
     tell(lines, "7", Summarised(1, EMBOLISM))
     lines.refresh(replace(snapshot(1.0)))
-    assert said.lines()[0] == "7 EXAID summary 1"
+    assert said.lines()[0] == "question 7 EXAID summary 1"
     lines.refresh(snapshot(31.0))
     assert said.lines() == ["0 questions and 5 calls in progress"]
 
 
 def test_of_the_only_question_the_result_is_said_once(said: Said) -> None:
     LogLines(1).finished(record("7", "C"), RunTotals(questions=1, correct=1))
-    assert said.lines() == ["7 C right; advanced, 9 calls, 14,210 tokens, 31.2 s"]
+    assert said.lines() == ["question 7 C right; advanced, 9 calls, 14,210 tokens, 31.2 s"]
 
 
 def test_a_fault_of_the_log_costs_what_it_is_about_and_not_the_run(said: Said) -> None:
-    with make_display("log", 30) as lines:
+    with make_display("log", 20) as lines:
         for number in (1, 2):
             tell(lines, "7", Summarised(number, cast(AgentSummary, "no summary at all")))
             lines.finished(record("7", "C").model_copy(update={"calls": None}), RunTotals())

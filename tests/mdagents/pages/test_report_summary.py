@@ -52,13 +52,12 @@ def manifest(name: str, **content: Any) -> None:
     [
         (
             letters("A" * 306 + "B" * 194),
-            "61.2% of 500 of the 1,273 medqa questions right "
-            "(95% interval 56.9 – 65.4; chance 25%)",
+            "61.2% of 500 of the 1,273 medqa questions right (95% interval 56.9–65.4; chance 25%)",
         ),
         (letters("AAAB"), "3 of 4 of the 1,273 medqa questions right: too few for a percentage"),
         (
             [*letters("A" * 5 + "-" * 5), ours("x", "A", None, status="skipped")],
-            "50.0% of 10 of the 1,273 medqa questions right (95% interval 23.7 – 76.3; chance 25%)",
+            "50.0% of 10 of the 1,273 medqa questions right (95% interval 23.7–76.3; chance 25%)",
         ),
         (
             [r | {"epoch": epoch} for epoch in (1, 2) for r in letters("AB")],
@@ -309,7 +308,7 @@ def test_marks_have_their_numbers_and_counts_have_whole_ticks() -> None:
         "basic: 2 right of 3", "basic: 1 wrong of 3",
         "&lt;b&gt; &amp; $x_{1}$: 7 right of 12", "&lt;b&gt; &amp; $x_{1}$: 5 wrong of 12",
     ]  # fmt: skip
-    assert "all: 60.0% of 15 right (95% interval 35.7 – 80.2)" in titles["Accuracy"]
+    assert "all: 60.0% of 15 right (95% interval 35.7–80.2)" in titles["Accuracy"]
     assert "all: chance 25.0%" in titles["Accuracy"]
     for name, svg in shown.items():
         labels = re.findall(r'aria-label="(.*?)"', svg)

@@ -82,7 +82,7 @@ def test_the_price_is_said_before_it_is_paid_teams_and_exaid_apart(run: Run) -> 
     flags = ("--num-samples", "2", "--difficulty", "basic", "--display", "log")
     _, _, err = run(*flags, "--exaid", "full_exaid")
     line = cost_line(err)
-    amount = r"[\d.]+ – [\d.]+ USD"
+    amount = r"[\d.]+–[\d.]+ USD"
     assert re.fullmatch(
         rf"{amount}: teams [\d.]+ USD, EXAID {amount} \(--exaid off leaves EXAID out\)", line
     ), line

@@ -19,6 +19,7 @@ import pytest
 from mdagents.records.batches import BATCHES_FILE, read_batches
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import forecast
+from mdagents.scoring.formatting import as_text
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.config import parse_environment
 from tests.conftest import REPOSITORY
@@ -242,7 +243,7 @@ def test_a_fresh_start_names_the_batches_that_it_leaves(provider: FakeProvider) 
     [
         (("--method", "medagents"), "--method medagents can take 10 steps"),
         ((), "--difficulty adaptive can take 15 steps one after the other; it is for 3 at most"),
-        ((*COT, "--exaid", "turn_end"), "EXAID summarises while agents speak"),
+        ((*COT, "--exaid", "turn_end"), "EXAID summarizes while agents speak"),
         ((*COT, "--rpm", "5"), "--rpm is for calls that are made at once"),
         ((*COT, "--sample-time-limit", "5"), "--sample-time-limit is for calls"),
         ((*COT, "--cache", "off"), "--batch keeps the replies of one step"),
@@ -279,7 +280,7 @@ def test_the_forecast_knows_the_price_of_a_batch() -> None:
         assert half.cost is not None
         assert whole.cost is not None
         assert half.cost == pytest.approx(whole.cost / 2)
-    assert "each step waits for a batch" in in_batches.as_text()
+    assert "each step waits for a batch" in as_text(in_batches.parts())
 
 
 def test_a_damaged_journal_is_named(provider: FakeProvider, run: Run) -> None:

@@ -617,8 +617,8 @@ def test_what_many_questions_would_cost_is_told_without_a_key(model: str, cost: 
 def test_a_forecast_of_an_adaptive_run_shows_every_level(run: Run) -> None:
     _, out, _ = run("--dry-run")
     assert all(len(line) <= 80 for line in out.splitlines())
-    assert re.search(r"^cost per 1,000 questions: \S+ – \S+ USD$", out, re.MULTILINE)
+    assert re.search(r"^cost per 1,000 questions: \S+–\S+ USD$", out, re.MULTILINE)
     rows = {line.split("|")[1].strip(): line for line in out.splitlines() if line.startswith("|")}
     assert "6 " in rows["basic"]
-    assert "9 – 42" in rows["intermediate"]
+    assert "9–42" in rows["intermediate"]
     assert "15 " in rows["advanced"]

@@ -303,7 +303,7 @@ def test_a_record_is_there_at_the_decision_and_what_exaid_made_of_it_follows(
     status, out, err = run(*watched)
     assert status == 0
     assert "EXAID      resumes 6 questions decided before" in err
-    assert "EXAID:   6 of 6 questions summarised" in out
+    assert "EXAID:   6 of 6 questions summarized" in out
     assert lines("samples.jsonl") == kept, "nothing was answered again"
     made = {line["question_id"]: line for line in lines("summaries.jsonl")}
     for record in records():
@@ -366,7 +366,7 @@ def test_what_is_left_out_at_the_end_is_said_with_its_cause(
     hold = provider.hold(OF_EXAID)
     status, out, _ = run(*SIX, "--exaid", "full_exaid", "--exaid-wait", "0")
     assert status == 0
-    assert "EXAID:   0 of 6 questions summarised, 0 summaries" in out
+    assert "EXAID:   0 of 6 questions summarized, 0 summaries" in out
     assert "text left out of 6 questions: no time was left for it (--exaid-wait)" in out
     hold.release()
     calls = len(provider.calls)
@@ -379,7 +379,7 @@ def test_a_failing_exaid_says_why_nothing_is_summarised(provider: FakeProvider, 
     provider.fail_next("500", match=OF_EXAID, times=2_000)
     status, out, _ = run(*SIX, "--exaid", "full_exaid", "--max-retries", "0")
     assert status == 0
-    assert "EXAID:   0 of 6 questions summarised" in out
+    assert "EXAID:   0 of 6 questions summarized" in out
     assert "text left out of 6 questions: no summary: 500 from 127.0.0.1" in out
 
 
@@ -392,7 +392,7 @@ def test_more_questions_than_exaid_keeps_in_memory(
     flags = ("--num-samples", "20", "--difficulty", "basic", "--max-connections", "40")
     status, out, _ = run(*flags, "--exaid", "full_exaid")
     assert status == 0
-    assert "EXAID:   20 of 20 questions summarised" in out
+    assert "EXAID:   20 of 20 questions summarized" in out
     assert all(r["watched"]["tail_loss"] == 0 for r in records())
     assert sum(line["is_complete"] for line in lines("summaries.jsonl")) == 20
 
@@ -409,7 +409,7 @@ def test_a_limit_of_the_run_leaves_summaries_to_a_start_with_a_higher_one(
     assert all("--token-limit" not in (r["watched"]["error"] or "") for r in records())
     status, out, _ = run(*watched)
     assert status == 0
-    assert "EXAID:   20 of 20 questions summarised" in out
+    assert "EXAID:   20 of 20 questions summarized" in out
     assert "left out" not in out
     assert all(r["watched"]["tail_loss"] == 0 for r in records())
 

@@ -6,6 +6,7 @@ import pytest
 
 from mdagents.runs.config import RunConfig
 from mdagents.runs.forecast import Forecast, forecast
+from mdagents.scoring.formatting import as_text
 from mdagents_llm.config import Environment
 
 
@@ -22,7 +23,9 @@ def test_what_is_asked_for_is_counted_at_most_and_not_at_least() -> None:
     assert most.cost is not None
     assert least.cost is not None
     assert most.cost > least.cost
-    assert "from none at all to all that --reasoning-effort" in " ".join(thinking.as_text().split())
+    assert "from none at all to all that --reasoning-effort" in " ".join(
+        as_text(thinking.parts()).split()
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from mdagents.cli.score import main
 from mdagents.scoring.comparison import Block, Comparison, compare
-from mdagents.scoring.comparison_text import render_comparison
+from mdagents.scoring.comparison_text import comparison_parts
+from mdagents.scoring.formatting import as_text
 from mdagents.scoring.routing import RouterReport
 from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
@@ -87,7 +88,7 @@ def test_more_than_two_runs_are_compared_in_pairs_with_adjusted_p() -> None:
     assert [(pair.first, pair.second) for pair in block.pairs] == [(1, 2), (1, 3), (2, 3)]
     assert [pair.mcnemar_p for pair in block.pairs] == [2 / 2**10, 2 / 2**5, 2 / 2**5]
     assert [pair.mcnemar_p_holm for pair in block.pairs] == [6 / 2**10, 4 / 2**5, 4 / 2**5]
-    assert "Holm p" in render_comparison(comparison)
+    assert "Holm p" in as_text(comparison_parts(comparison))
 
 
 def test_pareto_marks() -> None:
@@ -101,17 +102,17 @@ def test_pareto_marks() -> None:
     (block,) = comparison.blocks
     assert [run.pareto for run in block.runs] == [True, True, False, True, None]
     assert block.pairs[-1].tokens_per_extra_correct is None
-    text = render_comparison(comparison)
+    text = as_text(comparison_parts(comparison))
     assert "wrong → right:" not in text, "ten pairs would flood the screen"
 
 
 def test_the_better_run_may_be_cheaper() -> None:
     comparison = comparison_of(answers("ABBB" * 5, tokens=300), answers("AAAB" * 5, tokens=100))
     assert comparison.blocks[0].pairs[0].tokens_per_extra_correct == -400
-    text = render_comparison(comparison)
-    assert "better run is cheaper" in text
+    text = as_text(comparison_parts(comparison))
+    assert "run2 is cheaper" in text
     assert "run2 is better than run1 by 50.0 points" in text
-    assert "with fewer tokens" in text
+    assert "run2 needs fewer tokens" in text
 
 
 def test_a_worse_run_at_the_same_cost_has_no_negative_price() -> None:
@@ -172,9 +173,7 @@ def test_other_question_sets_are_refused_with_the_difference(
 
     assert evaluate(*arguments, "--common") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert (
-        "only the 3 questions that all runs hold are compared; left out: 7 of one, 1 of two" in text
-    )
+    assert "compared on the 3 questions that all runs hold; left out: 7 of one, 1 of two" in text
     content = json.loads(Path("evaluation/compare_one_vs_two.json").read_text())
     assert content["questions"] == 3
     assert [run["figures"]["n"] for run in content["runs"]] == [3, 3]
@@ -390,7 +389,7 @@ def test_what_models_were_asked_is_checked() -> None:
         comparison = compare(outputs)
         router = comparison.blocks[0].router
         assert router is not None
-        text = " ".join(render_comparison(comparison).split())
+        text = " ".join(as_text(comparison_parts(comparison)).split())
         assert ("different models" in text) == (router.same_models is False)
         return router
 
@@ -433,7 +432,7 @@ outcomes = st.integers(1, 12).flatmap(
 def test_any_comparison_is_consistent(runs: list[str]) -> None:
     comparison = comparison_of(*(answers(letters) for letters in runs))
     json.dumps(comparison.as_dict(), allow_nan=False)
-    assert render_comparison(comparison)
+    assert as_text(comparison_parts(comparison))
     (block,) = comparison.blocks
     for pair in block.pairs:
         gain = runs[pair.second - 1].count("A") - runs[pair.first - 1].count("A")

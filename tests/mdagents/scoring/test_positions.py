@@ -10,9 +10,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
+from mdagents.scoring.formatting import as_text
 from mdagents.scoring.positions import PositionBias, position_bias
 from mdagents.scoring.report import make_report
-from mdagents.scoring.report_text import render_report
+from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.scored_row import ScoredRow
 from tests.mdagents.scoring.made_up_runs import row, run_of
 
@@ -137,7 +138,7 @@ def test_of_one_order_nothing_is_known() -> None:
 def test_the_report_says_whether_places_matter(n: int, is_told: bool) -> None:
     questions = questions_of(n, 3, lambda order: "A")
     report = make_report(run_of("run", [of for rows in questions for of in rows]))
-    text = " ".join(render_report(report).split())
+    text = " ".join(as_text(report_parts(report)).split())
     sentence = "by the place of the option: accuracy differs more than by chance (p = 0.0005)"
     assert (sentence in text) == is_told
     assert ("averaged over the epochs' orders" in text) == is_told

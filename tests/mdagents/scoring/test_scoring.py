@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 
 from mdagents.cli.score import main
 from mdagents.scoring.agreement import Agreement
+from mdagents.scoring.breakdown import Breakdown, QuestionGroup
 from mdagents.scoring.comparison import Block, ComparedRun, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
+from mdagents.scoring.formatting import as_text
 from mdagents.scoring.group import Group, Proportion
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.positions import Place, PositionBias
 from mdagents.scoring.repeats import EpochAccuracy, Repeats
 from mdagents.scoring.report import Report, make_report
-from mdagents.scoring.report_text import render_report
+from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.routing import Policy, RouterReport
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.scoring.statistics import Calibration, CalibrationBin
@@ -102,14 +104,14 @@ def test_who_is_in_which_denominator() -> None:
     assert report.by_difficulty["advanced"].accuracy is None
     assert report.routing == {"basic": 4, "advanced": 1, "intermediate": 1}
     assert report.accuracy_by_gold_letter["A"].accuracy == 1 / 2
-    text = render_report(report)
+    text = as_text(report_parts(report))
     assert "0 (+1 skipped)" in text
 
 
 def test_a_letter_that_the_text_does_not_hold_is_reported() -> None:
     report = make_report(read_output(write([ours("1", "A", "A") | {"predicted": "B"}])))
     assert report.disagreements == 1
-    assert "WARNING: 1 records" in render_report(report)
+    assert "WARNING: 1 record with another letter" in as_text(report_parts(report))
 
 
 def test_the_letter_of_an_own_record_is_read_and_not_parsed() -> None:
@@ -370,7 +372,7 @@ def test_what_the_decision_made_of_the_opinions() -> None:
     assert (advanced.n, advanced.right_majority, advanced.overturned) == (1, 1, 0)
     assert report.agreement["all"].n == 7
     copies = [record | {"question_id": f"{n}"} for n, record in enumerate(PANEL * 5)]
-    text = render_report(make_report(read_output(write(copies))))
+    text = as_text(report_parts(make_report(read_output(write(copies)))))
     assert "33.3% to 38.9%" in text
     assert "10 of 15" in text  # decided right where most experts were right
 
@@ -445,16 +447,16 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert figures.position_bias is None, "the orders are not in the records"
     assert figures.majority == (1 + 1 / 2 + 1 + 0) / 4
     assert report.routing_stability == 3 / 4
-    assert "4 questions in 4 epochs: too few" in render_report(report)
+    assert "4 questions in 4 epochs: too few" in as_text(report_parts(report))
     copies = [
         record | {"question_id": f"{record['question_id']} {copy}"}
         for copy in range(3)
         for record in records
     ]
-    text = " ".join(render_report(make_report(read_output(write(copies)))).split())
+    text = " ".join(as_text(report_parts(make_report(read_output(write(copies))))).split())
     assert "12 questions in 4 epochs" in text
     assert "| 4 answers | 75.0% | 25.0% |" in text
-    assert "| 1 | 9 of 12 | 75.0% (46.8 – 91.1) |" in text
+    assert "| 1 | 9 of 12 | 75.0% (46.8–91.1) |" in text
     assert "majority vote of the epochs: 62.5%" in text
     assert "routed the same in all epochs: 75.0%" in text
 
@@ -539,7 +541,7 @@ def test_any_mixture_of_records_gives_a_report_without_nan(records: list[Any]) -
     )
     report = make_report(output)
     json.dumps(report.as_dict(), allow_nan=False)
-    assert render_report(report)
+    assert as_text(report_parts(report))
 
 
 @pytest.mark.process
@@ -555,7 +557,7 @@ def test_every_figure_is_described() -> None:
     tables = (Report, Group, Proportion, Repeats, Calibration, CalibrationBin, Agreement,
               Comparison, Block, ComparedRun, Pair, Flip, RouterReport, Policy, ExaidFigures,
               EpochAccuracy, PositionBias, Place, WhatIf, FamilyOutcome, Reached, Curve, Choice,
-              Difference, Coin)  # fmt: skip
+              Difference, Coin, Breakdown, QuestionGroup)  # fmt: skip
     figures = {name for table in tables for name in table.__slots__}
     assert figures <= described, (
         f"docs/scoring.md and docs/studies.md do not name {sorted(figures - described)}"

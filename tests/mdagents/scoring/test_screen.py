@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from mdagents.cli.score import main
 from mdagents.scoring.comparison import compare
-from mdagents.scoring.comparison_text import render_comparison
-from mdagents.scoring.formatting import usd
+from mdagents.scoring.comparison_text import comparison_parts
+from mdagents.scoring.formatting import as_text, usd
 from mdagents.scoring.report import make_report
-from mdagents.scoring.report_text import render_report
+from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.rows import read_output
 from tests.mdagents.scoring.result_records import ours, write
 
@@ -44,12 +44,12 @@ def questions(n: int, **changes: Any) -> list[dict[str, Any]]:
 
 
 def report_of(records: list[dict[str, Any]]) -> str:
-    return render_report(make_report(read_output(write(records))))
+    return as_text(report_parts(make_report(read_output(write(records)))))
 
 
 def comparison_of(*runs: list[dict[str, Any]]) -> str:
     paths = [write(records, f"run{number}.json") for number, records in enumerate(runs)]
-    return render_comparison(compare([read_output(path) for path in paths]))
+    return as_text(comparison_parts(compare([read_output(path) for path in paths])))
 
 
 def fits(text: str) -> bool:
@@ -68,7 +68,7 @@ def test_of_a_handful_only_counts_are_shown(n: int) -> None:
 
 def test_percentages_come_before_coefficients() -> None:
     text = report_of(questions(10))
-    assert "70.0% (39.7 – 89.2)" in text  # Wilson's
+    assert "70.0% (39.7–89.2)" in text  # Wilson's
     assert "experts agree" in text
     assert not [words for words in OF_MANY if words in text]
 
@@ -126,7 +126,7 @@ def test_a_kappa_just_below_zero_has_no_sign() -> None:
 
 def test_a_comparison_of_a_handful_counts() -> None:
     text = comparison_of(questions(3), questions(3, predicted="B", response={"final_answer": "B"}))
-    assert "-2 of 3" in text
+    assert "−2 of 3" in text
     assert "points" not in text
     assert "too few questions to show: percentages (from 10), a detectable difference" in text
 
@@ -229,7 +229,7 @@ def test_any_comparison_fits_the_screen(runs: list[str], tokens: int, routed: bo
     ("amount", "written"),
     [
         (None, "-"), (0, "0.00"), (0.7, "0.70"), (2.912, "2.91"), (0.0345, "0.035"),
-        (0.00072, "0.00072"), (1234.5, "1,234.50"), (-0.0345, "-0.035"),
+        (0.00072, "0.00072"), (1234.5, "1,234.50"), (-0.0345, "−0.035"),
     ],
 )  # fmt: skip
 def test_amounts_have_the_digits_that_they_need(amount: float | None, written: str) -> None:

@@ -19,6 +19,7 @@ from statsmodels.stats import (  # type: ignore[import-untyped]
 
 from mdagents.scoring.statistics import (
     calibration,
+    fisher_exact,
     fleiss_kappa,
     holm,
     mcnemar_exact,
@@ -57,6 +58,17 @@ def test_mcnemar_is_that_of_statsmodels(worse: int, better: int) -> None:
 def test_mcnemar_is_exact_for_large_samples(worse: int, better: int) -> None:
     expected = stats.binomtest(worse, worse + better).pvalue
     assert mcnemar_exact(worse, better) == pytest.approx(expected, rel=1e-9, abs=0)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [(3, 1, 1, 3), (0, 12, 9, 3), (25, 28, 36, 11), (0, 10, 0, 90), (4000, 5000, 90_000, 81_000)],
+)
+def test_fisher_is_that_of_scipy(table: tuple[int, int, int, int]) -> None:
+    right, wrong, other_right, other_wrong = table
+    expected = stats.fisher_exact([[right, wrong], [other_right, other_wrong]]).pvalue
+    assert fisher_exact(*table) == pytest.approx(expected, rel=1e-6)
+    assert fisher_exact(other_right, other_wrong, right, wrong) == pytest.approx(expected, rel=1e-6)
 
 
 def test_mcnemar_by_hand() -> None:

@@ -16,10 +16,11 @@ from mdagents.scoring.comparison_tables import overview_tables, write_study_csv
 from mdagents.scoring.comparison_text import (
     as_markdown,
     comparison_notices,
+    comparison_parts,
     headline,
-    render_comparison,
     verdicts,
 )
+from mdagents.scoring.formatting import as_text
 from mdagents.scoring.rows import RunOutput
 from tests.mdagents.scoring.made_up_runs import made_up
 
@@ -102,7 +103,7 @@ def test_what_nobody_got_right_and_what_nobody_answered() -> None:
     study = figures({("m", "single"): "AB-AB", ("m", "team"): "BB-BA"}, epochs=1)
     assert study.blocks[0].nobody_right == ["q1", "q2"]
     assert study.blocks[0].nobody_answered == ["q2"]
-    assert "no run got right 2 of 5 questions: q1, q2" in render_comparison(study)
+    assert "no run got right 2 of 5 questions: q1, q2" in as_text(comparison_parts(study))
 
 
 def test_epochs_have_a_deviation_and_are_no_further_questions() -> None:
@@ -133,7 +134,7 @@ def test_the_value_of_the_router_is_reported_as_for_compared_runs() -> None:
     manifest = StudyManifest(name="made-up", baseline="basic", runs=listed)
     study = compare_study(manifest, runs)
     assert [(pair.first, pair.second) for pair in study.blocks[0].pairs] == [(2, 1), (2, 3), (2, 4)]
-    assert "router: adaptive beside basic (basic)" in render_comparison(study)
+    assert "router: adaptive beside basic (basic)" in as_text(comparison_parts(study))
     assert "upper bound" in as_markdown(study)
 
 
@@ -144,7 +145,7 @@ def test_a_run_without_an_answer_is_missing_and_named(missing: str) -> None:
     assert study.missing == {f"set, m, {missing}": "no question is answered yet"}
     assert study.comparisons == (0 if missing == "single" else 1)
     assert f"set, m, {missing}" in comparison_notices(study)[0]
-    assert render_comparison(study)
+    assert as_text(comparison_parts(study))
     assert as_markdown(study)
 
 

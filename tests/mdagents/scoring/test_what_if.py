@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdagents.cli.score import main
+from mdagents.scoring.formatting import as_text
 from mdagents.scoring.policies import Answers, families
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.what_if import WhatIf, what_if
-from mdagents.scoring.what_if_text import render_what_if, verdicts
+from mdagents.scoring.what_if_text import verdicts, what_if_parts
 from mdagents_llm.bootstrap import SEED
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.made_up_runs import made_up, row, run_of
@@ -27,7 +28,7 @@ from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 
 def said(figures: WhatIf) -> str:
-    return " ".join(render_what_if(figures).split())
+    return " ".join(as_text(what_if_parts(figures)).split())
 
 
 def confident_where_right(n: int) -> tuple[RunOutput, RunOutput]:

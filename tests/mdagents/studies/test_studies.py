@@ -162,7 +162,7 @@ def test_after_a_pilot_the_forecast_is_that_of_its_questions(
     study(**kind, **{"num-samples": 12})
     _, out, _ = study("--dry-run", **kind, **{"num-samples": 20, "cache": "off"})
     assert "with the same settings: 2 of 2 runs" in " ".join(out.split())
-    (ends,) = re.findall(r"\| ?all .*?\| *([\d,]+) – ([\d,]+)", out)
+    (ends,) = re.findall(r"\| ?all .*?\| *([\d,]+)–([\d,]+)", out)
     low, high = (float(end.replace(",", "")) for end in ends)
     study(**kind, **{"num-samples": 20, "cache": "off"})
     took = sum(

@@ -302,7 +302,7 @@ def test_the_forecast_is_that_of_the_run(provider: FakeProvider, run: Run, metho
     assert provider.calls == []
     run(*arguments)
     assert f"| {method} " in out
-    forecast = re.search(r"the whole run: (\d+)(?: – (\d+))? calls", out)
+    forecast = re.search(r"the whole run: (\d+)(?:–(\d+))? calls", out)
     assert forecast is not None
     if method in SHORTER:
         assert int(forecast[2] or forecast[1]) <= 2 * CALLS[method][0]

@@ -310,5 +310,5 @@ def test_the_forecast_spans_the_ladder(provider: FakeProvider, run: Run) -> None
     assert status == 0
     assert provider.calls == []
     assert re.search(r"\| basic +\| +4 \|", out)
-    assert re.search(r"\| advanced +\| +21 – 54 \|", out)
-    assert "the whole run: 8 – 108 calls" in out
+    assert re.search(r"\| advanced +\| +21–54 \|", out)
+    assert "the whole run: 8–108 calls" in out

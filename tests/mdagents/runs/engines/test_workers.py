@@ -41,7 +41,7 @@ def test_records_are_those_of_one_process(
         machine.start(*flags, "--output-dir", "several", "--cache", "off", *transport)
     )
     assert status == 0, err
-    assert "24 of 24 questions summarised" in out
+    assert "24 of 24 questions summarized" in out
     assert records("several") == records("one")
     assert 1 < provider.max_in_flight <= 5
     billed = sent("several")
