@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from mdagents.datasets.own_forms import is_option_or_answer, plain
-from mdagents.datasets.pictures import Field, kind_of_field
+from mdagents.datasets.pictures.detection import Field, kind_of_field
 from mdagents.datasets.question_records import ID_FIELDS, is_missing
 from mdagents_llm.text import one_line
 

@@ -113,7 +113,7 @@ def test_a_file_that_contradicts_what_the_user_says_is_refused(
     ("name", "content", "message"),
     [
         ("x.csv", "question,opa\nWhich?,Säure".encode("latin-1"), "is not UTF-8 text; save it as"),
-        ("x.csv", b"question\n" + b"x" * 200_000, "cannot be read as a table: field larger than"),
+        ("x.csv", b"question\n" + b"x" * 200_000, "line 1: there are no options"),
         ("x.csv", b"question,opa,opb,answer_idx\n" + b"x" * 110_000 + b",y,n,A\n",
          "line 1: field 'question' has 110,000 characters, at most 100,000 may be"),
         ("x.parquet", b"no table", "cannot be read as Parquet"),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,9 +107,13 @@ def children(pid: int) -> list[int]:
 
 
 def view_of(run: int) -> int:
-    """The process of a run's view; the run may have asked Git something at the same moment."""
-    (child,) = (pid for pid in children(run) if "mdagents.view.serve" in command_of(pid))
-    return child
+    """The process of a run's view, once it is there; the run may have others, such as Git."""
+    for _ in range(3_000):
+        for pid in children(run):
+            if "mdagents.view.serve" in command_of(pid):
+                return pid
+        time.sleep(0.01)
+    raise AssertionError(f"process {run} has no view")
 
 
 def command_of(pid: int) -> list[str]:
