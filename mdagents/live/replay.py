@@ -202,6 +202,7 @@ def _question(record: SampleRecord) -> Question:
         record.label,
         record.permutation,
         record.order_kept,
+        fields=record.fields,
     )
 
 
