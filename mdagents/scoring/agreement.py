@@ -61,3 +61,16 @@ def majority_is_right(row: ScoredRow) -> bool | None:
     held = row.first_opinions
     letter = max(held, key=held.count)
     return letter in row.right_letters if held.count(letter) * 2 > len(held) else None
+
+
+def by_first_agreement(rows: Sequence[ScoredRow]) -> dict[str, list[ScoredRow]]:
+    """Return the judged questions by the first opinions: all agree, majority, split."""
+    groups: dict[str, list[ScoredRow]] = {"all agree": [], "majority": [], "split": []}
+    for row in rows:
+        held = row.first_opinions
+        if row.status != Status.ANSWERED or len(held) < 2:
+            continue
+        most = max(map(held.count, held))
+        name = "all agree" if most == len(held) else "majority" if most * 2 > len(held) else "split"
+        groups[name].append(row)
+    return {name: of_group for name, of_group in groups.items() if of_group}
