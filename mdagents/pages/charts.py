@@ -153,7 +153,7 @@ def _stack(
     height: float,
 ) -> None:  # fmt: skip
     """Draw a stacked bar with a label in, above or beside each part."""
-    x, above = left, -1.0  # right end of the labels above the bar
+    x, above = left, -12.0  # right end of the labels above the bar
     shown = [part for part in parts if part.count]
     for part in shown:
         width = max(part.count * scale - 2, 2)

@@ -31,11 +31,12 @@ from mdagents.scoring.group import Group, make_group
 from mdagents.scoring.report import ALL, Report
 from mdagents.scoring.report_text import report_lines, report_tables
 from mdagents.scoring.rows import RunOutput
-from mdagents.scoring.run_verdict import run_verdict
+from mdagents.scoring.run_verdict import names_in, run_verdict
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 from mdagents.scoring.what_if import WhatIf
 
 _FAMILIES_SHOWN = 20  # in the table of policies
+_LONGEST_VERDICT = 400  # characters of verdicts at the top; longer ones go to the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,28 +166,35 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput] = ()) -
     blocks = comparison.blocks
     labels = [run.label for block in blocks for run in block.runs]
     runs_in_words = " and ".join(labels) if len(labels) == 2 else f"{len(labels)} runs"
-    what = comparison.name or f"{runs_in_words} on {blocks[0].questions:,} questions"
+    shared = [
+        name
+        for name in (names_in(runs[0].manifest) if runs else ())
+        if all(name in names_in(run.manifest) for run in runs)
+    ]
+    title = [runs_in_words, *shared, f"{blocks[0].questions:,} questions"]
     summaries = {
         f"{comparison.place(block)}{run.label}": run.summaries
         for block in blocks
         for run in block.runs
         if run.summaries is not None
     }
+    verdicts = comparison_text.verdicts(comparison)
+    is_long = sum(map(len, verdicts)) > _LONGEST_VERDICT
     tables = [
         *comparison_tables.overview_tables(comparison),
         *comparison_tables.block_tables(comparison),
     ]
     same, differing = shared_settings(runs, labels) if runs else ([], None)
     return Head(
-        title=what,
-        result=_sentence(comparison_text.headline(comparison)),
-        limits=list(map(_sentence, comparison_text.verdicts(comparison))),
+        title=comparison.name or " · ".join(title),
+        result=_sentence(comparison_text.headline(comparison), labels),
+        limits=[] if is_long else [_sentence(verdict, labels) for verdict in verdicts],
         run_names=labels,
         same=same,
         table_first=tables[:1],
         words=["95% interval", "Frontier", "Holm", "Minimum detectable difference"],
         notices=comparison_text.comparison_notices(comparison),
-        lines=comparison_text.comparison_lines(comparison),
+        lines=[*(verdicts if is_long else []), *comparison_text.comparison_lines(comparison)],
         tables=[
             *tables[1:],
             *_exaid_tables(summaries),
@@ -208,8 +216,8 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
     same, differing = shared_settings(runs, names)
     return Head(
         title=f"Policies over {len(names)} runs on {what_if.questions:,} questions",
-        result=_sentence(what_if_text.headline(what_if)),
-        limits=list(map(_sentence, what_if_text.verdicts(what_if))),
+        result=_sentence(what_if_text.headline(what_if), names),
+        limits=[_sentence(verdict, names) for verdict in what_if_text.verdicts(what_if)],
         run_names=names,
         same=same,
         words=["95% interval", "Frontier"],
@@ -224,9 +232,10 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
     )
 
 
-def _sentence(words: str) -> str:
-    """Return words as a sentence, with a capital letter and a full stop."""
-    return f"{words[:1].upper()}{words[1:]}."
+def _sentence(words: str, names: Sequence[str] = ()) -> str:
+    """Return words as a sentence, with a capital letter unless a name begins it."""
+    start = words if words.startswith(tuple(names)) else words[:1].upper() + words[1:]
+    return f"{start}."
 
 
 def _without_folders(comparison: Comparison) -> Comparison:

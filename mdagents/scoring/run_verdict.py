@@ -45,13 +45,14 @@ def run_verdict(
     """
     limits = [_uncertainty(report, manifest), " ".join([*_of_teams(report), *_failures(report)])]
     return RunVerdict(
-        title=" · ".join([*_names(manifest), _questions(report)]),
+        title=" · ".join([*names_in(manifest), _questions(report)]),
         sentence=_sentence(report, manifest, rows),
         limits=list(filter(None, limits)),
     )
 
 
-def _names(manifest: Mapping[str, Any]) -> list[str]:
+def names_in(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the model, data set and method of a run, as far as they are known."""
     options = object_of(manifest, "options")
     models = dict.fromkeys(map(str, object_of(manifest, "models").values()))
     method = text_of(options, "method")
@@ -135,15 +136,18 @@ def _of_teams(report: Report) -> list[str]:
     panel = report.agreement[ALL]
     if panel.n < SMALLEST_FOR_COEFFICIENTS:
         return []
-    ties = (
-        f", and settled {panel.no_majority} splits, {panel.no_majority_right} of them correctly"
-        if panel.no_majority
-        else ""
-    )
+    ties = ""
+    if panel.no_majority:
+        ties = f" Of {panel.no_majority} splits, {panel.no_majority_right} were settled right."
+    p = _unbroken(p_equation(_p(panel)))
     return [
         f"Teams rescued {panel.rescued} of {panel.wrong_majority} wrong majorities, overturned "
-        f"{panel.overturned} of {panel.right_majority} right ones ({p_equation(_p(panel))}){ties}."
+        f"{panel.overturned} of {panel.right_majority} right ones ({p}).{ties}"
     ]
+
+
+def _unbroken(words: str) -> str:
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _failures(report: Report) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from mdagents.scoring.formatting import Table
 
+_LONGEST = 90  # characters of a line
+
 _LATEX = str.maketrans(
     {
         "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
@@ -45,13 +47,14 @@ def as_markdown(table: Table) -> str:
 
 
 def in_a_line(table: Table) -> str:
-    """Return the figures of the last row if it is a total or the only one, else the row names."""
+    """Return the figures of the total or only row, else the names of the rows if they are few."""
     if not table.rows:
         return ""
     if table.has_total or len(table.rows) == 1:
         cells = zip(table.headings[1:], table.rows[-1][1:], strict=True)
         return " · ".join(f"{heading}: {cell}" for heading, cell in cells)
-    return ", ".join(row[0] for row in table.rows)
+    names = ", ".join(row[0] for row in table.rows)
+    return names if len(names) <= _LONGEST else f"{len(table.rows)} rows"
 
 
 def _latex_row(cells: Sequence[str]) -> str:
