@@ -49,7 +49,7 @@ def place_labels(
         sizes: (width, height) of their labels.
         bounds: Area in which labels lie.
         radius: Radius of a mark.
-        lines: Boxes that labels avoid where they can.
+        lines: Boxes that labels avoid where they can, as leaders avoid labels.
 
     Returns:
         For each label its box and its leader, a line of two points, or none if the label is beside
@@ -61,14 +61,14 @@ def place_labels(
     found: list[tuple[Box, Sequence[Point]] | None] = [None] * len(marks)
     for number in sorted(range(len(marks)), key=lambda n: marks[n]):
         mark, size = marks[number], sizes[number]
-        for avoided in ((*lines, *leaders), leaders):
+        for avoided, crossed in (((*lines, *leaders), labels), (leaders, labels), ((), ())):
             found[number] = next(
                 (
                     (box, leader)
                     for box, leader in _candidates(mark, size, bounds)
                     if not any(overlap(box, other) for other in (*taken, *labels, *avoided))
                     and not any(
-                        overlap(part, label) for part in boxes_of_line(leader) for label in labels
+                        overlap(part, label) for part in boxes_of_line(leader) for label in crossed
                     )
                 ),
                 None,
@@ -97,7 +97,14 @@ def _candidates(mark: Point, size: Point, bounds: Box) -> Iterator[tuple[Box, Se
         box = (left, top, left + width, top + height)
         if left < bounds[0] or top < bounds[1] or box[2] > bounds[2] or box[3] > bounds[3]:
             continue
-        yield box, [] if place < len(beside) else [mark, _nearest(mark, box)]
+        yield box, [] if place < len(beside) else [_edge(mark, box), _nearest(mark, box)]
+
+
+def _edge(mark: Point, box: Box) -> Point:
+    """Return where a leader to a box leaves its mark."""
+    share = min(1.0, (GAP - 2) / max(_distance(mark, box), 1.0))
+    x, y = _nearest(mark, box)
+    return mark[0] + share * (x - mark[0]), mark[1] + share * (y - mark[1])
 
 
 def _nearest(mark: Point, box: Box) -> Point:
