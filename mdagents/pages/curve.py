@@ -21,7 +21,7 @@ from mdagents.pages.labels import Box, boxes_of_line, place_labels
 from mdagents.scoring.formatting import interval, percent
 from mdagents.scoring.what_if import FamilyOutcome, Reached, WhatIf
 
-_CURVES = ("orange", "green", "grey-fill")
+_CURVES = ("blue-fill", "text2", "text3")
 """Colors of the families with thresholds that are drawn, in the order of their rank."""
 _HEIGHT = 420
 
