@@ -17,14 +17,14 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Route
 
 from exaid_core.trace.files import RecordError
 from mdagents.display.labels import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.from_records import Recorded
-from mdagents.pages.layout import Frame, make_frame, templates
+from mdagents.pages.layout import make_frame, templates
 from mdagents.pages.run import RunLine, list_parts, question_address
 from mdagents.records.pictures import PICTURES
 from mdagents.records.summaries import ItemKey
@@ -33,6 +33,7 @@ from mdagents.view import api
 from mdagents.view.follower import RunWatch, Update, Watches, live_page
 from mdagents.view.lookup import folder_of, run_of, watches_of
 from mdagents.view.reports import Reports
+from mdagents.view.responses import no_icon, page_of, trouble
 from mdagents.view.results import read_recorded
 from mdagents.view.subprocess_view import ENDS
 from mdagents_llm.errors import ConfigError
@@ -72,7 +73,7 @@ def make_app(
             Route("/api/runs/{run}/questions/{case}", api.question),
             Route("/", _list_page),
             Route("/events", _list_events),
-            Route("/favicon.ico", _no_icon),
+            Route("/favicon.ico", no_icon),
             Route("/compare", _comparison),
             Route("/runs/{run}", _run_page),
             Route("/runs/{run}/events", _events),
@@ -96,33 +97,17 @@ def make_app(
 
 async def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _trouble(request, error.detail, error.status_code)
+    return trouble(request, error.detail, error.status_code)
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:
-    return _trouble(request, str(error), 500)
-
-
-def _trouble(request: Request, what: str, status: int) -> Response:
-    """Return an error: as JSON from the API, otherwise as a page with links."""
-    if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": what}, status)
-    what, can_be_common, _ = what.partition("; --common")
-    common = f"{request.url.path}?{request.url.query}&common=1" if can_be_common else ""
-    return _page(
-        "page_error.html",
-        make_frame("keys.js"),
-        status=status,
-        what=what.rstrip("."),
-        common=common,
-        events="",
-    )
+    return trouble(request, str(error), 500)
 
 
 async def _list_page(request: Request) -> Response:
     watch = watches_of(request).list
     await watch.refresh()
-    return _page(
+    return page_of(
         "page_runs.html",
         make_frame("keys.js", "live.js"),
         folder=request.app.state.output_dir.name,
@@ -136,7 +121,7 @@ async def _list_page(request: Request) -> Response:
 async def _run_page(request: Request) -> Response:
     watch = await run_of(request)
     page, is_live = watch.page, watch.is_live
-    return _page(
+    return page_of(
         "page_run.html",
         make_frame("list.js", "pictures.js", "keys.js", "live.js"),
         page=page,
@@ -159,7 +144,7 @@ async def _question_page(request: Request) -> Response:
     address = watch.page.line.address
     is_live = case is not None and watch.is_live
     before, after = _beside(watch, page.case.item)
-    return _page(
+    return page_of(
         "page_question.html",
         make_frame("question.js", "pictures.js", "keys.js", "live.js"),
         page=page,
@@ -194,11 +179,6 @@ def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | N
         order[place - 1] if place else None,
         order[place + 1] if place + 1 < len(order) else None,
     )
-
-
-async def _no_icon(_: Request) -> Response:
-    """Answer that there is no icon, for which browsers ask where a page may have pictures."""
-    return Response(status_code=204)
 
 
 async def _picture(request: Request) -> Response:
@@ -307,9 +287,3 @@ def _last_words(request: Request, watch: RunWatch | None) -> str:
     again = request.app.state.again
     said = [_ENDED.get(watch.run.state, "") if watch else "", f"{ENDS}: {again}" if again else ""]
     return "; ".join(filter(None, said))
-
-
-def _page(template: str, frame: Frame, *, status: int = 200, **values: object) -> Response:
-    html = templates().get_template(template).render(frame=frame, **values)
-    headers = {"content-security-policy": frame.policy}
-    return Response(plain(html), status, media_type="text/html", headers=headers)
