@@ -22,8 +22,8 @@ from mdagents.pages.question import QuestionPage
 from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
 from mdagents.pages.study_matrix import study_parts
 from mdagents.records.study import StudyManifest, read_studies
-from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.view.page_diff import Operation, Stage
+from mdagents.view.record_index import RecordIndex
 from mdagents_llm.clock import epoch_ms
 from mdagents_llm.errors import ConfigError
 
@@ -31,6 +31,7 @@ _BETWEEN = 0.25  # seconds between updates of a page: at most four a second
 _LONGEST_SILENCE = 1_000  # ms after which files are checked without a change notification
 _BETWEEN_LISTS = 2.0  # seconds
 _SHARE = 0.04  # maximum share of time spent on reading results
+_SOON = 4_000_000  # bytes of records for which a page waits; more are read while it is shown
 _KEPT_PAGES = 4  # pages without a viewer that stay in memory
 
 Update = tuple[int, list[Operation]]
@@ -166,11 +167,11 @@ class RunWatch:
         self.live = LiveRun(run.folder / LIVE_FILE)
         self.trouble = ""
         """Why the results cannot be read; empty if they can."""
-        self.output: RunOutput | None = None
-        """Results of the run; None before the first."""
+        self.index = RecordIndex(run.folder, run.manifest)
+        """Decided questions of the run."""
         self.decided = Decided()
-        self._read_from: object = None  # file sizes at the last read of the results
         self._next_read = 0.0  # earliest time of the next read, in seconds
+        self._indexing: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[None] | None = None
         self.pages = Watch(self._parts, epoch_ms, self._changes)
 
@@ -201,30 +202,38 @@ class RunWatch:
         if isinstance(run, ListedRun):
             self.run = run
         self.live.take(await asyncio.to_thread(self.live.read))
-        if (results := await asyncio.to_thread(self._results)) is not None:
-            self.output, self.decided = results
+        if self._indexing is None and self._is_due:
+            self._indexing = asyncio.create_task(self._index())
+            self._indexing.add_done_callback(self._end_indexing)
+        if self._indexing is not None and self.index.unread <= _SOON:
+            await asyncio.shield(self._indexing)
         self.pages.update()
 
-    def _results(self) -> tuple[RunOutput, Decided] | None:
-        """Return the results if they are new, unless reading would exceed its share of time."""
-        files = [self.run.folder / name for name in ("samples.jsonl", "summaries.jsonl")]
-        sizes = [file.stat().st_size if file.exists() else 0 for file in files]
-        started = time.monotonic()
+    @property
+    def _is_due(self) -> bool:
+        """Whether there are new results, unless reading would exceed its share of time."""
         is_late = self.run.state is not RunState.RUNNING
-        if sizes == self._read_from or not sizes[0] or (started < self._next_read and not is_late):
-            return None
+        return bool(self.index.unread) and (time.monotonic() >= self._next_read or is_late)
+
+    async def _index(self) -> None:
+        started = time.monotonic()
         try:
-            output = read_output(files[0])
-            decided = Decided(output, RunLine(self.run).address)
+            self.decided = await asyncio.to_thread(self.index.update)
+            self.trouble = ""
         except ConfigError as error:
             self.trouble = str(error)
-            return None
-        else:
-            self.trouble = ""
-            return output, decided
-        finally:
-            self._read_from = sizes
-            self._next_read = started + (time.monotonic() - started) / _SHARE
+        self._next_read = time.monotonic() + (time.monotonic() - started) / _SHARE
+        self.pages.update()
+
+    def _end_indexing(self, indexing: asyncio.Task[None]) -> None:
+        self._indexing = None
+        if not indexing.cancelled():
+            indexing.exception()
+
+    async def all_read(self) -> None:
+        """Wait until the records that the files hold have been read."""
+        if self._indexing is not None:
+            await asyncio.shield(self._indexing)
 
     def case(self, id_: str) -> LiveCase | None:
         """Return a question of the feed by its case id; None if the feed has no such question."""
@@ -238,7 +247,8 @@ class RunWatch:
         """View model of the run's page."""
         # The feed may have been removed before its end was read.
         under_way = [] if self.is_finished else self.live.under_way
-        return RunPage(self.run, under_way, self.decided, self.trouble)
+        is_reading = self._indexing is not None
+        return RunPage(self.run, under_way, self.decided, self.trouble, is_reading)
 
     def _parts(self, page: str) -> Iterable[Part] | None:
         if not page:
@@ -347,7 +357,7 @@ class Watches:
         self._of_runs[name] = watch  # moves it to the end
         unseen = [name for name, one in self._of_runs.items() if not one.pages.are_seen]
         for left in unseen[:-_KEPT]:
-            del self._of_runs[left]
+            del self._of_runs[left]  # its index is freed with it
         await watch.refresh()
         return watch
 
