@@ -18,8 +18,8 @@ FILTERS: Mapping[str, str] = {
     "differ": "right in some runs, not in others",
     "wrong": "answered, and not right",
     "unanswered": "an error, a refusal or an unreadable reply",
-    "overturned": "the experts' majority was right, the decision was not",
-    "rescued": "the experts' majority was wrong, the decision was right",
+    "overturned": "the experts' first majority was right, the decision is not",
+    "rescued": "the experts' first majority was wrong, the decision is right",
     "changed": "an expert or a team changed its answer in the debate",
     "alert": "EXAID met a critical alert",
     "missed-alert": "a critical alert that no summary of EXAID tells, or that one may not tell",
@@ -169,7 +169,7 @@ def _number(value: float | None, text: str) -> Cell:
 
 def _tags(row: ScoredRow, usual: _Usual) -> list[str]:
     tags = [outcome(row)]
-    if row.status == Status.ANSWERED and len(row.last_opinions) >= 2:
+    if row.status == Status.ANSWERED and len(row.first_opinions) >= 2:
         majority = majority_is_right(row)
         if majority is not None and majority != row.correct:
             tags.append("overturned" if majority else "rescued")

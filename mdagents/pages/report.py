@@ -78,7 +78,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             headings=headings(head.run_names),
             stem=path.stem,
             csv=packed(_csv(rows)),
-            json=packed(json_text(head.figures)),
+            json=packed(json_text(head.values)),
             questions=len(entries),
             # Texts are read while the page is written, so that memory does not grow with them.
             entries=(
