@@ -16,7 +16,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far, tokens_in_words
 from mdagents.display.labels import STATUSES, label_of, phase_in_words
 from mdagents.live.case import LiveCase
-from mdagents.live.runs import ListedRun, RunState, UnreadableRun
+from mdagents.live.runs import ListedRun, RunState
 from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.listing import FILTERS, OF_ONE_RUN, Entry
 from mdagents.pages.pictures import ShownPicture, shown_pictures
@@ -353,7 +353,13 @@ class RunPage:
         """Yield the parts of the page in order."""
         macro = partial(made_by, "run_parts.html")
         troubles = self.trouble, self.missing, self.reason
-        head = (self.run.state, self.run.totals.questions, self.run.snapshot, troubles, self.decided)
+        head = (
+            self.run.state,
+            self.run.totals.questions,
+            self.run.snapshot,
+            troubles,
+            self.decided,
+        )
         yield Part("head", "run", head, macro("head", self))
         if self.decided.count:
             yield Part("report", "report-link", self.run.state, macro("report", self))
@@ -370,14 +376,3 @@ def _questions(count: int) -> str:
 def question_address(run_address: str, item: ItemKey) -> str:
     """Return the address of the page of a question."""
     return f"{run_address}/questions/{make_case_id(*item)}"
-
-
-def list_parts(runs: Sequence[ListedRun | UnreadableRun]) -> Iterator[Part]:
-    """Yield the parts of the list of runs."""
-    macro = partial(made_by, "run_parts.html")
-    for run in runs:
-        if isinstance(run, ListedRun):
-            key: object = (run.state, run.snapshot, run.totals.questions)
-            yield Part(f"run-{run.name}", "rows", key, macro("line", RunLine(run)))
-        else:
-            yield Part(f"run-{run.name}", "rows", run, macro("unreadable", run))

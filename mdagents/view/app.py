@@ -27,7 +27,7 @@ from mdagents.display.labels import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.from_records import Recorded
 from mdagents.pages.layout import Frame, make_frame, templates
-from mdagents.pages.run import RunLine, list_parts
+from mdagents.pages.run import RunLine
 from mdagents.records.pictures import PICTURES
 from mdagents.scoring.fields import plain
 from mdagents.view import api
@@ -127,10 +127,11 @@ async def _list_page(request: Request) -> Response:
     await watch.refresh()
     return _page(
         "page_runs.html",
-        make_frame("keys.js", "live.js"),
+        make_frame("board.js", "keys.js", "live.js"),
         folder=request.app.state.output_dir.name,
         studies=[part.html() for part in watch.study_parts()],
-        rows=[part.html() for part in list_parts(watch.listed)],
+        board=watch.board,
+        rows=[part.html() for part in watch.board.parts() if part.into == "rows"],
         events="/events",
         after=watch.pages.version(""),
     )

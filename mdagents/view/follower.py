@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -18,10 +18,13 @@ from mdagents.live.case import LiveCase
 from mdagents.live.run import LiveRun
 from mdagents.live.runs import ListedRun, Runs, RunState, UnreadableRun
 from mdagents.pages.html_parts import Part
+from mdagents.pages.leaderboard import Board, Ranks, ranked
 from mdagents.pages.question import QuestionPage
-from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
+from mdagents.pages.run import Decided, RunLine, RunPage
 from mdagents.pages.study_matrix import study_parts
 from mdagents.records.study import StudyManifest, read_studies
+from mdagents.scoring.ranking import Scores, scores_of
+from mdagents.scoring.rows import read_output
 from mdagents.view.page_diff import Operation, Stage
 from mdagents.view.record_index import RecordIndex
 from mdagents_llm.clock import epoch_ms
@@ -306,20 +309,52 @@ class ListWatch:
         self._runs = runs
         self.listed: list[ListedRun | UnreadableRun] = []
         self._studies: list[StudyManifest] = []
+        self._scores: dict[tuple[str, str], Scores] = {}  # by name and start of a finished run
+        self._ranks: Ranks = {}
+        self._ranking: asyncio.Task[None] | None = None
         self.pages = Watch(self._parts, epoch_ms, self._changes)
 
     async def refresh(self) -> None:
         """Read the runs and the studies."""
         self.listed = await asyncio.to_thread(self._runs.list)
         self._studies = await asyncio.to_thread(read_studies, self._runs.output_dir)
+        finished = {
+            (run.name, run.start): run
+            for run in self.listed
+            if isinstance(run, ListedRun) and run.state is RunState.FINISHED
+        }
+        if finished.keys() != self._scores.keys() and self._ranking is None:
+            self._ranking = asyncio.create_task(self._rank(finished))
+            self._ranking.add_done_callback(self._end_ranking)
         self.pages.update()
+
+    async def _rank(self, finished: Mapping[tuple[str, str], ListedRun]) -> None:
+        """Rank the finished runs; only those that are new are read."""
+        scores: dict[tuple[str, str], Scores] = {}
+        for key, run in finished.items():
+            known = self._scores.get(key)
+            scores[key] = known if known is not None else await asyncio.to_thread(_scores, run)
+        self._scores = scores
+        by_name = {name: of_run for (name, _), of_run in self._scores.items()}
+        self._ranks = await asyncio.to_thread(ranked, by_name)
+        self.pages.update()
+
+    def _end_ranking(self, ranking: asyncio.Task[None]) -> None:
+        self._ranking = None
+        if not ranking.cancelled():
+            ranking.exception()
+
+    @property
+    def board(self) -> Board:
+        """View model of the run list."""
+        return Board(self.listed, self._ranks)
 
     def study_parts(self) -> Iterator[Part]:
         """Yield the parts of the run list that show studies."""
         return study_parts(self._studies, [r for r in self.listed if isinstance(r, ListedRun)])
 
     def _parts(self, _: str) -> Iterator[Part]:
-        return chain(self.study_parts(), list_parts(self.listed))
+        return chain(self.study_parts(), self.board.parts())
 
     async def end(self) -> None:
         """Bring the run list up to date and end its streams."""
@@ -333,6 +368,14 @@ class ListWatch:
             await self.refresh()
             yield
             await asyncio.sleep(_BETWEEN_LISTS)
+
+
+def _scores(run: ListedRun) -> Scores:
+    """Return the right answers of a run; none if its records cannot be read."""
+    try:
+        return scores_of(read_output(run.folder / "samples.jsonl").rows)
+    except ConfigError:
+        return Scores(b"", (), ())
 
 
 class Watches:

@@ -405,6 +405,4 @@ def _sort_of(query: Query) -> str:
 
 def _order(query: Query, *, backward: bool = False) -> str:
     down = query.descending != backward
-    return (
-        f"{_sort_of(query)} {'DESC' if down else 'ASC'}, number {'DESC' if backward else 'ASC'}"
-    )
+    return f"{_sort_of(query)} {'DESC' if down else 'ASC'}, number {'DESC' if backward else 'ASC'}"

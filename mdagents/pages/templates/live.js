@@ -63,7 +63,7 @@
       does[what](id, ...rest);
       rows ||= id === "decided" || rest[0] === "rows";
     }
-    if (rows) $("list")?.dispatchEvent(new Event("rows-changed"));
+    if (rows) ($("list") ?? $("board"))?.dispatchEvent(new Event("rows-changed"));
     if (atEnd && $("turns")) scrollTo({ top: document.documentElement.scrollHeight });
     const started = document.querySelector("[data-started]")?.dataset.started;
     if (started) question.light(Date.now() - Number(started));
