@@ -12,13 +12,16 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from mdagents.pages.glossary import GLOSSARY
+from mdagents.scoring.table_formats import as_latex, as_markdown, in_a_line
+
 STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css")
 
 
 @cache
 def templates() -> Environment:
     """Return the template environment, which escapes values that are not marked as HTML."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("mdagents.pages"),
         autoescape=True,
         auto_reload=False,  # reloading would stat the file before each of many small parts
@@ -26,6 +29,9 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["GLOSSARY"] = GLOSSARY
+    environment.filters.update(latex=as_latex, markdown=as_markdown, in_a_line=in_a_line)
+    return environment
 
 
 def style() -> Markup:
@@ -81,4 +87,4 @@ class Frame:
 @cache
 def make_frame(*scripts: str) -> Frame:
     """Return the frame of pages with these scripts."""
-    return Frame(style(), script(["theme.js"]), script(scripts))
+    return Frame(style(), script(["theme.js"]), script(["parts.js", *scripts]))

@@ -39,7 +39,10 @@ from mdagents_llm.processes import cores, in_processes
 
 _GZIP_LEVEL = 6
 _WORTH_A_PROCESS = 40  # questions that take as long as starting a process
-_SCRIPTS = ("saving.js", "list.js", "question.js", "pictures.js", "case.js", "keys.js")
+_SCRIPTS = (
+    *("saving.js", "list.js", "list_of_page.js", "question.js", "pictures.js", "case.js"),
+    "keys.js",
+)
 
 
 def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
@@ -75,7 +78,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             headings=headings(head.run_names),
             stem=path.stem,
             csv=packed(_csv(rows)),
-            json=packed(json_text(head.figures)),
+            json=packed(json_text(head.values)),
             questions=len(entries),
             # Texts are read while the page is written, so that memory does not grow with them.
             entries=(

@@ -20,7 +20,8 @@ from mdagents.pages.charts import (
 )
 from mdagents.pages.curve import policy_chart
 from mdagents.pages.listing import outcome
-from mdagents.pages.run_card import Card, headline, make_card
+from mdagents.pages.run_card import date_of, settings_table, shared_settings
+from mdagents.pages.tiles import Tile, tiles_of_run
 from mdagents.scoring import comparison_tables, comparison_text, what_if_text
 from mdagents.scoring.comparison import Block, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
@@ -29,6 +30,7 @@ from mdagents.scoring.group import Group
 from mdagents.scoring.report import ALL, NOT_ROUTED, Report
 from mdagents.scoring.report_text import report_lines, report_tables
 from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.run_verdict import run_verdict
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 from mdagents.scoring.what_if import WhatIf
 
@@ -50,20 +52,29 @@ class Head:
     """The part of the page above the questions."""
 
     title: str
+    """What was run: model, data set, method, number of questions."""
+    result: str
     """Result in one sentence."""
+    limits: Sequence[str]
+    """Sentences on the uncertainty and the scope of the result."""
     run_names: Sequence[str]
     """Display names of the runs."""
-    cards: Sequence[Card]
-    """One card for each run."""
     notices: Sequence[str]
     lines: Sequence[str]
     """Figures that are clearer in a line than in a table."""
     tables: Sequence[Table]
-    charts: Sequence[Chart]
-    figures: Mapping[str, Any]
+    figures: Sequence[Chart]
+    """Figures that carry the result."""
+    values: Mapping[str, Any]
     """Contents of the JSON file that the program writes beside the page."""
-    verdicts: Sequence[str] = ()
-    """Conclusions of a comparison, in words."""
+    words: Sequence[str]
+    """Words of the glossary that the page uses."""
+    details: Sequence[Chart] = ()
+    tiles: Sequence[Tile] = ()
+    meta: Sequence[str] = ()
+    """Date and other facts in a small line."""
+    same: Sequence[str] = ()
+    """Settings that all of several runs share."""
 
 
 def head_of_run(report: Report, run: RunOutput) -> Head:
@@ -94,15 +105,25 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
                 letter_chart(report.accuracy_by_gold_letter, report.predicted_letters),
             )
         )
+    verdict = run_verdict(report, run.manifest, run.rows)
     return Head(
-        title=headline(report.overall, run.manifest, run.rows),
+        title=verdict.title,
+        result=verdict.sentence,
+        limits=verdict.limits,
         run_names=[run.name],
-        cards=[make_card(run)],
         notices=report.notices,
         lines=report_lines(report),
-        tables=[*report_tables(report), *_exaid_tables(report.summaries, has_total=True)],
-        charts=charts,
-        figures=report.as_dict(),
+        tables=[
+            *report_tables(report),
+            *_exaid_tables(report.summaries, has_total=True),
+            settings_table(run),
+        ],
+        figures=charts[:2],
+        details=charts[2:],
+        values=report.as_dict(),
+        words=["First majority", "Rescued", "Overturned", "Paid", "Teams' tokens", "95% interval"],
+        tiles=tiles_of_run(report, run),
+        meta=list(filter(None, [date_of(run.manifest)])),
     )
 
 
@@ -123,24 +144,28 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput] = ()) -
         for run in block.runs
         if run.summaries is not None
     }
+    same, differing = shared_settings(runs, labels) if runs else ([], None)
     return Head(
-        title=f"{what}: {comparison_text.headline(comparison)}",
+        title=what,
+        result=_sentence(comparison_text.headline(comparison)),
+        limits=list(map(_sentence, comparison_text.verdicts(comparison))),
         run_names=labels,
-        cards=list(map(make_card, runs)),
+        same=same,
+        words=["95% interval", "Frontier", "Holm", "Minimum detectable difference"],
         notices=comparison_text.comparison_notices(comparison),
-        verdicts=comparison_text.verdicts(comparison),
         lines=comparison_text.comparison_lines(comparison),
         tables=[
             *comparison_tables.overview_tables(comparison),
             *comparison_tables.block_tables(comparison),
             *_exaid_tables(summaries),
+            *([differing] if differing else []),
         ],
-        charts=[
+        figures=[
             replace(chart, title=f"{comparison.place(block)}{chart.title}")
             for block in blocks
             for chart in _block_charts(block)
         ],
-        figures=_without_folders(comparison).as_dict(),
+        values=_without_folders(comparison).as_dict(),
     )
 
 
@@ -152,22 +177,32 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
         runs: Those runs, with the rows that the policies choose from.
     """
     names = list(what_if.runs)
+    same, differing = shared_settings(runs, names)
     return Head(
-        title=f"Policies over {len(names)} runs on {what_if.questions:,} questions: "
-        + what_if_text.headline(what_if),
+        title=f"Policies over {len(names)} runs on {what_if.questions:,} questions",
+        result=_sentence(what_if_text.headline(what_if)),
+        limits=list(map(_sentence, what_if_text.verdicts(what_if))),
         run_names=names,
-        cards=list(map(make_card, runs)),
+        same=same,
+        words=["95% interval", "Frontier"],
         notices=what_if_text.what_if_notices(what_if),
-        verdicts=what_if_text.verdicts(what_if),
         lines=what_if_text.what_if_lines(what_if, _FAMILIES_SHOWN),
-        tables=what_if_text.what_if_tables(what_if, _FAMILIES_SHOWN),
-        charts=(
+        tables=[
+            *what_if_text.what_if_tables(what_if, _FAMILIES_SHOWN),
+            *([differing] if differing else []),
+        ],
+        figures=(
             [Chart("Accuracy against tokens", policy_chart(what_if), is_wide=True)]
             if what_if.questions >= SMALLEST_FOR_RATES
             else []
         ),
-        figures=what_if.as_dict(),
+        values=what_if.as_dict(),
     )
+
+
+def _sentence(words: str) -> str:
+    """Return words as a sentence, with a capital letter and a full stop."""
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _without_folders(comparison: Comparison) -> Comparison:

@@ -30,7 +30,7 @@ def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:
     """
     head, table = head_of_comparison(study), io.StringIO()
     write_study_csv(table, study)
-    figures = json_text(head.figures)
+    figures = json_text(head.values)
     page = (
         templates()
         .get_template("study.html")

@@ -10,6 +10,7 @@ from mdagents.scoring.formatting import UNKNOWN, counts, p_equation, points, wit
 from mdagents.scoring.pairs import Pair
 from mdagents.scoring.routing_text import router_notices
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
+from mdagents.scoring.table_formats import as_markdown as table_as_markdown
 from mdagents.settings import Status
 
 NO_DIFFERENCE = "no significant difference"
@@ -117,8 +118,7 @@ def as_markdown(comparison: Comparison) -> str:
     parts = [f"# {comparison.name}", headline(comparison), *verdicts(comparison)]
     for table in [*overview_tables(comparison), *block_tables(comparison)]:
         parts += [f"## {table.title}"] if table.title else []
-        lines = [table.headings, ["---"] * len(table.headings), *table.rows]
-        parts.append("\n".join(f"| {' | '.join(map(_markdown_cell, line))} |" for line in lines))
+        parts.append(table_as_markdown(table))
     notices = [f"NOTE: {notice}" for notice in comparison_notices(comparison)]
     parts.append("\n".join(f"- {line}" for line in (*comparison_lines(comparison), *notices)))
     return "\n\n".join(parts) + "\n"
@@ -228,7 +228,3 @@ def _some(names: Sequence[str], shown: int = _NAMES_SHOWN, between: str = ", ") 
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
-
-
-def _markdown_cell(cell: str) -> str:
-    return cell.replace("|", "\\|")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -25,6 +26,9 @@ from mdagents_llm.web.address import LOOPBACK
 from mdagents_llm.web.guard import guards
 
 _NO_LOG = "There is no run log of EXAID beside this trace: it is played without summaries."
+
+
+_LINE = SimpleNamespace(title="Traces", address="/")
 
 
 def played(frozen: FrozenTrace) -> Recorded:
@@ -80,8 +84,8 @@ def make_traces_app(
             page=recorded.page,
             recorded=recorded,
             label=frozen.name,
-            run="Traces",
-            run_address="/",
+            line=_LINE,
+            more="",
             previous=traces[number - 2].address if number > 1 else None,
             next=traces[number].address if number < len(traces) else None,
             events="",

@@ -29,6 +29,16 @@ async def open_page() -> AsyncIterator[Page]:
             yield page
 
 
+async def choose_theme(page: Page, theme: str) -> None:
+    """Press the page's theme button until it says `system`, `light` or `dark`."""
+    button = page.locator("[data-theme-switch]")
+    for _ in range(3):
+        if await button.get_attribute("aria-label") == f"Theme: {theme}":
+            return
+        await button.click()
+    raise AssertionError(f"there is no theme {theme}")
+
+
 async def problems(page: Page) -> list[str]:
     """What the page's console said of errors, a script that was refused included."""
     said = await page.console_messages()

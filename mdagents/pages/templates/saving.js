@@ -43,7 +43,7 @@ const unpack = async (element) => {
     const button = event.target.closest("[data-save]");
     if (!button) return;
     const { save: what, name, type } = button.dataset;
-    if (what === "png") save(await draw(button.parentNode.querySelector("svg")), name);
+    if (what === "png") save(await draw(button.closest("figure").querySelector(":scope > svg")), name);
     else save(new Blob([await unpack(document.getElementById(what))], { type }), name);
   });
 }

@@ -13,7 +13,7 @@ from mdagents.cli.score import main
 from mdagents.pages.layout import script, style, templates
 from mdagents.pages.listing import FILTERS, Cell, Entry
 from tests.mdagents.scoring.result_records import ours, write
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import CHROMIUM, choose_theme, low_contrasts, open_page, problems
 
 pytestmark = [
     pytest.mark.browser,
@@ -113,13 +113,13 @@ async def test_a_theme_is_chosen_and_kept(page: Page) -> None:
     address = report()
     await page.goto(address)
     light = await colours(page)
-    await page.check("[name=theme][value=dark]")
+    await choose_theme(page, "dark")
     dark = await colours(page)
     assert dark != light
     await page.reload()
     assert await colours(page) == dark
-    await expect(page.locator("[name=theme][value=dark]")).to_be_checked()
-    await page.check("[name=theme][value=system]")
+    await expect(page.locator("[data-theme-switch]")).to_have_attribute("aria-label", "Theme: dark")
+    await choose_theme(page, "system")
     assert await colours(page) == light
     await page.emulate_media(color_scheme="dark")
     assert await colours(page) == dark
@@ -132,7 +132,7 @@ async def test_a_browser_without_storage_has_themes_too(page: Page) -> None:
     many()
     await page.goto(report())
     light = await colours(page)
-    await page.check("[name=theme][value=dark]")
+    await choose_theme(page, "dark")
     assert await colours(page) != light
     assert await problems(page) == []
 
@@ -174,7 +174,7 @@ async def test_of_a_comparison_a_csv_says_whose_a_row_is(page: Page) -> None:
 async def test_each_chart_can_be_saved_as_a_picture(page: Page, theme: str) -> None:
     many()
     await page.goto(report())
-    await page.check(f"[name=theme][value={theme}]")
+    await choose_theme(page, theme)
     charts = page.locator("figure")
     assert await charts.count() == 5
     for place in range(5):
@@ -218,7 +218,7 @@ async def test_pages_can_be_read_in_any_window(page: Page, theme: str, width: in
     await page.set_viewport_size({"width": width, "height": 900})
     for arguments in (["--input", names[0]], ["--compare", *names]):
         await page.goto(report(*arguments))
-        await page.check(f"[name=theme][value={theme}]")
+        await choose_theme(page, theme)
         assert await low_contrasts(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
         cells = page.locator("main table:not(#list) td, #list tr:not([hidden]) td")
