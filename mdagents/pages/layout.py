@@ -15,7 +15,7 @@ from markupsafe import Markup
 from mdagents.pages.glossary import GLOSSARY
 from mdagents.scoring.table_formats import as_latex, as_markdown, in_a_line
 
-STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css")
+STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css", "rate.css")
 
 
 @cache

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
+from mdagents.records.ratings import read_ratings
 from mdagents.scoring.agreement import Agreement, agreement
 from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, Proportion, make_group, right_by_question, scored
+from mdagents.scoring.ratings import RatingFigures, rating_figures
 from mdagents.scoring.repeats import Repeats, repeats, routing_stability
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
@@ -68,6 +70,8 @@ class Report:
     """Level -> EXAID's figures; levels that EXAID did not follow are missing."""
     disagreements: int
     """Number of records whose stored letter differs from the one parsed here."""
+    ratings: list[RatingFigures]
+    """Figures of clinicians' ratings of answers and summaries; empty without ratings."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON types."""
@@ -115,6 +119,7 @@ def make_report(output: RunOutput) -> Report:
             if (figures := exaid_figures(row.summarised for row in of_level)) is not None
         },
         disagreements=sum(row.disagrees for row in rows),
+        ratings=rating_figures(read_ratings(output.folder)),
     )
 
 

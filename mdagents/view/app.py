@@ -1,7 +1,7 @@
 """ASGI application of the live view: pages, streams of their changes, and a JSON API.
 
-The application is read-only, rejects unknown hosts, and looks names up in a listing, so that no
-part of a path comes from a request.
+The application writes nothing but ratings, rejects unknown hosts, and looks names up in a listing,
+so that no part of a path comes from a request.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
@@ -33,6 +33,7 @@ from mdagents.scoring.fields import plain
 from mdagents.view import api
 from mdagents.view.follower import RunWatch, Update, Watches, live_page
 from mdagents.view.lookup import folder_of, run_of, watches_of
+from mdagents.view.rating import new_key, rating_routes
 from mdagents.view.record_index import Query
 from mdagents.view.reports import Reports
 from mdagents.view.responses import no_icon, page_of, trouble
@@ -83,6 +84,7 @@ def make_app(
             Route("/runs/{run}/report", _report),
             Route("/runs/{run}/pictures/{picture}", _picture),
             Route("/runs/{run}/questions/{case}", _question_page),
+            *rating_routes(),
         ],
         middleware=guards(hosts, token),
         exception_handlers={
@@ -95,6 +97,7 @@ def make_app(
     app.state.output_dir = output_dir
     app.state.again = again
     app.state.reports = Reports()
+    app.state.rating_key = new_key()
     return app
 
 
@@ -195,6 +198,7 @@ async def _question_page(request: Request) -> Response:
         label=label_of(page.case.item),
         line=line,
         more=more,
+        rate=f"{line.address}/questions/{quote(id_)}/rate" if recorded else "",
         previous=before and f"{line.address}/questions/{before}{more}",
         next=after and f"{line.address}/questions/{after}{more}",
         events=f"{line.address}/events?case={id_}" if is_live else "",

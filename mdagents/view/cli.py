@@ -41,12 +41,16 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
     if not shows_traces and (len(given) > 1 or options.speed is not None):
         what = "several folders" if len(given) > 1 else "--speed"
         raise ConfigError(f"{what}: only for traces ({', '.join(map(str, given))} holds none)")
+    if options.blind and shows_traces:
+        raise ConfigError("--blind rates the answers and summaries of runs; traces have none")
     speed = _speed(options.speed)
     page = ""
     if not shows_traces:
         folder, page = _folder_and_page(given[0])
+        page = "" if options.blind else page
     with needs_extra("view", "the live view"):  # imported here: help needs no server
         from mdagents.view.app import make_app
+        from mdagents.view.rating import make_blind_app
         from mdagents.view.serve import make_server
         from mdagents.view.traces import make_traces_app
         from mdagents_llm.web.serve import open_browser
@@ -61,6 +65,11 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
                 traces, unreadable, speed=speed, hosts=place.hosts, token=place.token
             )
             what = "recorded traces" if len(traces) > 1 else f"trace {traces[0].name}"
+        elif options.blind:
+            app = make_blind_app(
+                folder, seed=options.blind_seed, hosts=place.hosts, token=place.token
+            )
+            what = "runs to rate, without their names"
         else:
             app = make_app(folder, hosts=place.hosts, token=place.token)
             what = f"runs of {folder}"
@@ -110,7 +119,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
         description="Shows running and finished runs, or recorded traces, in a browser.",
-        epilog="It reads only. Exit status: 0 after Ctrl-C or SIGTERM, 2 wrong use.",
+        epilog="It writes nothing but ratings (ratings.jsonl in a run's folder). Exit status: 0 "
+        "after Ctrl-C or SIGTERM, 2 wrong use.",
     )
     parser.add_argument(
         "output", metavar="FOLDER", nargs="*",
@@ -119,6 +129,10 @@ def _parser(program: str) -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--examples", action="store_true",
         help="show ten example cases that come with this program")  # fmt: skip
+    parser.add_argument("--blind", action="store_true",
+        help="for clinicians who rate: runs without names, models and methods")  # fmt: skip
+    parser.add_argument("--blind-seed", metavar="N", type=int, default=0,
+        help="seed for the order of the runs with --blind [%(default)s]")  # fmt: skip
     parser.add_argument("--speed", metavar="X", type=float,
         help="play traces at X times real time [1]")  # fmt: skip
     add_address_flags(parser)

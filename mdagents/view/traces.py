@@ -86,6 +86,7 @@ def make_traces_app(
             label=frozen.name,
             line=_LINE,
             more="",
+            rate="",
             previous=traces[number - 2].address if number > 1 else None,
             next=traces[number].address if number < len(traces) else None,
             events="",
