@@ -24,6 +24,7 @@
       const focused = old?.contains(document.activeElement) && document.activeElement.getAttribute("href");
       for (const box of fresh.querySelectorAll("[type=checkbox]")) box.checked = ticked.includes(box.value);
       if (old) old.replaceWith(fresh);
+      else if ("newestFirst" in parent.dataset) parent.prepend(fresh);
       else parent.append(fresh);
       if (focused) $(id)?.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     },

@@ -110,7 +110,7 @@ const question = (() => {
       votes.textContent = whole ? votes.dataset.whole : count ? `${count} vote${count > 1 ? "s" : ""}` : "";
       option.querySelector(".decided")?.classList.toggle("future", !whole);
     }
-    for (const end of document.querySelectorAll("#state, #end, .figures, .lanes .tokens")) {
+    for (const end of document.querySelectorAll("#state, #end, .figures, .holders, .lanes .tokens")) {
       end.classList.toggle("future", !whole);
     }
     light(whole ? Infinity : now);
@@ -169,7 +169,7 @@ const question = (() => {
     const read = turns.findLast((turn) => isAtEnd || turn.getBoundingClientRect().top <= line);
     if (!read) return;
     const index = Number(read.id.slice("turn-".length));
-    const near = [...cards.children].findLast((card) =>
+    const near = [...cards.children].find((card) =>
       numbers(card.dataset.turns).some((of) => of <= index),
     );
     for (const card of cards.children) card.classList.toggle("near", card === near);
