@@ -6,6 +6,7 @@ import contextlib
 import shutil
 from collections.abc import AsyncIterator
 
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, async_playwright, expect
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -44,6 +45,15 @@ async def problems(page: Page) -> list[str]:
     said = await page.console_messages()
     thrown = [str(error) for error in await page.page_errors()]
     return thrown + [message.text for message in said if message.type == "error"]
+
+
+async def axe_findings(page: Page) -> list[str]:
+    """What axe-core finds on a page: rule, impact and the first element of each."""
+    found = await Axe().run(page)
+    return [
+        f"{one['id']} ({one['impact']}): {one['nodes'][0]['html'][:200]}"
+        for one in found.response["violations"]
+    ]
 
 
 async def low_contrasts(page: Page) -> list[str]:

@@ -97,14 +97,14 @@
     banner.classList.toggle("read", isRead);
     const fold = banner.querySelector("button");
     fold.setAttribute("aria-expanded", String(!isRead));
-    fold.dataset.t = isRead ? "alert.more" : "alert.less";
-    fold.textContent = t(fold.dataset.t);
+    fold.dataset.tLabel = isRead ? "alert.more" : "alert.less";
+    fold.setAttribute("aria-label", t(fold.dataset.tLabel));
   };
   const warn = () => {
     if ($("alert").childElementCount) return;
     const call = make("a", "", icon("phone"), say("span", "alert.call"));
     call.href = "tel:115";
-    const fold = say("button", "alert.less");
+    const fold = make("button", "", icon("fold"));
     fold.type = "button";
     fold.onclick = () => shrink(!$("alert").firstElementChild.classList.contains("read"));
     const title = make("strong", "", icon("emergency"), say("span", "alert.title"));
