@@ -17,7 +17,7 @@ from mdagents.pages.glossary import GLOSSARY
 from mdagents.scoring.fields import plain
 from mdagents.scoring.table_formats import as_latex, as_markdown, in_a_line
 
-STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css")
+STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css", "rate.css")
 
 
 _GZIP_LEVEL = 6

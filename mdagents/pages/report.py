@@ -36,7 +36,10 @@ from mdagents_llm.ledger import CallRow
 from mdagents_llm.processes import cores, in_processes
 
 _WORTH_A_PROCESS = 40  # questions that take as long as starting a process
-_SCRIPTS = ("saving.js", "list.js", "question.js", "pictures.js", "case.js", "keys.js")
+_SCRIPTS = (
+    *("saving.js", "list.js", "list_of_page.js", "question.js", "pictures.js", "case.js"),
+    "keys.js",
+)
 
 
 def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:

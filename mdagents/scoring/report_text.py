@@ -19,6 +19,7 @@ from mdagents.scoring.formatting import (
 from mdagents.scoring.forms.mdagents import OURS
 from mdagents.scoring.group import Group
 from mdagents.scoring.group_text import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells
+from mdagents.scoring.ratings import ratings_tables
 from mdagents.scoring.repeats_text import repeats_lines, repeats_tables
 from mdagents.scoring.report import ALL, Report
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
@@ -49,13 +50,15 @@ def report_tables(report: Report) -> list[Table]:
         return [
             Table(
                 ["", "accuracy", *COST_COLUMNS], cells, len(groups) > 1, title="Accuracy and cost"
-            )
+            ),
+            *ratings_tables(report.ratings),
         ]
     return [
         *_group_tables(groups, has_total=len(groups) > 1),
         *_tables_of_thinking(groups),
         *_tables_of_experts(report, list(groups)),
         *(repeats_tables(report.repeats) if report.repeats is not None else []),
+        *ratings_tables(report.ratings),
     ]
 
 

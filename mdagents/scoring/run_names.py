@@ -90,6 +90,24 @@ def names_of(runs: Sequence[RunOutput]) -> list[str]:
     ]
 
 
+def title_of(manifest: Mapping[str, Any], name: str, questions: int) -> str:
+    """Return the title of a run alone: `gpt-4o-mini · medqa · adaptive · 100 questions`.
+
+    Args:
+        manifest: `run.json`, or its `models`, `dataset`, `options` and `pictured`.
+        name: Name of the run, for what the manifest does not say.
+        questions: Number of questions of the run.
+    """
+    words = _of_name(name)
+    parts = [
+        (_model(manifest) or words.model).rpartition("/")[2],
+        text_of(manifest, "dataset") or words.dataset,
+        _how(manifest) or words.method,
+        f"{questions:,} question{'' if questions == 1 else 's'}",
+    ]
+    return _BETWEEN.join(filter(None, parts)) if any(parts[:3]) else name
+
+
 def _shown_models(traits: Sequence[_Traits]) -> dict[str, str]:
     """Return model -> display name, with the provider only if two share the same bare name."""
     models = {each.model: each.bare_model for each in traits}

@@ -219,7 +219,7 @@ def test_runs_go_by_their_names_on_the_page(capsys: pytest.CaptureFixture[str]) 
     html += page("--compare", "output/model_set_plain_9samples.json",
                  "output/model_set_team_9samples.json")  # fmt: skip
     assert not re.search(r"\brun [12]\b", words(html))
-    assert '<th><button type="button">plain</button></th>' in html
+    assert '<th scope="col"><button type="button">plain</button></th>' in html
     assert '<button type="button" data-run="1">team</button>' in html
     assert "team: 100.0% of 10 right" in html, "in the charts"
 
