@@ -66,7 +66,7 @@
     }
     if (rows) ($("list") ?? $("board"))?.dispatchEvent(new Event("rows-changed"));
     if (atEnd && $("turns")) scrollTo({ top: document.documentElement.scrollHeight });
-    const started = document.querySelector("[data-started]")?.dataset.started;
+    const started = document.querySelector("#question[data-started]")?.dataset.started;
     if (started) question.light(Date.now() - Number(started));
     if ($("replay")) question.offerReplay(); // it may have been decided just now
     tick();
