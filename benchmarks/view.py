@@ -547,8 +547,15 @@ def _list_of(place: Workspace, folder: Path, size: int) -> dict[str, str]:
         server, root = Server(process.pid), found[0]
         page, first = _timed(f"{root}/runs/run")
         rows, first_rows = _timed(f"{root}/runs/run/questions")
-        asked = ("?start=50", "?sort=tokens&order=descending", "?tag=expensive", "?text=patient+pain")
-        later = [_timed(f"{root}/runs/run/questions{query}")[1] for query in asked for _ in range(5)]
+        asked = (
+            "?start=50",
+            "?sort=tokens&order=descending",
+            "?tag=expensive",
+            "?text=patient+pain",
+        )
+        later = [
+            _timed(f"{root}/runs/run/questions{query}")[1] for query in asked for _ in range(5)
+        ]
         again = [_timed(f"{root}/runs/run") for _ in range(5)]
         server.look()
         process.terminate()
@@ -609,7 +616,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--rounds", type=int, default=3, help="runs of each kind [%(default)s]")
     add("--readers", type=int, default=19, help="of the event streams [%(default)s]")
     add("--latency", type=float, default=0.3, help="seconds of the shortest call [%(default)s]")
-    add("--list", type=int, nargs="+", metavar="N", help="measure pages of runs of N questions only")
+    add(
+        "--list", type=int, nargs="+", metavar="N", help="measure pages of runs of N questions only"
+    )
     quick = {"questions": 4, "in_flight": 4, "rounds": 1, "readers": 2, "latency": 0.1}
     options = parse(parser, argv, quick)
     show_machine("view")

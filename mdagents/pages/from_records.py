@@ -178,7 +178,9 @@ def _message(message: Mapping[str, Any]) -> DebateMessage:
 
 
 def _messages(record: Mapping[str, Any]) -> Iterator[Turn]:
-    roles = {text_of(said, "agent"): text_of(said, "role") for said in entries_of(record, "opinions")}
+    roles = {
+        text_of(said, "agent"): text_of(said, "role") for said in entries_of(record, "opinions")
+    }
     for message in map(_message, entries_of(record, "interactions")):
         phase = f"round-{message.round}-turn-{message.turn}"
         text = f"to {roles.get(message.recipient) or message.recipient}: {message.text}"

@@ -18,7 +18,14 @@ from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.phrase_links import Phrase, phrases
 from mdagents.pages.pictures import ShownPicture, shown_pictures
 from mdagents.pages.sentences import Quote
-from mdagents.pages.team_graph import Panel, colours_of, draw_panel, initials_of, roles_of, since_start
+from mdagents.pages.team_graph import (
+    Panel,
+    colours_of,
+    draw_panel,
+    initials_of,
+    roles_of,
+    since_start,
+)
 from mdagents.scoring.formatting import percent
 
 _UPDATE = re.compile(r"round-(\d+)-update")
