@@ -125,7 +125,8 @@ class RecordIndex:
         if self.unread < 0:  # the files are those of another start
             self.close()
             self._start()
-        for path, add in ((self._samples, self._add), (self._summaries, self._add_summaries)):
+        # Summaries first, so that a record that has them is scored once.
+        for path, add in ((self._summaries, self._add_summaries), (self._samples, self._add)):
             while self._add_batch(path, add):
                 pass
         return self._decided()
@@ -151,10 +152,10 @@ class RecordIndex:
         self._lines += 1
         record = parse(line, f"{self._samples} line {self._lines}")
         attempt = 1
-        if isinstance(record, dict) and isinstance(record.get("question_id"), str):
+        if isinstance(record, dict) and isinstance(record.get("epoch"), int):
             found = self._db.execute(
-                "SELECT attempt FROM questions WHERE id = ? AND epoch = ?",
-                (record["question_id"], record.get("epoch")),
+                "SELECT attempt FROM questions WHERE case_id = ?",
+                (make_case_id(str(record.get("question_id")), record["epoch"]),),
             ).fetchone()
             attempt = 1 + found[0] if found else 1
         self._score(record, place, attempt)
@@ -181,7 +182,11 @@ class RecordIndex:
         found = self._db.execute(
             "SELECT number FROM questions WHERE case_id = ?", (case_id,)
         ).fetchone()
-        number = found[0] if found else self._count() + 1
+        if not found:  # counting the rows would take as long as there are many
+            found = self._db.execute(
+                "SELECT 1 + coalesce(max(number), 0) FROM questions"
+            ).fetchone()
+        number = found[0]
         tags = sum(_BITS[tag] for tag in entry.tags)
         text = text_of(record, "question")
         values = (

@@ -306,7 +306,8 @@ def test_an_odd_run_hurts_no_other(unfinished: Path) -> None:
         listed = httpx2.get(f"{address}/api/runs").json()
         page = httpx2.get(address).text
         assert {run["name"] for run in listed["runs"]} == {*ODD, unfinished.name}
-        assert page.count('<tr id="run-') == len(written) + 1
+        shown = page.count('<tr id="run-') + page.count('<p id="running-')
+        assert shown == len(written) + 1
         assert {run["name"] for run in listed["unreadable"]} == UNREADABLE.keys()
         for run in listed["unreadable"]:
             assert "of another version of this program, or damaged (" in run["error"]
