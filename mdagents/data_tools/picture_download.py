@@ -38,6 +38,7 @@ from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+from mdagents_llm.text import counted
 from mdagents_llm.web.public_address import is_public
 
 MANIFEST = "ADDRESSES.json"
@@ -376,5 +377,6 @@ def main(argv: Sequence[str], *, program: str = "mdagents data pictures") -> int
     for line in failures:
         print_result(line)
     if failures:
-        print_result(f"{len(failures)} pictures were not fetched; run this again to try them again")
+        left = counted(len(failures), "picture")
+        print_result(f"not fetched: {left}; run the same command to try again")
     return FAILURES if failures else DONE

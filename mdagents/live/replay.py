@@ -225,6 +225,7 @@ def _question(record: SampleRecord) -> Question:
         record.label,
         record.permutation,
         record.order_kept,
+        fields=record.fields,
     )
 
 

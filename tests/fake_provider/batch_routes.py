@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from aiohttp import web
+from aiohttp import BodyPartReader, web
 from aiohttp.typedefs import Handler
 
 from tests.fake_provider.batches import Batches, BatchStatus, SeenBatch
@@ -105,15 +105,19 @@ class BatchRoutes:
     # -- OpenAI ---------------------------------------------------------------------------------
 
     async def _openai_file(self, http: web.Request) -> web.Response:
-        form = await http.post()
-        file = form["file"]
-        assert isinstance(file, web.FileField)
+        # Not `http.post()`, which leaves a temporary file open when a client goes away half way.
+        form: dict[str, str] = {}
+        file_name = None
+        async for part in await http.multipart():
+            assert isinstance(part, BodyPartReader)
+            assert part.name is not None
+            form[part.name] = await part.text()
+            file_name = file_name or part.filename
         assert form["purpose"] == "batch"
-        content = file.file.read().decode()
-        name = self._batches.keep_file(content)
+        name = self._batches.keep_file(form["file"])
         return web.json_response(
-            {"id": name, "object": "file", "bytes": len(content), "created_at": 0,
-             "filename": file.filename, "purpose": "batch", "status": "processed"}
+            {"id": name, "object": "file", "bytes": len(form["file"]), "created_at": 0,
+             "filename": file_name, "purpose": "batch", "status": "processed"}
         )  # fmt: skip
 
     async def _openai_content(self, http: web.Request) -> web.Response:

@@ -100,7 +100,10 @@ class DicomPicture:
         for group in groups:
             center, width = (_first(group.get(f"Window{name}")) for name in ("Center", "Width"))
             if center is not None and width is not None and width >= 1:
-                return _in_window(values, center, width, str(group.get("VOILUTFunction", "")))
+                shown = _in_window(values, center, width, str(group.get("VOILUTFunction", "")))
+                # A window beside all values is a mistake of the file: it would show one gray.
+                if np.ptp(shown) or not np.ptp(values):
+                    return shown
         padding = header.get("PixelPaddingValue")
         meant = values[pixels != padding] if isinstance(padding, int) else values
         if not meant.size:

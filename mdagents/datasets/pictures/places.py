@@ -10,6 +10,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from mdagents.datasets.pictures.question_picture import (
@@ -108,12 +109,10 @@ def find_picture(named: str, folder: Path | None) -> QuestionPicture:
     else:
         paths = _spellings(named, folder)
         reason = "is not there"
-    for path in paths:
-        if found := _in_folder(path, folder):
-            return found
-    for path in paths:
-        if found := _in_archive(path, folder):
-            return found
+    for find in (_in_folder, _in_archive, _in_other_case):
+        for path in paths:
+            if found := find(path, folder):
+                return found
     raise NotThereError(f"{shown} {reason}")
 
 
@@ -133,6 +132,27 @@ def _spellings(named: str, folder: Path) -> list[str]:
         [path, unicodedata.normalize("NFC", path), unicodedata.normalize("NFD", path)]
     )
     return [place for form in forms for place in (form, f"{IMAGES}/{form}")]
+
+
+def _in_other_case(path: str, folder: Path) -> QuestionPicture | None:
+    """Return the only file whose name differs from a path's in its case, as Windows finds it."""
+    place = PurePosixPath(path)
+    try:
+        parent = folder / place.parent
+        names = _names_by_lower_case(parent, parent.stat().st_mtime_ns)
+    except (ValueError, OSError):
+        return None
+    found = names.get(place.name.lower(), [])
+    return _in_folder(str(place.with_name(found[0])), folder) if len(found) == 1 else None
+
+
+@lru_cache(maxsize=8)
+def _names_by_lower_case(folder: Path, mtime: int) -> dict[str, list[str]]:
+    """Return lower-case name -> names of the entries of a folder as of its modification time."""
+    names: dict[str, list[str]] = {}
+    for entry in folder.iterdir():
+        names.setdefault(entry.name.lower(), []).append(entry.name)
+    return names
 
 
 def find_in_parquet(place: str, folder: Path | None) -> QuestionPicture:

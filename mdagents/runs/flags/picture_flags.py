@@ -5,11 +5,14 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
+from pydantic import Field
+
 from mdagents.datasets.pictures.preparing import MAX_PIXELS
-from mdagents.runs.flags.bounds import AtLeast1
 from mdagents.runs.flags.flag import Flag, Flags
 from mdagents.settings import ImageAgents
 from mdagents_llm.pictures import ImageDetail
+
+_LEAST_PIXELS = 10_000  # a smaller limit would leave nothing to see, as if the picture were dropped
 
 
 class Images(StrEnum):
@@ -34,5 +37,7 @@ class PictureFlags(Flags):
         ImageDetail, Flag("resolution at which the model looks at a picture, where it has a choice")
     ] = ImageDetail.AUTO
     image_max_pixels: Annotated[
-        AtLeast1, Flag("scale a picture with more pixels down (width times height)")
+        int,
+        Field(ge=_LEAST_PIXELS),
+        Flag("scale a picture with more pixels down (width times height)"),
     ] = MAX_PIXELS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import os
+import textwrap
 import unicodedata
 import zipfile
 from pathlib import Path
@@ -40,6 +41,14 @@ def parsed(record: dict[str, Any], folder: Path | None) -> SourceQuestion:
     return parse_question(PLAIN | record, "x.jsonl line 1", 1, folder=folder)
 
 
+def test_names_that_differ_in_case_alone_are_not_mixed_up(folder: Path) -> None:
+    (folder / "A.png").write_bytes(B)
+    assert [one.read() for one in parsed({"images": ["a.png", "A.png"]}, folder).pictures] == [A, B]
+    assert (
+        parsed({"image": "a.PNG"}, folder).missing_picture == "field 'image': 'a.PNG' is not there"
+    )
+
+
 FORMS: list[tuple[dict[str, Any], list[bytes]]] = [
     ({"images": ["a.png", "b.png"]}, [A, B]),
     ({"images": "a.png"}, [A]),
@@ -48,6 +57,7 @@ FORMS: list[tuple[dict[str, Any], list[bytes]]] = [
     ({"img": {"bytes": base64.b64encode(A).decode(), "path": "elsewhere.png"}}, [A]),
     ({"image": {"bytes": None, "path": "a.png"}}, [A]),
     ({"image": URI}, [A]),
+    ({"image": "\n".join(textwrap.wrap(URI, 76))}, [A]),  # Base64 in lines, as of MIME
     ({"image": base64.b64encode(A).decode()}, [A]),  # VLMEvalKit's tables
     ({"images": "a.png; b.png"}, [A, B]),
     ({"images": '["a.png", "b.png"]'}, [A, B]),
@@ -55,6 +65,8 @@ FORMS: list[tuple[dict[str, Any], list[bytes]]] = [
     ({"image": "c.png"}, [C]),  # MedXpertQA names files without their folder
     ({"image": "./images/c.png"}, [C]),
     ({"image": "images\\c.png"}, [C]),
+    ({"image": "A.PNG"}, [A]),  # from Windows, where case does not matter
+    ({"image": "C.Png"}, [C]),
     ({"stimulus": "a.png"}, [A]),
     ({"image": "a.png", "image_url": ADDRESS, "image_id": 7, "has_image": True}, [A]),
     ({"image": "a.png", "image_preview": {"bytes": "831 bytes", "path": None}}, [A]),  # HLE

@@ -231,7 +231,7 @@ def test_a_finished_run_whose_records_are_cut_off_answers_what_is_missing(
     calls = len(provider.calls)
     status, _, err = run(*BASIC)
     assert status == 0
-    assert "continued  2 questions are finished already" in err
+    assert "continued  2 questions finished already" in err
     assert len(provider.calls) == calls, "the reply comes from the cache"
     assert len(records()) == 3
     samples.with_name("run.json").parent.with_name(f"{samples.parent.name}.json").unlink()

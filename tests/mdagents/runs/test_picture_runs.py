@@ -141,8 +141,15 @@ def test_a_flag_of_pictures_where_there_are_none(provider: FakeProvider, run: Ru
 def test_a_flag_of_pictures_that_are_not_shown(
     provider: FakeProvider, run: Run, three: list[str]
 ) -> None:
-    err = refused(provider, run, *three, "--images", "drop", "--image-max-pixels", "100")
+    err = refused(provider, run, *three, "--images", "drop", "--image-max-pixels", "10000")
     assert "--images drop shows no pictures; leave --image-max-pixels out" in err
+
+
+def test_a_limit_that_would_leave_nothing_to_see_is_refused(
+    provider: FakeProvider, run: Run, three: list[str]
+) -> None:
+    err = refused(provider, run, *three, "--image-max-pixels", "9999")
+    assert "--image-max-pixels is 9999 but must be at least 10000" in err
 
 
 def test_experts_alone_see_where_there_are_none(
@@ -203,7 +210,7 @@ def test_text_runs_are_what_they_were_whatever_the_flags_of_pictures_say(
     assert manifest().config_hash == before.config_hash
 
 
-@pytest.mark.parametrize("flag", ["--image-detail=high", "--image-max-pixels=100"])
+@pytest.mark.parametrize("flag", ["--image-detail=high", "--image-max-pixels=10000"])
 def test_another_way_of_showing_is_another_run(run: Run, three: list[str], flag: str) -> None:
     assert run(*three, *COT)[0] == 0
     assert run(*three, *COT, flag)[0] == 0

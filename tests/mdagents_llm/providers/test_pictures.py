@@ -233,7 +233,7 @@ async def test_many_calls_share_a_large_picture(
 async def test_a_cached_reply_belongs_to_its_picture(
     provider: FakeProvider, make_runtime: Callable[..., Runtime], tmp_path: Path
 ) -> None:
-    """The same text with another picture, label or detail is another request."""
+    """Requests that differ only in a picture, its label or its detail have separate replies."""
     provider.must_see = lambda request: True
     provider.when(None, letter_from_pixels)
     with closing(ReplyStore(tmp_path / "replies.sqlite")) as replies:

@@ -78,8 +78,10 @@ def test_window_functions(function: str) -> None:
     assert row[0][10] < 20 < 235 < row[0][60]
 
 
-@pytest.mark.parametrize(("center", "width"), [(2048, 0), (2048, -5), ("", "")])
-def test_a_window_that_cannot_be_is_left_out(center: Any, width: Any) -> None:
+@pytest.mark.parametrize(
+    ("center", "width"), [(2048, 0), (2048, -5), ("", ""), (-5000, 10), ("1e30", "1e30")]
+)
+def test_a_window_that_cannot_be_or_shows_nothing_is_left_out(center: Any, width: Any) -> None:
     row = shown(dicom(RAMP, WindowCenter=center, WindowWidth=width))[0]
     assert (row[0], row[-1]) == (0, 255)
 
