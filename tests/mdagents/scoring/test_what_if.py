@@ -333,7 +333,7 @@ def test_screen_file_and_page(capsys: pytest.CaptureFixture[str]) -> None:
     titles = re.findall(r'aria-label="(.*?)"', page)
     assert any(title.startswith("team: 50.0% of 40 right") for title in titles)
     assert any(title.startswith("chosen by cross-validation: 100.0% right") for title in titles)
-    hindsight = [title for title in titles if title.startswith("cot, else team, from ")]
+    hindsight = {title for title in titles if title.startswith("cot, else team, from ")}
     assert len(hindsight) == 3, "equal policies are one mark"
     assert all(", in hindsight: " in title for title in hindsight)
 
