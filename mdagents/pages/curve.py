@@ -29,17 +29,19 @@ _HEIGHT = 420
 
 def policy_figure(what_if: WhatIf) -> Figure:
     """Show the runs, random mixes of them, the best policies, the choice and the oracle."""
-    note = (
-        "Dots are runs and bands are curves, with 95% intervals. "
-        "The grey line is the best random mix of two runs."
-    )
+    note = "Runs (dots) and thresholds (curves) with 95% intervals."
     return Figure("Accuracy against tokens", note, partial(_policies, what_if), FULL)
 
 
 def _policies(what_if: WhatIf, width: int) -> Canvas:
     curves = _curves(what_if)
-    keys = len(curves) + 1
-    canvas = Canvas(width, _HEIGHT + 22 * keys)
+    mixes = [("best random mix of two runs", "grey-fill", False)] if len(what_if.coin) > 1 else []
+    keys = [
+        *mixes,
+        *((f"{of.name} (thresholds in hindsight)", color, True)
+          for of, color in zip(curves, _CURVES, strict=False)),
+    ]  # fmt: skip
+    canvas = Canvas(width, _HEIGHT + 22 * len(keys))
     bottom = _HEIGHT - 46
     reached: dict[str, Reached] = {"oracle (upper bound)": what_if.oracle}
     if what_if.choice is not None:
@@ -59,7 +61,7 @@ def _policies(what_if: WhatIf, width: int) -> Canvas:
     amounts += [x for of in curves if of.curve for x in of.curve.tokens_per_question]
     across = fitted_amounts(amounts, 48, width - 20)
     unit = "tokens per question" + (", log scale" if across.is_log else "")
-    draw_grid(canvas, across, up, unit, 22 * keys)
+    draw_grid(canvas, across, up, unit, 22 * len(keys))
     lines: list[Box] = []
     for (x, y), (right, top) in pairwise([runs[name][:2] for name in what_if.coin]):
         # Drawn point by point: on a logarithmic scale a random mix is a curve.
@@ -95,14 +97,10 @@ def _policies(what_if: WhatIf, width: int) -> Canvas:
             if leader:
                 canvas.line(leader, "text3", 0.75)
             canvas.text(left, (top + low_end) / 2, word)
-    for row, (words_, color, dotted) in enumerate(
-        [("best random mix of two runs", "grey-fill", False),
-         *((f"{of.name} (thresholds in hindsight)", color, True)
-           for of, color in zip(curves, _CURVES, strict=False))]
-    ):  # fmt: skip
+    for row, (meaning, color, dotted) in enumerate(keys):
         y = _HEIGHT + 22 * row + 4
         canvas.line([(2, y), (26, y)], color, 1.5, dotted=dotted)
-        canvas.text(36, y, shortened(words_, width - 40, SMALL), "text2", size=SMALL)
+        canvas.text(36, y, shortened(meaning, width - 40, SMALL), "text2", size=SMALL)
     return canvas
 
 

@@ -235,7 +235,7 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
 def _sentence(words: str, names: Sequence[str] = ()) -> str:
     """Return words as a sentence, with a capital letter unless a name begins it."""
     start = words if words.startswith(tuple(names)) else words[:1].upper() + words[1:]
-    return f"{start}."
+    return f"{start.removesuffix('.')}."
 
 
 def _without_folders(comparison: Comparison) -> Comparison:

@@ -74,7 +74,7 @@ def test_of_equally_accurate_policies_the_cheapest_is_chosen() -> None:
     assert figures.coin == ["cheap"]
     first, saving = verdicts(figures)
     assert first == (
-        "No policy is significantly better than always cheap (50.0% at 100 tokens a question): "
+        "No policy is significantly better than always cheap (50.0% at 100 tokens per question): "
         "cross-validation also picks it."
     )
     assert saving == "No policy with as many right answers takes fewer tokens than always cheap."
