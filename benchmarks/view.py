@@ -1,6 +1,7 @@
 """Measure the live view: its cost to the run, its server's resources and the delay of words.
 
     python -m benchmarks.view
+    python -m benchmarks.view --list 1000 50000    # only the page of a run with many questions
 
 The benchmark runs MedQA on the fake provider, with calls of 0.3 to 1.5 seconds (`--latency`), EXAID
 on and 32 questions in progress, alternating between two variants:
@@ -22,6 +23,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -59,6 +61,10 @@ from benchmarks.harness import (
 )
 from exaid_core.policy import TriggerPolicy
 from exaid_core.trace.traces import Turn, read_trace
+from mdagents.agents.case import make_case_id
+from mdagents.records.jsonl import LineLog
+from mdagents.records.manifest import read_manifest
+from mdagents.records.sample import CaseSummaries, SampleRecord
 from tests.support.browser import CHROMIUM, open_page
 
 WALL_AIM, FEED_AIM = 1.02, 1.02
@@ -510,6 +516,97 @@ def _service(runs: Sequence[Measured]) -> list[Result]:
     return results
 
 
+# -- the page of a large run ----------------------------------------------------------------------
+
+
+def measure_lists(place: Workspace, sizes: Sequence[int]) -> None:
+    """Print the size and the time of a run's page and list, and the server's memory.
+
+    Args:
+        place: Workspace of the runs.
+        sizes: Numbers of questions.
+    """
+    flags = ("--dataset", str(SAMPLE), "--exaid", TriggerPolicy.FULL_EXAID)
+    state = place.new_state()
+    with Provider("--latency", "0.01") as provider:
+        place.start(provider, state, *flags, "--difficulty", "intermediate").finish()
+    folder = run_folder(state)
+    assert folder is not None, "it has records"
+    show_table("The page of a finished run", [_list_of(place, folder, size) for size in sizes])
+
+
+def _list_of(place: Workspace, folder: Path, size: int) -> dict[str, str]:
+    output = place.new_state() / "output"
+    _enlarge(folder, output / "run", size)
+    program = str(Path(__file__).parents[1] / "view.py")
+    command = [sys.executable, program, str(output), "--no-open", "--view-port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r"http://[^ ]*\d", process.stdout.readline())
+        assert found, "it prints its address"
+        server, root = Server(process.pid), found[0]
+        page, first = _timed(f"{root}/runs/run")
+        rows, first_rows = _timed(f"{root}/runs/run/questions")
+        asked = (
+            "?start=50",
+            "?sort=tokens&order=descending",
+            "?tag=expensive",
+            "?text=patient+pain",
+        )
+        later = [
+            _timed(f"{root}/runs/run/questions{query}")[1] for query in asked for _ in range(5)
+        ]
+        again = [_timed(f"{root}/runs/run") for _ in range(5)]
+        server.look()
+        process.terminate()
+    return {
+        "questions": f"{size:,}",
+        "page, kB": f"{max(page, *(size for size, _ in again)) / 1e3:,.0f}",
+        "first page, ms": f"{first:,.0f}",
+        "first list, ms": f"{first_rows:,.0f}",
+        "later page, ms": f"{median(took for _, took in again):,.0f}",
+        "later list, ms, median (most)": f"{median(later):,.0f} ({max(later):,.0f})",
+        "50 rows, kB": f"{rows / 1e3:,.0f}",
+        "server, most memory, MiB": f"{server.memory:,.0f}",
+    }
+
+
+def _timed(url: str) -> tuple[int, float]:
+    """Return the bytes of an answer and the ms until it was there."""
+    started = time.monotonic()
+    with urlopen(url) as response:
+        size = len(response.read())
+    return size, (time.monotonic() - started) * 1000
+
+
+def _enlarge(folder: Path, large: Path, size: int) -> None:
+    """Write a finished run whose records and summaries are those of another one, repeated."""
+    large.mkdir(parents=True)
+    ids = [f"question-{number}" for number in range(size)]
+    manifest = read_manifest(folder)
+    assert manifest is not None, "the run has one"
+    totals = manifest.totals.model_copy(update={"questions": size})
+    changes = {"item_ids": ids, "totals": totals, "finished": True}
+    (large / "run.json").write_text(manifest.model_copy(update=changes).model_dump_json())
+    for name, record_type in (("samples.jsonl", SampleRecord), ("summaries.jsonl", CaseSummaries)):
+        lines = (folder / name).read_text("utf-8").splitlines()
+        records = [record_type.model_validate_json(line) for line in lines]
+        marked = {"question_id": _MARK, "case_id": make_case_id(_MARK, 1)}
+        texts = [
+            record.model_copy(
+                update={key: marked[key] for key in marked if key in record_type.model_fields}
+            ).model_dump_json()
+            for record in records
+        ]
+        log = LineLog(large / name, syncs=False)
+        for number, id_ in enumerate(ids):
+            log.append(texts[number % len(texts)].replace(_MARK, id_).encode())
+        log.close()
+
+
+_MARK = "question-of-the-copy"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the benchmark and print its tables; return the exit status."""
     parser = make_parser("view", __doc__)
@@ -519,10 +616,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--rounds", type=int, default=3, help="runs of each kind [%(default)s]")
     add("--readers", type=int, default=19, help="of the event streams [%(default)s]")
     add("--latency", type=float, default=0.3, help="seconds of the shortest call [%(default)s]")
+    add(
+        "--list", type=int, nargs="+", metavar="N", help="measure pages of runs of N questions only"
+    )
     quick = {"questions": 4, "in_flight": 4, "rounds": 1, "readers": 2, "latency": 0.1}
     options = parse(parser, argv, quick)
     show_machine("view")
     with workspace(1) as place:
+        if options.list:
+            measure_lists(place, options.list)
+            return 0
         sizes = options.questions, options.in_flight, options.rounds, options.readers
         measure(place, *sizes, options.latency)
     return 0

@@ -1,4 +1,4 @@
-"""Dispatcher of the installed programs: `mdagents run|study|view|score|data|export`."""
+"""Dispatcher of the installed programs: `mdagents run|study|view|score|ratings|data|export`."""
 
 from __future__ import annotations
 
@@ -46,6 +46,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
     ),
     "view": (partial(_call, "view.cli"), "show runs in a browser"),
     "score": (partial(_call, "cli.score"), "score runs, or compare them"),
+    "ratings": (partial(_call, "cli.ratings"), "read and write ratings by clinicians as CSV"),
     "data download": (partial(_call, "data_tools.download"), "fetch a data set"),
     "data pictures": (
         partial(_call, "data_tools.picture_download"),

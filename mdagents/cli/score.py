@@ -25,6 +25,7 @@ from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 if TYPE_CHECKING:
+    from mdagents.pages.report_summary import Head
     from mdagents.scoring.what_if import WhatIf
 
 _HOW_TO_GET_A_PAGE = "--html also writes a page with charts and the transcript of each question"
@@ -58,9 +59,10 @@ def main(
             f"--output {options.output} names the CSV, or the JSON of --compare or --what-if; the "
             "page of --html goes beside it"
         )
-    if options.html:
-        with needs_extra("report", "--html"):
-            check_installed("jinja2", "matplotlib")
+    for flag in ("html", "figures", "latex"):
+        if getattr(options, flag):
+            with needs_extra("report", f"--{flag}"):
+                check_installed("jinja2", "matplotlib")
     typed = flags_in(argv)
     if "--output-dir" in typed and (options.input or options.compare or options.what_if):
         raise ConfigError(
@@ -139,6 +141,14 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         help="also write the report, with the transcript of each question, as one HTML file",
     )
     parser.add_argument(
+        "--figures",
+        metavar="DIR",
+        help="also write each figure as SVG, PDF and PNG, in the width of a column of a paper",
+    )
+    parser.add_argument(
+        "--latex", metavar="FILE", help="also write the tables as LaTeX (package booktabs)"
+    )
+    parser.add_argument(
         "--output",
         metavar="FILE",
         help="CSV file, or JSON file of --compare or --what-if [evaluation/{run}.csv]",
@@ -161,6 +171,8 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     output = options.output or output_filename
     if output and len(inputs) > 1:
         raise ConfigError("--output names one file; leave it out to score several runs")
+    if options.latex and len(inputs) > 1:
+        raise ConfigError("--latex names one file; leave it out to score several runs")
     runs = [_read(path, options) for path in inputs]
     names = Counter(run.name for run in runs)
     twice = [name for name, count in names.items() if count > 1]
@@ -171,7 +183,7 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
         )
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
-        _score(run, path, options.group_by, html=options.html)
+        _score(run, path, options)
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
 
@@ -183,8 +195,8 @@ def _read(path: Path, options: argparse.Namespace) -> RunOutput:
     return run
 
 
-def _score(run: RunOutput, csv_path: Path, group_by: Sequence[str], *, html: bool) -> None:
-    report = make_report(run, group_by)
+def _score(run: RunOutput, csv_path: Path, options: argparse.Namespace) -> None:
+    report = make_report(run, options.group_by)
     summary, page = csv_path.with_suffix(".summary.json"), csv_path.with_suffix(".html")
     groups = csv_path.with_suffix(".groups.csv")
     print_result(f"{run.name}:")
@@ -204,18 +216,42 @@ def _score(run: RunOutput, csv_path: Path, group_by: Sequence[str], *, html: boo
         with _writing(groups), groups.open("w", encoding="utf-8", newline="") as file:
             write_breakdown_csv(file, report.breakdowns)
         print_result(f"written: {groups}")
-    if html:
-        with _writing(page):
-            # Imported here: charts take a second to load, and only reports need them.
-            from mdagents.pages.report import write_page
-            from mdagents.pages.report_summary import head_of_run
+    if _wants_pages(options):
+        # Imported here: figures take a second to load, and only pages need them.
+        from mdagents.pages.report_summary import head_of_run
 
-            write_page(page, head_of_run(report, run), [run])
+        _write_pages(page, head_of_run(report, run), [run], options)
+
+
+def _wants_pages(options: argparse.Namespace) -> bool:
+    return bool(options.html or options.figures or options.latex)
+
+
+def _write_pages(
+    page: Path, head: Head, runs: Sequence[RunOutput], options: argparse.Namespace
+) -> None:
+    """Write the page, the figures and the LaTeX tables that the options name."""
+    from mdagents.pages.export import write_figures, write_latex
+    from mdagents.pages.report import write_page
+
+    if options.html:
+        with _writing(page):
+            write_page(page, head, runs)
         print_result(f"written: {page}")
+    if options.figures:
+        folder = Path(options.figures)
+        with _writing(folder, "--figures"):
+            count = write_figures(folder, page.stem, head)
+        print_result(f"written: {count} files in {folder}")
+    if options.latex:
+        path = Path(options.latex)
+        with _writing(path, "--latex"):
+            write_latex(path, head)
+        print_result(f"written: {path}")
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def _writing(path: Path, flag: str = "--output") -> Iterator[None]:
     """Make the folder of `path`, and turn write errors within the context into a `ConfigError`.
 
     Raises:
@@ -225,7 +261,7 @@ def _writing(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}; see --output") from error
+        raise ConfigError(f"cannot write {path}: {error.strerror}; see {flag}") from error
 
 
 def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace) -> None:
@@ -269,22 +305,19 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
     print_result(f"written: {path}")
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
+    if not _wants_pages(options):
         return
-    page = path.with_suffix(".html")
-    with _writing(page):
-        from mdagents.pages.report import write_page
-        from mdagents.pages.report_summary import head_of_comparison, head_of_what_if
-        from mdagents.scoring.items import shared_rows
+    from mdagents.pages.report_summary import head_of_comparison, head_of_what_if
+    from mdagents.scoring.items import shared_rows
 
-        shared = shared_rows(runs, common=options.common)
-        runs = [replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)]
-        head = (
-            head_of_comparison(figures, runs)
-            if isinstance(figures, Comparison)
-            else head_of_what_if(figures, runs)
-        )
-        write_page(page, head, runs)
-    print_result(f"written: {page}")
+    shared = shared_rows(runs, common=options.common)
+    runs = [replace(run, rows=tuple(rows)) for run, rows in zip(runs, shared, strict=True)]
+    head = (
+        head_of_comparison(figures, runs)
+        if isinstance(figures, Comparison)
+        else head_of_what_if(figures, runs)
+    )
+    _write_pages(path.with_suffix(".html"), head, runs, options)
 
 
 def _stem(what: str, runs: Sequence[RunOutput]) -> str:

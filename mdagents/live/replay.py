@@ -93,6 +93,29 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
     return [FeedLine(n, at, item, what) for n, (at, what) in enumerate(happened, start=1)]
 
 
+def replayed_trace(trace: Trace, summaries: Sequence[tuple[int, AgentSummary]]) -> list[FeedLine]:
+    """Return the feed of a trace without a record: turns and summaries, no question or answer.
+
+    Args:
+        trace: Trace of the case.
+        summaries: (time in ms since 1970 UTC, summary) of each summary, ascending.
+    """
+    made_at = [at for at, _ in summaries]
+    happened: list[tuple[int, Happening]] = []
+    for turn in trace.turns:
+        if turn.deltas:
+            happened.append((turn.start_ms, TurnBegan(turn.agent_id, role_of(turn.agent_id), "")))
+            happened += _words(turn, made_at)
+            happened.append((turn.end_ms, TurnEnded(turn.agent_id, "")))
+    for number, (at, summary) in enumerate(summaries, 1):
+        happened.append((at, Summarised(number, summary)))
+    end = max((at for at, _ in happened), default=0)
+    happened.append((end, Ended(None, None)))
+    happened.sort(key=lambda entry: entry[0])
+    item = trace.meta.case_id, 1
+    return [FeedLine(n, at, item, what) for n, (at, what) in enumerate(happened, start=1)]
+
+
 def _with_phases(turns: Sequence[Turn], calls: Sequence[CallRow]) -> list[_Told]:
     shown = [TranscriptTurn(t.agent_id, t.start_ms, t.end_ms, t.text, ()) for t in turns]
     placed, _ = calls_by_turn(shown, calls)

@@ -1,332 +1,493 @@
-"""Charts of a report as inline SVG in the text color of the page.
-
-Each mark has a title with its numbers, which browsers show as a tooltip and screen readers speak.
-"""
+"""Figures of a run and of a comparison, each drawn for the width that it is shown at."""
 
 from __future__ import annotations
 
-import io
-import re
-import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
 
-from markupsafe import Markup
-
-from mdagents.scoring.formatting import interval, percent, points
+from mdagents.pages.canvas import (
+    PERCENT,
+    SMALL,
+    TEXT,
+    Canvas,
+    Figure,
+    Scale,
+    fitted,
+    fitted_amounts,
+    shortened,
+    tick_text,
+    width_of,
+)
+from mdagents.pages.labels import Box, boxes_of_line, place_labels
+from mdagents.scoring.agreement import Agreement
+from mdagents.scoring.formatting import interval, number, p_equation, percent, points
 from mdagents.scoring.group import Group
 from mdagents.scoring.pairs import Pair
 from mdagents.scoring.statistics import Calibration
 
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
+HALF, QUARTER, FULL = (368, 572), (280,), (368, 760, 1192)
+"""Widths in pixels of a figure that takes a half, a quarter or the whole of a page."""
 
-# Okabe and Ito's palette, which color-blind readers can distinguish.
-RIGHT, WRONG, UNANSWERED, NEUTRAL = "#009E73", "#D55E00", "#999999", "#0072B2"
-_OUTCOMES = {"right": RIGHT, "wrong": WRONG, "unanswered": UNANSWERED, "skipped": "#DDDDDD"}
-
-_WIDTH = 4.8  # inches of 72 pixels: the widest chart that a narrow window shows at full size
-_ROW = 0.42  # inches for each row of bars
-TEXT = 13
-"""Size of all text, in pixels."""
-
-_SQUARE = 173  # pixels of a scale up to 100%
-_TEXT_HEIGHT = 9  # height of a line of text, on that scale
-_LINE = 16  # characters in a line of a name
-INK = "#010203"
-"""Placeholder of the page's text color until the SVG is written."""
-
-_MARK = "mark:"
+_BROAD = 500  # from this width on there is room for a column of counts
+_ROW, _TOP, _AXIS = 52, 8, 26  # pixels: height of a row, above the first, below the last
 
 
-def accuracy_chart(groups: Mapping[str, Group]) -> Markup:
-    """Draw the accuracy of each group with its 95% confidence interval and a tick at chance."""
-    axes = _rows(list(groups))
+def accuracy_figure(title: str, groups: Mapping[str, Group], total: str = "") -> Figure:
+    """Show the accuracy of groups with its 95% interval, and chance.
+
+    Args:
+        title: Name of the figure.
+        groups: Name -> figures.
+        total: Name of the group that is set apart; empty for none.
+    """
+    draw = partial(_accuracy, groups, total)
+    return Figure(title, "Right answers, with 95% interval.", draw, HALF)
+
+
+def _accuracy(groups: Mapping[str, Group], total: str, width: int) -> Canvas:
+    ends = [
+        100 * end
+        for group in groups.values()
+        for end in (group.accuracy_low, group.accuracy_high, group.chance)
+        if end is not None
+    ]
+    canvas = Canvas(width, _TOP + _ROW * len(groups) + _AXIS)
+    left, right = _names_width(list(groups), width), width - (112 if width >= _BROAD else 60)
+    scale = fitted(ends, left, right - 8, within=PERCENT)
+    bottom = canvas.height - _AXIS
+    _vertical_axis(canvas, scale, _TOP, bottom, "%")
+    chances = [100 * group.chance for group in groups.values() if group.chance is not None]
+    if chances:
+        at = scale(sum(chances) / len(chances))
+        canvas.line([(at, _TOP), (at, bottom)], "text3", 1.5, dotted=True,
+                    title=f"chance {chances[0]:.3g}%")  # fmt: skip
+        canvas.text(at + 6, _TOP + 6, "chance", "text3", size=SMALL)
     for place, (name, group) in enumerate(groups.items()):
-        _point(axes, name, group, y=place)
-        if group.chance is not None:
-            ends = [place - 0.3, place + 0.3]
-            (tick,) = axes.plot([100 * group.chance] * 2, ends, color=INK, linewidth=1)
-            entitle(tick, f"{name}: chance {percent(group.chance)}")
-    axes.set_xlim(0, 100)
-    axes.set_xlabel("%, with 95% interval; | is chance")
-    return as_svg(axes)
+        y = _TOP + _ROW * place + 22
+        is_total = name == total
+        if is_total and place:
+            top = _TOP + _ROW * place
+            canvas.line([(0, top), (width, top)], "line")
+        label = shortened(name, left - 12)
+        canvas.text(0, y - 4, label, bold=is_total)
+        canvas.text(0, y + 12, f"{group.questions:,} questions", "text3", size=SMALL)
+        if group.accuracy is None or group.accuracy_low is None or group.accuracy_high is None:
+            continue
+        low, middle, high = (
+            scale(100 * v) for v in (group.accuracy_low, group.accuracy, group.accuracy_high)
+        )
+        _interval(canvas, low, middle, high, y, _title(name, group), radius=6 if is_total else 5)
+        canvas.text(width, y - 4, percent(group.accuracy), bold=True, anchor="right")
+        if width >= _BROAD:
+            canvas.text(width, y + 12, f"{group.correct:,} of {group.n:,}", "text3",
+                        anchor="right", size=SMALL)  # fmt: skip
+        texts = [points(group.accuracy_low), points(group.accuracy_high)]
+        apart = sum(width_of(text, SMALL) for text in texts) / 2 + 8
+        if high - low < apart:
+            low, high = (low + high - apart) / 2, (low + high + apart) / 2
+        for x, text in zip((low, high), texts, strict=True):
+            canvas.text(x, y + 17, text, "text3", anchor="center", size=SMALL)
+    return canvas
 
 
-def cost_chart(groups: Mapping[str, Group], front: Sequence[str] = ()) -> Markup:
-    """Draw tokens per question against accuracy.
+def changes_figure(panel: Agreement) -> Figure:
+    """Show the decisions by whether the first majority was right."""
+    return Figure(
+        "Where the teams changed the outcome",
+        "Decision by first majority. Full color marks what the debate changed.",
+        partial(_changes, panel),
+        HALF,
+    )
 
-    Args:
-        groups: Name -> figures; groups with unknown tokens are left out.
-        front: Names of the groups on the Pareto front, which a line joins.
-    """
-    from matplotlib.ticker import MaxNLocator
 
-    axes = _square()
-    known = {n: g for n, g in groups.items() if g.n and g.tokens_per_question is not None}
-    places = {
-        name: (group.tokens_per_question or 0, 100 * (group.accuracy or 0))
-        for name, group in known.items()
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a bar: a number of questions."""
+
+    count: int
+    words: str
+    color: str
+    is_change: bool
+
+    @property
+    def label(self) -> str:
+        return f"{self.count:,} {self.words}"
+
+
+def _changes(panel: Agreement, width: int) -> Canvas:
+    rows = {
+        "Majority right": (
+            _Part(panel.right_majority - panel.overturned, "stayed right", "green", False),
+            _Part(panel.overturned, "overturned", "orange", True),
+        ),
+        "Majority wrong": (
+            _Part(panel.rescued, "rescued", "green", True),
+            _Part(panel.wrong_majority - panel.rescued, "stayed wrong", "orange", False),
+        ),
+        "Split": (
+            _Part(panel.no_majority_right, "settled right", "green", True),
+            _Part(panel.no_majority - panel.no_majority_right, "settled wrong", "orange", True),
+        ),
     }
-    for name, (tokens, _) in places.items():
-        _point(axes, name, known[name], x=tokens)
-    _name_points(axes, places)
-    best = sorted(places[name] for name in front if name in places)
-    axes.plot([x for x, _ in best], [y for _, y in best], color=NEUTRAL, linewidth=0.8)
-    axes.margins(x=0.1)
-    fewest, most = (end(x for x, _ in places.values()) for end in (min, max)) if places else (0, 0)
-    if fewest < most / 2 or fewest == most:  # else most of the chart would be empty
-        axes.set_xlim(left=0)
-    axes.set_ylim(0, 100)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    axes.set_xlabel("tokens per question")
-    axes.set_ylabel("accuracy, %")
-    return as_svg(axes)
+    is_broad = width >= _BROAD
+    left, row_height, bar = (112, 72, 28) if is_broad else (0, 92, 28)
+    canvas = Canvas(width, row_height * len(rows) + 8)
+    most = max(sum(part.count for part in parts) for parts in rows.values()) or 1
+    for place, (name, parts) in enumerate(rows.items()):
+        count = sum(part.count for part in parts)
+        top = row_height * place + (20 if is_broad else 40)
+        questions = f"{count:,} question{'s' if count != 1 else ''}"
+        if is_broad:
+            canvas.text(0, top + 6, name)
+            canvas.text(0, top + 22, questions, "text3", size=SMALL)
+        else:
+            canvas.text(0, top - 32, name, bold=True)
+            canvas.text(width, top - 32, questions, "text3", anchor="right", size=SMALL)
+        _stack(canvas, name, parts, left, top, (width - left - 4) / most, bar)
+    return canvas
 
 
-def outcome_chart(outcomes: Mapping[str, Mapping[str, int]]) -> Markup:
-    """Draw the number of questions at each level by outcome.
+def _stack(
+    canvas: Canvas, name: str, parts: Sequence[_Part], left: float, top: float, scale: float,
+    height: float,
+) -> None:  # fmt: skip
+    """Draw a stacked bar with a label in, above or beside each part."""
+    x, above = left, -12.0  # right end of the labels above the bar
+    shown = [part for part in parts if part.count]
+    for part in shown:
+        width = max(part.count * scale - 2, 2)
+        fill = f"{part.color}-fill" if part.is_change else f"{part.color}-soft"
+        canvas.rectangle(x, top, width, height, fill, f"{name}: {part.label}")
+        needed = width_of(part.label, bold=part.is_change)
+        is_last = part is shown[-1]
+        if not part.is_change and needed + 16 <= width:
+            canvas.text(x + 12, top + height / 2, part.label, part.color)
+        elif is_last and x + width + 8 + needed <= canvas.width:
+            canvas.text(x + width + 8, top + height / 2, part.label, part.color,
+                        bold=part.is_change)  # fmt: skip
+        else:
+            at = max(min(x, canvas.width - needed), above + 12)
+            canvas.text(at, top - 10, part.label, part.color, bold=part.is_change)
+            above = at + needed
+        x += width + 2
 
-    Args:
-        outcomes: Level -> `right`, `wrong`, `unanswered`, `skipped` -> number of questions.
-    """
-    axes = _rows(list(outcomes))
-    for place, (level, counted) in enumerate(outcomes.items()):
-        left = 0
-        for outcome, colour in _OUTCOMES.items():
-            count = counted.get(outcome, 0)
-            if count:
-                title = f"{level}: {count:,} {outcome} of {sum(counted.values()):,}"
-                _bar(axes, place, count, title, color=colour, left=left, height=0.6)
-            left += count
-    named = [o for o in _OUTCOMES if any(counted.get(o) for counted in outcomes.values())]
-    _legend(axes, {outcome: _OUTCOMES[outcome] for outcome in named})
-    _count(axes)
-    return as_svg(axes)
+
+def agreement_figure(groups: Mapping[str, Group]) -> Figure:
+    """Show right and wrong decisions by how many experts agreed at first."""
+    note = "Questions by first opinions; share right."
+    return Figure("Agreement at first", note, partial(_agreement, groups), QUARTER)
 
 
-def calibration_chart(calibration: Calibration) -> Markup:
-    """Draw stated confidence against accuracy; a larger point stands for more answers."""
-    axes = _square()
-    axes.plot([0, 100], [0, 100], color=UNANSWERED, linewidth=0.8, linestyle="--")
+def _agreement(groups: Mapping[str, Group], width: int) -> Canvas:
+    canvas = Canvas(width, 56 * len(groups) + 8)
+    most, left, right = max(group.n for group in groups.values()), 68.0, 52.0
+    for place, (name, group) in enumerate(groups.items()):
+        top = 56 * place + 16
+        canvas.text(0, top + 12, name)
+        scale, x = (width - left - right - 2) / most, left
+        for count, what in ((group.correct, "right"), (group.n - group.correct, "wrong")):
+            color = "green" if what == "right" else "orange"
+            if not count:
+                continue
+            part = max(count * scale, 2)
+            canvas.rectangle(x, top, part, 24, f"{color}-soft", f"{name}: {count:,} {what}")
+            label = f"{count:,} right" if what == "right" else f"{count:,}"
+            label = label if width_of(label) + 12 <= part else f"{count:,}"
+            if width_of(label) + 8 <= part:
+                canvas.text(x + part / 2, top + 12, label, color, anchor="center")
+            x += part + 2
+        canvas.text(x + 6, top + 12, percent(group.accuracy), bold=True)
+    return canvas
+
+
+def calibration_figure(calibration: Calibration) -> Figure:
+    """Show stated confidence against accuracy."""
+    note = "Stated confidence against accuracy, %. Area of a point: answers."
+    return Figure("Calibration", note, partial(_calibration, calibration), QUARTER)
+
+
+def _calibration(calibration: Calibration, width: int) -> Canvas:
     bins = [b for b in calibration.bins if b.n]
     stated = [100 * (b.confidence or 0) for b in bins]
     reached = [100 * (b.accuracy or 0) for b in bins]
-    axes.plot(stated, reached, color=NEUTRAL, linewidth=0.8)
-    for x, y, of_bin in zip(stated, reached, bins, strict=True):
-        size = (20 + 180 * of_bin.n / calibration.n) ** 0.5
-        (point,) = axes.plot(x, y, "o", markersize=size, color=NEUTRAL, clip_on=False, zorder=3)
-        entitle(
-            point,
-            f"stated {percent(of_bin.confidence)}, right {percent(of_bin.accuracy)}: "
-            f"{of_bin.n:,} answers",
-        )
-    axes.set_xlim(0, 100)
-    axes.set_ylim(0, 100)
-    axes.set_xlabel("stated confidence, %")
-    axes.set_ylabel("accuracy, %")
-    return as_svg(axes)
+    canvas = Canvas(width, 204)
+    across, up = (fitted([*stated, *reached], *ends, steps=4, within=PERCENT)
+                  for ends in ((36, width - 12), (174, 10)))  # fmt: skip
+    draw_grid(canvas, across, up)
+    diagonal = [(across(end), up(end)) for end in (across.low, across.high)]
+    canvas.line(diagonal, "text3", 1.5, dotted=True, title="calibrated")
+    marks = [(across(x), up(y)) for x, y in zip(stated, reached, strict=True)]
+    canvas.line(marks, "blue-fill", 2)
+    radii = [2 + 6 * (b.n / calibration.n) ** 0.5 for b in bins]
+    for mark, radius, of_bin in zip(marks, radii, bins, strict=True):
+        canvas.dot(*mark, "blue-fill", radius=radius,
+                   title=f"stated {percent(of_bin.confidence)}, right {percent(of_bin.accuracy)}: "
+                   f"{of_bin.n:,} answers")  # fmt: skip
+    middle = (across((across.low + across.high) / 2), up((up.low + up.high) / 2))
+    obstacles = [*boxes_of_line(marks), *boxes_of_line(diagonal)]
+    obstacles += [(x - r, y - r, x + r, y + r) for (x, y), r in zip(marks, radii, strict=True)]
+    size = (width_of("calibrated", SMALL), SMALL)
+    (place,) = place_labels([middle], [size], (38, 10, width - 4, 172), lines=obstacles)
+    if place is not None:
+        (left, top, _, bottom), leader = place
+        canvas.text(left, (top + bottom) / 2, "calibrated", "text3", size=SMALL)
+        if leader:
+            canvas.line(leader, "text3", 0.75)
+    return canvas
 
 
-def letter_chart(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> Markup:
-    """Draw how often each letter is the right option and how often it is answered.
+def position_figure(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> Figure:
+    """Show how often each letter is the right option (ring) and how often it is given (dot)."""
+    note = "Questions by letter: right option (ring) and answer given (dot)."
+    return Figure("Answer position", note, partial(_positions, by_gold, answered), QUARTER)
 
-    Args:
-        by_gold: Presented letter of the right option -> figures.
-        answered: Presented letter -> number of answers.
-    """
+
+def _positions(by_gold: Mapping[str, Group], answered: Mapping[str, int], width: int) -> Canvas:
     letters = sorted({*by_gold, *answered})
-    axes = _rows(letters)
-    for place, letter in enumerate(letters):
-        group, given = by_gold.get(letter), answered.get(letter, 0)
-        if group:
-            upper, right = place - 0.2, f"{group.correct:,} of {group.n:,} answered right"
-            title = f"{letter} is the right option: {right}"
-            _bar(axes, upper, group.n, title, color=UNANSWERED)
-            _bar(axes, upper, group.correct, title, color=RIGHT)
-        _bar(axes, place + 0.2, given, f"{letter} was answered {given:,} times", color=NEUTRAL)
-    _legend(axes, {"right option": UNANSWERED, "answered right": RIGHT, "answer given": NEUTRAL})
-    _count(axes)
-    return as_svg(axes)
+    counts = {letter: (by_gold[letter].n if letter in by_gold else 0, answered.get(letter, 0))
+              for letter in letters}  # fmt: skip
+    canvas = Canvas(width, 36 * len(letters) + 44)
+    across = fitted([n for pair in counts.values() for n in pair], 28, width - 16, steps=4)
+    _vertical_axis(canvas, across, 8, canvas.height - _AXIS)
+    for place, (letter, (right, given)) in enumerate(counts.items()):
+        y = 36 * place + 28
+        canvas.text(0, y, letter, bold=True)
+        canvas.line([(across(right), y), (across(given), y)], "grey-fill", 2)
+        canvas.dot(across(given), y, "blue-fill", title=f"{letter} was answered {given:,} times")
+        canvas.dot(across(right), y, "grey-fill", hollow=True, radius=4.5,
+                   title=f"{letter} is the right option of {right:,} questions")  # fmt: skip
+    return canvas
 
 
-def difference_chart(pairs: Mapping[str, Pair]) -> Markup:
-    """Draw differences in accuracy with their 95% confidence intervals, by name of the pair."""
-    axes = _rows(list(pairs))
-    axes.axvline(0, color=INK, linewidth=0.8)
-    for place, (name, pair) in enumerate(pairs.items()):
-        across = [pair.difference_low, pair.difference, pair.difference_high]
-        ends = interval(pair.difference_low, pair.difference_high, "+.1f")
-        title = f"{name}: {points(pair.difference, '+.1f')} points (95% interval {ends})"
-        draw_interval(axes, [100 * x for x in across], [place] * 3, title)
-    axes.set_xlabel("points, with 95% interval")
-    return as_svg(axes)
-
-
-def _point(
-    axes: Axes, name: str, group: Group, *, x: float | None = None, y: float | None = None
-) -> None:
-    """Draw a group's accuracy with its interval: horizontal in row `y`, or vertical at `x`."""
-    if group.accuracy is None or group.accuracy_low is None or group.accuracy_high is None:
-        return
-    values = [100 * v for v in (group.accuracy_low, group.accuracy, group.accuracy_high)]
-    ends = interval(group.accuracy_low, group.accuracy_high)
-    title = f"{name}: {percent(group.accuracy)} of {group.n:,} right (95% interval {ends})"
-    if y is not None:
-        draw_interval(axes, values, [y] * 3, title)
-    elif x is not None:
-        draw_interval(axes, [x] * 3, values, f"{title}, {x:,.0f} tokens per question")
-
-
-def draw_interval(
-    axes: Axes,
-    x: Sequence[float],
-    y: Sequence[float],
-    title: str,
-    *,
-    color: str = NEUTRAL,
-    marker: str = "o",
-) -> Line2D:
-    """Draw a point and the interval around it: lower end, point, upper end."""
-    (mark,) = axes.plot(
-        x, y, marker=marker, markevery=[1], color=color, linewidth=2, clip_on=False, zorder=3
-    )
-    entitle(mark, title)
-    return mark
-
-
-def _name_points(axes: Axes, places: Mapping[str, tuple[float, float]]) -> None:
-    """Label points (x, y from 0 to 100), stacking the labels so that they do not overlap."""
-    middle = sum(x for x, _ in places.values()) / max(len(places), 1)
-    highest = {"left": 0.0, "right": 0.0}  # top of the labels on each side so far
-    for name, (x, y) in sorted(places.items(), key=lambda place: place[1][1]):
-        text = _broken(name)
-        height = _TEXT_HEIGHT * (1 + text.count("\n"))
-        side = "left" if x < middle or len(places) == 1 else "right"
-        at = max(y, highest[side] + height / 2)
-        highest[side] = at + height / 2
-        axes.annotate(
-            text,
-            (x, y),
-            xytext=((12 if side == "left" else -12), (at - y) / 100 * _SQUARE),
-            textcoords="offset points",
-            ha=side,
-            va="center",
-            fontsize=TEXT,
-            arrowprops={"arrowstyle": "-", "color": INK, "linewidth": 0.5},
-        )
-
-
-def _bar(
-    axes: Axes, y: float, width: float, title: str, *, color: str, left: float = 0,
-    height: float = 0.36,
-) -> None:  # fmt: skip
-    (bar,) = axes.barh(
-        y, width, left=left, color=color, height=height, edgecolor=INK, linewidth=0.5
-    )
-    entitle(bar, title)
-
-
-def entitle(mark: Artist, text: str) -> None:
-    """Give a mark a title, which screen readers also speak."""
-    mark.set_gid(_MARK + " ".join(text.split()))
-
-
-def _legend(axes: Axes, colours: Mapping[str, str]) -> None:
-    from matplotlib.patches import Patch
-
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    figure.legend(
-        handles=[
-            Patch(facecolor=colour, edgecolor=INK, linewidth=0.5, label=name)
-            for name, colour in colours.items()
-        ],
-        loc="outside upper left",
-        ncols=2,  # longer lines would not fit
-        frameon=False,
-        fontsize=TEXT,
-        handlelength=1,
-        columnspacing=1,
-    )
-
-
-def _count(axes: Axes) -> None:
-    """Make the x axis count questions."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set_xlabel("questions")
-
-
-def _broken(name: str) -> str:
-    """Return a name in at most two lines; the title of its mark has the full name."""
-    lines = textwrap.wrap(name, _LINE, max_lines=2, placeholder="…")
-    return "\n".join(lines)
-
-
-def _rows(names: Sequence[str]) -> Axes:
-    """Return axes with a row for each name, the first at the top."""
-    labels = [_broken(name) for name in names]
-    height = _ROW * (1.4 if any("\n" in label for label in labels) else 1)
-    axes = empty_axes(_WIDTH, 1.1 + height * len(names))
-    axes.set_yticks(range(len(names)), labels)
-    axes.set_ylim(len(names) - 0.5, -0.5)
-    axes.grid(visible=True, axis="x", alpha=0.25)
-    return axes
-
-
-def _square() -> Axes:
-    axes = empty_axes(_WIDTH, 1 + _SQUARE / 72)
-    axes.grid(visible=True, alpha=0.25)
-    return axes
-
-
-def empty_axes(width: float, height: float) -> Axes:
-    """Return the axes of a new chart.
+def cost_figure(
+    title: str, groups: Mapping[str, Group], amounts: Mapping[str, float], unit: str,
+    front: Sequence[str] = (), *, widths: Sequence[int] = FULL,
+) -> Figure:  # fmt: skip
+    """Show an amount per question against accuracy, with the frontier of several runs.
 
     Args:
-        width: Width of the chart, in inches of 72 pixels.
-        height: Height of the chart, in inches of 72 pixels.
+        title: Name of the figure.
+        groups: Name -> figures.
+        amounts: Name -> amount per question; groups without one are left out.
+        unit: Name of the amount.
+        front: Names of the groups on the frontier, which a line joins.
+        widths: Widths of the figure in pixels.
     """
-    # Imported here: the import takes a second, and only drawing needs it.
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.patch.set_visible(False)
-    axes.set_axisbelow(True)
-    axes.xaxis.label.set_fontsize(TEXT)
-    axes.yaxis.label.set_fontsize(TEXT)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return axes
+    known = {name: (amounts[name], group) for name, group in groups.items() if name in amounts}
+    note = "Accuracy with 95% interval."
+    if front:
+        note = "The line is the frontier: no cheaper run is as accurate. Bars are 95% intervals."
+    return Figure(title, note, partial(_cost, known, unit, list(front)), widths)
 
 
-def as_svg(axes: Axes) -> Markup:
-    """Return the chart of some axes as SVG for a page."""
-    import matplotlib as mpl
+def _cost(
+    known: Mapping[str, tuple[float, Group]], unit: str, front: Sequence[str], width: int
+) -> Canvas:
+    is_small = width < 300
+    height = 204 if is_small else 320 if width < _BROAD else 400
+    canvas = Canvas(width, height)
+    legend = 24 if front else 0
+    up = fitted([100 * (end or 0) for _, group in known.values()
+                 for end in (group.accuracy_low, group.accuracy_high)],
+                height - 46 - legend, 10, steps=4 if is_small else 6, within=PERCENT)  # fmt: skip
+    across = fitted_amounts([value for value, _ in known.values()], 48, width - 20)
+    draw_grid(canvas, across, up, unit + (", log scale" if across.is_log else ""), legend)
+    marks, lines = {}, list[Box]()
+    for name, (value, group) in known.items():
+        x, low, middle, high = across(value), *(up(100 * (end or 0)) for end in (
+            group.accuracy_low, group.accuracy, group.accuracy_high))  # fmt: skip
+        is_best = name in front or not front
+        title = f"{_title(name, group)}, {value:,.4g} {unit}"
+        canvas.line([(x, low), (x, high)], "blue-fill" if is_best else "grey-fill",
+                    2 if not front else 1, title=title)  # fmt: skip
+        lines += boxes_of_line([(x, low), (x, high)])
+        marks[name] = (x, middle)
+    steps = _staircase([marks[name] for name in front if name in marks], across.end)
+    if steps:
+        canvas.line(steps, "blue-fill", 1.25)
+        lines += boxes_of_line(steps)
+    for name, mark in marks.items():
+        is_best = name in front or not front
+        canvas.dot(*mark, "blue-fill" if is_best else "grey-fill", hollow=not is_best,
+                   title=_title(name, known[name][1]))  # fmt: skip
+    words = {name: shortened(name, 0.45 * width) for name in known}
+    if not is_small:
+        words = {name: f"{word} {percent(known[name][1].accuracy)}" for name, word in words.items()}
+    places = place_labels(
+        list(marks.values()),
+        [(width_of(words[name], bold=name in front), TEXT + 3) for name in marks],
+        (46, 2, width, height - 46 - legend),
+        lines=lines,
+    )
+    for name, place in zip(marks, places, strict=True):
+        if place is None:  # the title of the mark has it
+            continue
+        (left, top, _, bottom), leader = place
+        if leader:
+            canvas.line(leader, "text3", 0.75)
+        canvas.text(left, (top + bottom) / 2, words[name], bold=name in front)
+    if front:
+        _key(canvas, "on the frontier", "a cheaper run is as accurate")
+    return canvas
 
-    for spine in axes.spines.values():
-        spine.set_color(INK)
-    axes.tick_params(colors=INK, labelsize=TEXT)
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    for text in figure.findobj(mpl.text.Text):
-        text.set_color(INK)
-        text.set_parse_math(False)  # a name is not a formula
-    file = io.StringIO()
-    # Text stays text, and equal charts are equal files.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "mdagents"}):
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    svg = file.getvalue()
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.DOTALL)
-    # matplotlib has escaped names and texts. Ids of groups other than marks are unused, and would
-    # repeat in every chart.
-    svg = re.sub(f'<g id="{_MARK}(.*?)">', r'<g role="img" aria-label="\1"><title>\1</title>', svg)
-    svg = re.sub(r'<g id="[^"]*"', "<g", svg)
-    return Markup(svg.replace(INK, "currentColor"))
+
+def _staircase(marks: Sequence[tuple[float, float]], end: float) -> list[tuple[float, float]]:
+    """Return the line of the best accuracy for at most an amount."""
+    steps: list[tuple[float, float]] = []
+    for x, y in sorted(marks):
+        if steps:
+            steps.append((x, steps[-1][1]))
+        steps.append((x, y))
+    return [*steps, (end, steps[-1][1])] if steps else []
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A run compared with the baseline of a forest plot."""
+
+    name: str
+    pair: Pair
+    sign: int
+    """1 if the pair is the run minus the baseline, −1 if it is the reverse."""
+    is_significant: bool
+
+    @property
+    def values(self) -> tuple[float, float, float]:
+        """Lower end, difference and upper end in points."""
+        of = self.pair
+        ends = (of.difference_low, of.difference, of.difference_high)
+        low, middle, high = sorted(100 * self.sign * value + 0.0 for value in ends)
+        return low, middle, high
+
+    @property
+    def now_right(self) -> int:
+        """Questions that only the run got right."""
+        return len(self.pair.wrong_to_right if self.sign > 0 else self.pair.right_to_wrong)
+
+    @property
+    def now_wrong(self) -> int:
+        """Questions that only the baseline got right."""
+        return len(self.pair.right_to_wrong if self.sign > 0 else self.pair.wrong_to_right)
+
+
+def forest_figure(baseline: str, differences: Sequence[Difference], place: str = "") -> Figure:
+    """Show the differences of runs from a baseline with their 95% intervals."""
+    return Figure(
+        f"{place}Difference from {baseline}",
+        "Points of accuracy on the same questions, paired, with 95% interval.",
+        partial(_forest, baseline, differences),
+        FULL,
+        choice=baseline,
+    )
+
+
+def _forest(baseline: str, differences: Sequence[Difference], width: int) -> Canvas:
+    row, top = 40, 32
+    canvas = Canvas(width, top + row * len(differences) + _AXIS + 28)
+    names = [of.name for of in differences]
+    columns = 360 if width > 1000 else 200 if width >= _BROAD else 52
+    left, right = _names_width(names, width), width - columns
+    values = [value for of in differences for value in of.values]
+    scale = fitted([0, *values], left, right - 12, steps=7 if width >= _BROAD else 4)
+    bottom = canvas.height - _AXIS - 28
+    _vertical_axis(canvas, scale, top - 8, bottom, form="+g")
+    zero = scale(0)
+    canvas.line([(zero, top - 8), (zero, bottom)], "text3", 1.5)
+    worse, better = f"← {shortened(baseline, 90, SMALL)} better", "other run better →"
+    if zero - width_of(worse, SMALL) - 8 > 0:
+        canvas.text(zero - 8, 10, worse, "text3", anchor="right", size=SMALL)
+    if zero + width_of(better, SMALL) + 8 < width:
+        canvas.text(zero + 8, 10, better, "text3", size=SMALL)
+    if width > 1000:
+        canvas.text(width - 150, 10, "p", "text3", anchor="right", size=SMALL)
+        canvas.text(width - 66, 10, "now wrong", "text3", anchor="right", size=SMALL)
+        canvas.text(width, 10, "now right", "text3", anchor="right", size=SMALL)
+    for place, of in enumerate(differences):
+        y = top + row * place + 14
+        bold = of.is_significant
+        low, middle, high = of.values
+        span = f"{number(low, '+.1f')} to {number(high, '+.1f')}"
+        figure = number(middle, "+.1f")
+        canvas.text(0, y, shortened(of.name, left - 12), bold=bold)
+        title = (
+            f"{of.name} − {baseline}: {figure} points (95% interval {span}), "
+            f"{p_equation(of.pair.p)}"
+        )
+        _interval(canvas, scale(low), scale(middle), scale(high), y, title, is_filled=bold)
+        if width < _BROAD:
+            canvas.text(width, y, figure, bold=bold, anchor="right")
+            continue
+        canvas.text(right + (150 if width > 1000 else columns), y, f"{figure} ({span})", bold=bold,
+                    anchor="right")  # fmt: skip
+        if width > 1000:
+            canvas.text(width - 150, y, p_equation(of.pair.p)[2:].removeprefix("= "), "text2",
+                        anchor="right")  # fmt: skip
+            canvas.text(width - 66, y, f"{of.now_wrong:,}", "orange", anchor="right")
+            canvas.text(width, y, f"{of.now_right:,}", "green", anchor="right")
+    _key(canvas, "significant after Holm", "not significant")
+    return canvas
+
+
+def _key(canvas: Canvas, filled: str, hollow: str) -> None:
+    """Explain filled and hollow marks below a figure."""
+    y, x = canvas.height - 10, 6.0
+    for words, is_hollow in ((filled, False), (hollow, True)):
+        canvas.dot(x, y, "grey-fill" if is_hollow else "blue-fill", hollow=is_hollow)
+        canvas.text(x + 12, y, words, "text2", size=SMALL)
+        x += width_of(words, SMALL) + 36
+
+
+def _interval(
+    canvas: Canvas, low: float, middle: float, high: float, y: float, title: str, *,
+    radius: float = 5, is_filled: bool = True,
+) -> None:  # fmt: skip
+    """Draw an estimate as a dot and its interval as a line; a ring if it is not significant."""
+    color = "blue-fill" if is_filled else "grey-fill"
+    canvas.line([(low, y), (high, y)], color, 2)
+    canvas.dot(middle, y, color, radius=radius, hollow=not is_filled, title=title)
+
+
+def _title(name: str, group: Group) -> str:
+    ends = interval(group.accuracy_low, group.accuracy_high)
+    return f"{name}: {percent(group.accuracy)} of {group.n:,} right (95% interval {ends})"
+
+
+def _names_width(names: Sequence[str], width: int) -> float:
+    """Return the width of the column of names, at most a third of the figure."""
+    longest = max([width_of(name) for name in names] + [width_of("1,000 questions", SMALL)])
+    return min(longest + 16, width / 3)
+
+
+def _vertical_axis(
+    canvas: Canvas, scale: Scale, top: float, bottom: float, unit: str = "", form: str = ""
+) -> None:
+    """Draw grid lines with their values below."""
+    for tick in scale.ticks:
+        x = scale(tick)
+        canvas.line([(x, top), (x, bottom)], "line")
+        canvas.text(x, bottom + 16, tick_text(tick, "" if not tick else form) + unit, "text3",
+                    anchor="center", size=SMALL)  # fmt: skip
+
+
+def draw_grid(canvas: Canvas, across: Scale, up: Scale, unit: str = "", legend: float = 0) -> None:
+    """Draw horizontal grid lines, and the values of both axes.
+
+    Args:
+        canvas: Where to draw.
+        across: Horizontal scale.
+        up: Vertical scale, in percent.
+        unit: Name of the horizontal axis.
+        legend: Height in pixels that is left below that name.
+    """
+    for tick in up.ticks:
+        canvas.line([(across.start, up(tick)), (across.end, up(tick))], "line")
+        canvas.text(across.start - 6, up(tick), f"{tick:g}%", "text3", anchor="right", size=SMALL)
+    bottom = max(up.start, up.end)
+    for tick in across.ticks:
+        x = across(tick)
+        canvas.line([(x, bottom), (x, bottom + 4)], "text3")
+        canvas.text(x, bottom + 16, tick_text(tick), "text3", anchor="center", size=SMALL)
+    if unit:
+        middle = (across.start + across.end) / 2
+        canvas.text(middle, canvas.height - legend - 10, unit, "text3", anchor="center", size=SMALL)

@@ -91,11 +91,12 @@ def read_question(
         case = case_of_record(record, row)
     votes = object_of(record, "votes")
     counted = {letter: count_of(count) or 0 for letter, count in votes.items()}
+    page = QuestionPage(case, row.right_letters, counted, folder=run, pictures_at=pictures_at)
     return Recorded(
-        page=QuestionPage(case, row.right_letters, counted, folder=run, pictures_at=pictures_at),
+        page=page,
         figures=_figures(record, row),
         notes=tuple(notes),
-        repairs=tuple(_repairs(record)),
+        repairs=tuple(_repairs(record, page)),
         analysis=response_text(record.get("response")),
     )
 
@@ -177,10 +178,13 @@ def _message(message: Mapping[str, Any]) -> DebateMessage:
 
 
 def _messages(record: Mapping[str, Any]) -> Iterator[Turn]:
+    roles = {
+        text_of(said, "agent"): text_of(said, "role") for said in entries_of(record, "opinions")
+    }
     for message in map(_message, entries_of(record, "interactions")):
         phase = f"round-{message.round}-turn-{message.turn}"
-        text = f"to {message.recipient}: {message.text}"
-        yield _turn(message.sender, message.sender, phase, text)
+        text = f"to {roles.get(message.recipient) or message.recipient}: {message.text}"
+        yield _turn(message.sender, roles.get(message.sender, ""), phase, text)
 
 
 def _teams(record: Mapping[str, Any]) -> Iterator[Turn]:
@@ -236,9 +240,9 @@ def _notes(record: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _repairs(record: Mapping[str, Any]) -> Iterator[str]:
+def _repairs(record: Mapping[str, Any], page: QuestionPage) -> Iterator[str]:
     for turn in entries_of(record, "left_out"):
-        who, phase = text_of(turn, "agent"), text_of(turn, "phase")
+        who, phase = page.role(text_of(turn, "agent")), text_of(turn, "phase")
         yield f"{who} was left out in {phase}: {text_of(turn, 'error')}"
     repairs = record.get("repairs")
     yield from map(str, repairs if isinstance(repairs, list) else [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,13 +13,20 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css")
+from mdagents.pages.glossary import GLOSSARY
+from mdagents.scoring.fields import plain
+from mdagents.scoring.table_formats import as_latex, as_markdown, in_a_line
+
+STYLES = ("base.css", "figures.css", "question.css", "pictures.css", "live.css", "rate.css")
+
+
+_GZIP_LEVEL = 6
 
 
 @cache
 def templates() -> Environment:
     """Return the template environment, which escapes values that are not marked as HTML."""
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("mdagents.pages"),
         autoescape=True,
         auto_reload=False,  # reloading would stat the file before each of many small parts
@@ -26,6 +34,11 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["GLOSSARY"] = GLOSSARY
+    environment.filters.update(
+        latex=as_latex, markdown=as_markdown, in_a_line=in_a_line, packed=packed
+    )
+    return environment
 
 
 def style() -> Markup:
@@ -41,6 +54,12 @@ def script(names: Sequence[str]) -> Markup:
 def hash_of(script_: str) -> str:
     """Return the hash that lets a content security policy allow this source alone."""
     return f"sha256-{base64.b64encode(sha256(script_.encode()).digest()).decode()}"
+
+
+def packed(content: str | bytes) -> str:
+    """Return a text or file as gzip in base64, which the page unpacks on demand."""
+    raw = plain(content).encode() if isinstance(content, str) else content
+    return base64.b64encode(gzip.compress(raw, _GZIP_LEVEL, mtime=0)).decode()
 
 
 def _source(name: str) -> Markup:
@@ -81,4 +100,4 @@ class Frame:
 @cache
 def make_frame(*scripts: str) -> Frame:
     """Return the frame of pages with these scripts."""
-    return Frame(style(), script(["theme.js"]), script(scripts))
+    return Frame(style(), script(["theme.js"]), script(["parts.js", *scripts]))

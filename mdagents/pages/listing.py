@@ -18,8 +18,8 @@ FILTERS: Mapping[str, str] = {
     "differ": "right in some runs, not in others",
     "wrong": "answered, and not right",
     "unanswered": "an error, a refusal or an unreadable reply",
-    "overturned": "the experts' majority was right, the decision was not",
-    "rescued": "the experts' majority was wrong, the decision was right",
+    "overturned": "the experts' first majority was right, the decision is not",
+    "rescued": "the experts' first majority was wrong, the decision is right",
     "changed": "an expert or a team changed its answer in the debate",
     "alert": "EXAID met a critical alert",
     "missed-alert": "a critical alert that no summary of EXAID tells, or that one may not tell",
@@ -78,6 +78,24 @@ def make_entries(runs: Sequence[Sequence[ScoredRow]]) -> list[Entry]:
     return [_entry(rows, usual) for rows in zip(*runs, strict=True)]
 
 
+def make_entry(row: ScoredRow) -> Entry:
+    """Return a question of one run, without the filters that depend on the other questions.
+
+    These are `expensive` (see `expensive_from`) and `no-summary` (see `lacks_summary`).
+    """
+    return _entry([row], [_Usual(None, is_summarised=False)])
+
+
+def expensive_from(questions: int) -> int:
+    """Return how many questions take more tokens than the cheapest one that is not `expensive`."""
+    return int(questions * _EXPENSIVE)
+
+
+def lacks_summary(row: ScoredRow) -> bool:
+    """Return whether EXAID made no summary of a question that was not skipped."""
+    return row.status != Status.SKIPPED and not (row.summarised and row.summarised.summaries)
+
+
 def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
     """Return filter name -> number of questions that pass it, without empty filters."""
     found = Counter(tag for entry in entries for tag in entry.tags)
@@ -88,15 +106,15 @@ def filter_counts(entries: Sequence[Entry]) -> dict[str, int]:
 class _Usual:
     """Thresholds of a run that its questions are compared against."""
 
-    tokens: int
-    """Number of tokens above which a question is tagged expensive."""
+    tokens: int | None
+    """Number of tokens above which a question is tagged expensive; None if unknown."""
     is_summarised: bool
 
     @classmethod
     def of(cls, rows: Sequence[ScoredRow]) -> _Usual:
         tokens = sorted((row.total_tokens or 0 for row in rows), reverse=True)
         is_summarised = any(row.summarised and row.summarised.summaries for row in rows)
-        return cls(tokens[int(len(tokens) * _EXPENSIVE)], is_summarised)
+        return cls(tokens[expensive_from(len(tokens))], is_summarised)
 
 
 def _entry(rows: Sequence[ScoredRow], usual: Sequence[_Usual]) -> Entry:
@@ -151,13 +169,13 @@ def _number(value: float | None, text: str) -> Cell:
 
 def _tags(row: ScoredRow, usual: _Usual) -> list[str]:
     tags = [outcome(row)]
-    if row.status == Status.ANSWERED and len(row.last_opinions) >= 2:
+    if row.status == Status.ANSWERED and len(row.first_opinions) >= 2:
         majority = majority_is_right(row)
         if majority is not None and majority != row.correct:
             tags.append("overturned" if majority else "rescued")
     if row.first_opinions != row.last_opinions:
         tags.append("changed")
-    if (row.total_tokens or 0) > usual.tokens:
+    if usual.tokens is not None and (row.total_tokens or 0) > usual.tokens:
         tags.append("expensive")
     return tags + _tags_of_exaid(row, usual)
 
@@ -165,7 +183,7 @@ def _tags(row: ScoredRow, usual: _Usual) -> list[str]:
 def _tags_of_exaid(row: ScoredRow, usual: _Usual) -> list[str]:
     made = row.summarised
     tags = []
-    if usual.is_summarised and row.status != Status.SKIPPED and not (made and made.summaries):
+    if usual.is_summarised and lacks_summary(row):
         tags.append("no-summary")
     if made is None:
         return tags

@@ -18,10 +18,26 @@ from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.phrase_links import Phrase, phrases
 from mdagents.pages.pictures import ShownPicture, shown_pictures
 from mdagents.pages.sentences import Quote
-from mdagents.pages.team_graph import Panel, colours_of, draw_panel, roles_of, since_start
+from mdagents.pages.team_graph import (
+    Panel,
+    colours_of,
+    draw_panel,
+    initials_of,
+    roles_of,
+    since_start,
+)
 from mdagents.scoring.formatting import percent
 
 _UPDATE = re.compile(r"round-(\d+)-update")
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """An agent, as a circle with its initials."""
+
+    role: str
+    initials: str
+    colour: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +50,8 @@ class Option:
     is_answer: bool
     votes: int
     """Number of experts or teams that hold the option."""
-    holders: tuple[str, ...]
-    """Known roles of the holders."""
+    holders: tuple[Speaker, ...]
+    """Known holders."""
     pictures: Sequence[ShownPicture]
     """Pictures of the option."""
 
@@ -173,7 +189,7 @@ class QuestionPage:
         found = []
         for letter, text in question.options.items():
             holders = tuple(
-                self.roles[agent] for agent, held in self.case.votes.items() if held == letter
+                self.speaker(agent) for agent, held in self.case.votes.items() if held == letter
             )
             votes = len(holders) if self._votes is None else self._votes.get(letter, 0)
             found.append(
@@ -244,6 +260,11 @@ class QuestionPage:
     def role(self, agent: str) -> str:
         """Return the role of an agent; its id if the role is unknown."""
         return self.roles.get(agent, agent)
+
+    def speaker(self, agent: str) -> Speaker:
+        """Return the view model of an agent."""
+        role = self.role(agent)
+        return Speaker(role, initials_of(role), self.colours.get(agent, 0))
 
     @property
     def cards(self) -> list[Card]:
@@ -360,7 +381,7 @@ class QuestionPage:
         ended = sum(turn.ended_at is not None for turn in case.turns)
         told = (len(case.turns), ended, len(case.messages), case.ended, case.members)
         stands = (*told, self.is_at_work)
-        yield Part("state", "top", (stands, case.routed), macro("state", self))
+        yield Part("state", "verdict", (stands, case.routed), macro("state", self))
         yield Part("pictures", "top", case.pictures, macro("pictures", self))
         held = (tuple(case.votes.items()), case.ended, case.pictures)
         yield Part("options", "top", held, macro("options", self))

@@ -6,8 +6,6 @@ questions has more text than a browser can lay out at once.
 
 from __future__ import annotations
 
-import base64
-import gzip
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 
 from mdagents.pages.from_records import read_question
-from mdagents.pages.layout import make_frame, templates
+from mdagents.pages.layout import make_frame, packed, templates
 from mdagents.pages.listing import (
     FILTERS,
     filter_counts,
@@ -37,9 +35,11 @@ from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.processes import cores, in_processes
 
-_GZIP_LEVEL = 6
 _WORTH_A_PROCESS = 40  # questions that take as long as starting a process
-_SCRIPTS = ("saving.js", "list.js", "question.js", "pictures.js", "case.js", "keys.js")
+_SCRIPTS = (
+    *("saving.js", "list.js", "list_of_page.js", "question.js", "pictures.js", "case.js"),
+    "keys.js",
+)
 
 
 def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
@@ -75,7 +75,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             headings=headings(head.run_names),
             stem=path.stem,
             csv=packed(_csv(rows)),
-            json=packed(json_text(head.figures)),
+            json=packed(json_text(head.values)),
             questions=len(entries),
             # Texts are read while the page is written, so that memory does not grow with them.
             entries=(
@@ -112,9 +112,9 @@ def _transcripts(
             yield run.folder, record, row, attempt_of(record, attempts)
 
     processes = min(cores(), len(run.rows) // _WORTH_A_PROCESS + 1)
-    for packed in in_processes(_transcript, each(), processes=processes):
+    for transcript in in_processes(_transcript, each(), processes=processes):
         progress.update()
-        yield packed
+        yield transcript
 
 
 def _transcript(of: tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]) -> str:
@@ -130,8 +130,3 @@ def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:
     else:
         write_csv_of_runs(file, rows)
     return file.getvalue()
-
-
-def packed(text: str) -> str:
-    """Return a text as gzip in base64, which the page unpacks on demand."""
-    return base64.b64encode(gzip.compress(plain(text).encode(), _GZIP_LEVEL, mtime=0)).decode()

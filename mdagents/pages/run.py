@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,17 +16,15 @@ from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far, tokens_in_words
 from mdagents.display.labels import STATUSES, label_of, phase_in_words
 from mdagents.live.case import LiveCase
-from mdagents.live.runs import ListedRun, RunState, UnreadableRun
+from mdagents.live.runs import ListedRun, RunState
 from mdagents.pages.html_parts import Part, made_by
-from mdagents.pages.listing import FILTERS, OF_ONE_RUN, filter_counts, make_entries, start_of
+from mdagents.pages.listing import FILTERS, OF_ONE_RUN, Entry
 from mdagents.pages.pictures import ShownPicture, shown_pictures
 from mdagents.pages.team_graph import roles_of, since_start
 from mdagents.records.manifest import RunTotals
 from mdagents.records.summaries import ItemKey
-from mdagents.scoring.fields import text_of
 from mdagents.scoring.formatting import percent, usd
-from mdagents.scoring.group import make_group
-from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.run_names import title_of
 from mdagents.settings import Status
 from mdagents_llm.clock import ms_of
 
@@ -41,6 +39,18 @@ class RunLine:
     def name(self) -> str:
         """Name of the run folder."""
         return self.run.name
+
+    @property
+    def title(self) -> str:
+        """Model, data set, method and number of questions."""
+        manifest = self.run.manifest
+        of_run = {
+            "models": manifest.models,
+            "dataset": manifest.dataset,
+            "options": manifest.options,
+            "pictured": manifest.pictured,
+        }
+        return title_of(of_run, self.name, len(manifest.item_ids))
 
     @property
     def address(self) -> str:
@@ -190,38 +200,43 @@ class CaseCard:
         return since_start(self.case, self.case.last_at) // 1000
 
 
+@dataclass(frozen=True, slots=True)
 class Decided:
-    """The decided questions of a run.
+    """Figures of the list of decided questions."""
 
-    Args:
-        output: Records of the run; None before the first.
-        run_address: URL path of the run's page.
-    """
+    count: int = 0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Name of a filter -> number of questions that pass it."""
+    levels: tuple[str, ...] = ()
+    """Levels at which questions were answered."""
+    chance: float | None = None
+    """Expected accuracy of guessing."""
 
-    def __init__(self, output: RunOutput | None = None, run_address: str = "") -> None:
-        self.rows = output.rows if output else ()
-        texts = [text_of(record, "question") for _, record in output.records()] if output else []
-        entries = make_entries([self.rows]) if self.rows else []
-        self.chance = make_group(self.rows).chance if self.rows else None
-        self.entries = [
-            (number, entry, text, start_of(text), question_address(run_address, row.item))
-            for number, (row, entry, text) in enumerate(
-                zip(self.rows, entries, texts, strict=True), start=1
-            )
-        ]
-        """(number, list entry, question text, start of the text, address) of each question."""
-        counted = filter_counts(entries)
-        self.filters = [(name, what, counted.get(name, 0)) for name, what in FILTERS.items()]
+    @property
+    def filters(self) -> list[tuple[str, str, int]]:
         """(name, meaning, number of questions) of each filter, including those that match none."""
-        self.levels = sorted({row.difficulty for row in self.rows if row.difficulty})
-        self.parts = [
-            Part(f"level-{level}", "levels", None, made_by("list.html", "level", level))
-            for level in self.levels
-        ] + [
-            Part(f"q{entry[0]}", "rows", entry[1], made_by("list.html", "row", *entry))
-            for entry in self.entries
-        ]
-        """Page parts: the levels, then the rows of the list."""
+        return [(name, what, self.counts.get(name, 0)) for name, what in FILTERS.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedQuestion:
+    """A decided question, as a row of the list."""
+
+    number: int
+    """Number in the order of the records, from 1."""
+    case_id: str
+    entry: Entry
+    start: str
+    """Start of the question's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One page of the questions that pass a query."""
+
+    count: int
+    """Number of questions that pass."""
+    rows: Sequence[ListedQuestion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,12 +248,14 @@ class RunPage:
         under_way: Questions in progress.
         decided: Decided questions.
         trouble: Why the decided questions cannot be read; empty if they can.
+        is_reading: Whether records are still being read.
     """
 
     run: ListedRun
     under_way: Sequence[LiveCase]
     decided: Decided
     trouble: str = ""
+    is_reading: bool = False
     headings: Sequence[str] = OF_ONE_RUN
     """Column headings of the list of decided questions."""
 
@@ -250,8 +267,8 @@ class RunPage:
     @property
     def missing(self) -> str:
         """Notice of records that the totals count but that are missing; empty if none is."""
-        there, counted = len(self.decided.rows), self.run.totals.questions
-        if self.run.state is not RunState.FINISHED or there >= counted:
+        there, counted = self.decided.count, self.run.totals.questions
+        if self.run.state is not RunState.FINISHED or self.is_reading or there >= counted:
             return ""
         return f"records of {counted - there} of {counted} questions are missing"
 
@@ -279,7 +296,7 @@ class RunPage:
         line, totals, snapshot = self.line, self.run.totals, self.run.snapshot
         facts = [
             ("accuracy", line.accuracy),
-            ("chance", percent(self.decided.chance) if self.decided.rows else ""),
+            ("chance", percent(self.decided.chance) if self.decided.count else ""),
             *self._tokens,
             ("paid", f"{line.cost} USD" if line.cost != "-" else ""),
             ("forecast", self._forecast),
@@ -336,13 +353,20 @@ class RunPage:
         """Yield the parts of the page in order."""
         macro = partial(made_by, "run_parts.html")
         troubles = self.trouble, self.missing, self.reason
-        head = (self.run.state, self.run.totals.questions, self.run.snapshot, troubles)
+        head = (
+            self.run.state,
+            self.run.totals.questions,
+            self.run.snapshot,
+            troubles,
+            self.decided,
+        )
         yield Part("head", "run", head, macro("head", self))
-        if self.decided.rows:
-            yield Part("report", "report-link", None, macro("report", self))
+        if self.decided.count:
+            yield Part("report", "report-link", self.run.state, macro("report", self))
         for card in self.cards:
             yield Part(f"card-{card.id}", "under-way", card.key, macro("card", card))
-        yield from self.decided.parts
+        # The rows are asked for by list.js, which knows what is shown.
+        yield Part("decided", "figures-of-list", self.decided, macro("decided", self))
 
 
 def _questions(count: int) -> str:
@@ -352,14 +376,3 @@ def _questions(count: int) -> str:
 def question_address(run_address: str, item: ItemKey) -> str:
     """Return the address of the page of a question."""
     return f"{run_address}/questions/{make_case_id(*item)}"
-
-
-def list_parts(runs: Sequence[ListedRun | UnreadableRun]) -> Iterator[Part]:
-    """Yield the parts of the list of runs."""
-    macro = partial(made_by, "run_parts.html")
-    for run in runs:
-        if isinstance(run, ListedRun):
-            key: object = (run.state, run.snapshot, run.totals.questions)
-            yield Part(f"run-{run.name}", "rows", key, macro("line", RunLine(run)))
-        else:
-            yield Part(f"run-{run.name}", "rows", run, macro("unreadable", run))

@@ -1,76 +1,50 @@
-"""The result of a run in one sentence, and a card of its settings and costs."""
+"""Settings, outcome and cost of runs: what they share, and what differs."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from mdagents.datasets.sources import published_size
 from mdagents.scoring.fields import entries_of, number_of, object_of, text_of
-from mdagents.scoring.formatting import counts, interval, points, usd
-from mdagents.scoring.group import Group
+from mdagents.scoring.formatting import UNKNOWN, Table, counts, usd
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.settings import MDAGENTS, Status
 
 _REVISION = 10  # characters of a git revision
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """Settings, outcome and cost of a run; unknown values have no line."""
-
-    name: str
-    lines: Sequence[tuple[str, str]]
-    """(label, value) of each line."""
+def settings_table(run: RunOutput) -> Table:
+    """Return the settings, outcome and cost of a run as a table of two columns."""
+    return Table(["setting", "value"], list(map(list, _lines(run).items())), title="Settings")
 
 
-def headline(group: Group, manifest: Mapping[str, Any], rows: Sequence[ScoredRow] = ()) -> str:
-    """Return the result of a run in one sentence.
+def shared_settings(
+    runs: Sequence[RunOutput], labels: Sequence[str]
+) -> tuple[list[str], Table | None]:
+    """Return what the settings of several runs have in common, and a table of what differs.
 
     Args:
-        group: All questions of the run.
-        manifest: Contents of the run's `run.json`; may be empty.
-        rows: Questions of the run, of which the sentence says if they were asked without pictures.
+        runs: At least one run.
+        labels: Their labels.
     """
-    return _result(group, manifest) + _without_pictures(rows)
+    lines = [_lines(run) for run in runs]
+    names = dict.fromkeys(name for of_run in lines for name in of_run)
+    same = [name for name in names if len({of_run.get(name) for of_run in lines}) == 1]
+    differing = [name for name in names if name not in same]
+    rows = [
+        [label, *(of_run.get(name, UNKNOWN) for name in differing)]
+        for label, of_run in zip(labels, lines, strict=True)
+    ]
+    table = Table(["", *differing], rows, title="What differs") if differing else None
+    return [f"{name} {lines[0][name]}" for name in same], table
 
 
-def _without_pictures(rows: Sequence[ScoredRow]) -> str:
-    with_pictures = [row for row in rows if row.pictures and row.status != Status.SKIPPED]
-    lacking = sum(row.pictures_sent < row.pictures for row in with_pictures)
-    if not lacking:
-        return ""
-    if lacking == len(with_pictures):
-        return ", asked without pictures"
-    return f", {lacking:,} of {len(with_pictures):,} with pictures asked without them"
-
-
-def _result(group: Group, manifest: Mapping[str, Any]) -> str:
-    name = text_of(manifest, "dataset")
-    of_what = f"{name} questions".strip()
-    published = published_size(name)
-    if published is not None and group.questions < published:
-        of_what = f"of the {published:,} {name} questions"
-    if not group.n:
-        return f"none of {group.skipped} {of_what} was to be answered: all were skipped"
-    if not group.answered:
-        return f"none of {group.n:,} {of_what} was answered"
-    if group.n > group.questions:
-        of_what = f"answers to {group.questions} {of_what}"
-    if group.questions < SMALLEST_FOR_RATES:
-        return f"{group.correct} of {group.n} {of_what} right: too few for a percentage"
-    ends = interval(group.accuracy_low, group.accuracy_high)
-    chance = "" if group.chance is None else f"; chance {points(group.chance, '.3g')}%"
-    return f"{points(group.accuracy)}% of {group.n:,} {of_what} right (95% interval {ends}{chance})"
-
-
-def make_card(run: RunOutput) -> Card:
-    """Make the card of a run from its manifest, if any, and the rows that are shown."""
+def _lines(run: RunOutput) -> dict[str, str]:
+    """Return label -> value for what is known of a run."""
     manifest, rows = run.manifest, run.rows
     options = object_of(manifest, "options")
     lines = [
@@ -79,18 +53,18 @@ def make_card(run: RunOutput) -> Card:
         ("method", text_of(options, "method")),
         ("difficulty", _difficulty(options)),
         ("EXAID", text_of(options, "exaid")),
-        ("date", _date(manifest)),
+        ("date", date_of(manifest)),
         ("questions", _questions(rows)),
         ("pictures", _pictures(rows)),
         ("teams", _cost(rows, lambda row: row.total_tokens, lambda row: row.cost_usd)),
         ("EXAID used", _cost(rows, lambda row: row.exaid_tokens)),
         ("paid in all", _paid(object_of(manifest, "spent"))),
-        ("wall time", _wall_time(manifest)),
+        ("wall time", wall_time(manifest)),
         ("version", text_of(manifest, "version")),
         ("git revision", text_of(manifest, "git_revision")[:_REVISION]),
         ("run", run.name),
     ]
-    return Card(run.name, [(what, value) for what, value in lines if value])
+    return {what: value for what, value in lines if value}
 
 
 def _models(models: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -118,7 +92,8 @@ def _difficulty(options: Mapping[str, Any]) -> str:
     return text_of(options, "difficulty").replace(",", ", ") if is_team else ""
 
 
-def _date(manifest: Mapping[str, Any]) -> str:
+def date_of(manifest: Mapping[str, Any]) -> str:
+    """Return the first and last day of a run; empty if unknown."""
     started = [text_of(start, "started_at")[:10] for start in entries_of(manifest, "invocations")]
     first_and_last = dict.fromkeys([*started[:1], *started[-1:]])
     return " to ".join(filter(None, first_and_last))
@@ -171,7 +146,7 @@ def _paid(spent: Mapping[str, Any]) -> str:
     return ", ".join(filter(None, [tokens, "" if cost is None else f"{usd(cost)} USD"]))
 
 
-def _wall_time(manifest: Mapping[str, Any]) -> str:
+def wall_time(manifest: Mapping[str, Any]) -> str:
     """Return the total duration of all starts of the program; empty if one is unknown."""
     total = timedelta()
     starts = entries_of(manifest, "invocations")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from mdagents.pages.layout import make_frame, templates
-from mdagents.pages.report import packed
+from mdagents.pages.layout import make_frame, packed, templates
 from mdagents.pages.report_summary import head_of_comparison
 from mdagents.scoring.comparison import Comparison
 from mdagents.scoring.comparison_tables import write_study_csv
@@ -30,7 +29,7 @@ def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:
     """
     head, table = head_of_comparison(study), io.StringIO()
     write_study_csv(table, study)
-    figures = json_text(head.figures)
+    figures = json_text(head.values)
     page = (
         templates()
         .get_template("study.html")

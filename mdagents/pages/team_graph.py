@@ -25,7 +25,7 @@ _MOST_IN_A_ROW = 5
 _NARROWEST = 3  # nodes; a page would enlarge a narrower drawing
 _LINE, _LINES = 18, 2  # characters and lines of a role
 _BEND = 0.16  # sideways bend of an arrow, as a share of its length
-_COLOURS = 8
+_COLOURS = 4  # blue, violet, olive, slate
 _MARGIN = 14  # for the letter at the corner of a node, and the head of an arrow
 
 
@@ -129,6 +129,14 @@ def roles_of(case: LiveCase) -> dict[str, str]:
         for number, agent in enumerate(agents, start=1):
             roles[agent] = f"{role} {number}" if len(agents) > 1 else role
     return roles
+
+
+def initials_of(role: str) -> str:
+    """Return up to two initials of a role, and its number: `EP` for `Emergency physician`, `N2`."""
+    words = role.split()
+    number = words.pop() if len(words) > 1 and words[-1].isdecimal() else ""
+    letters = [word[0].upper() for word in words if word[0].isalnum()]
+    return "".join(letters[: 1 if number else 2]) + number
 
 
 def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:

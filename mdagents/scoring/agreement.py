@@ -24,7 +24,7 @@ class Agreement:
     """Share of pairs of experts whose last opinions agree; equal to `first` without a debate."""
     last_kappa: float | None
     right_majority: int
-    """Number of questions where more than half of the experts held the right option at the end."""
+    """Number of questions where more than half of the experts held the right option at first."""
     overturned: int
     """Number of `right_majority` questions where the decision was wrong."""
     wrong_majority: int
@@ -37,7 +37,7 @@ class Agreement:
 
 def agreement(rows: Sequence[ScoredRow]) -> Agreement:
     """Compute the agreement on the questions of `rows`."""
-    judged = [row for row in rows if row.status == Status.ANSWERED and len(row.last_opinions) >= 2]
+    judged = [row for row in rows if row.status == Status.ANSWERED and len(row.first_opinions) >= 2]
     decided = Counter((majority_is_right(row), row.correct) for row in judged)
     first = [row.first_opinions for row in judged]
     last = [row.last_opinions for row in judged]
@@ -57,7 +57,20 @@ def agreement(rows: Sequence[ScoredRow]) -> Agreement:
 
 
 def majority_is_right(row: ScoredRow) -> bool | None:
-    """Return whether the final majority holds a right option; None without a majority."""
-    held = row.last_opinions
+    """Return whether the first majority holds a right option; None without a majority."""
+    held = row.first_opinions
     letter = max(held, key=held.count)
     return letter in row.right_letters if held.count(letter) * 2 > len(held) else None
+
+
+def by_first_agreement(rows: Sequence[ScoredRow]) -> dict[str, list[ScoredRow]]:
+    """Return the judged questions by the first opinions: all agree, majority, split."""
+    groups: dict[str, list[ScoredRow]] = {"all agree": [], "majority": [], "split": []}
+    for row in rows:
+        held = row.first_opinions
+        if row.status != Status.ANSWERED or len(held) < 2:
+            continue
+        most = max(map(held.count, held))
+        name = "all agree" if most == len(held) else "majority" if most * 2 > len(held) else "split"
+        groups[name].append(row)
+    return {name: of_group for name, of_group in groups.items() if of_group}

@@ -106,6 +106,7 @@ def _pair_tables(block: Block, *, is_adjusted: bool) -> list[Table]:
     """Return tables of the differences, and of the questions that changed with their price."""
     if not block.pairs:
         return []
+    place = f"{block.name}: " if block.dataset else ""
     differences, changes = [], []
     has_prices = any(block.shows(pair) for pair in block.pairs)
     for pair in block.pairs:
@@ -126,9 +127,11 @@ def _pair_tables(block: Block, *, is_adjusted: bool) -> list[Table]:
     holm = ["Holm p"] if is_adjusted else []
     prices = ["tokens/extra right", "USD/extra right"] if has_prices else []
     return [
-        Table(["pair", "difference (95% interval)", "McNemar p", *holm, "detectable"], differences),
-        Table(["pair", "now right", "now wrong", *prices], changes),
-    ]
+        Table(["pair", "difference (95% interval)", "McNemar p", *holm, "detectable"], differences,
+              title=f"{place}Differences in accuracy"),
+        Table(["pair", "now right", "now wrong", *prices], changes,
+              title=f"{place}Questions that changed"),
+    ]  # fmt: skip
 
 
 def _epoch_tables(block: Block) -> list[Table]:
@@ -151,6 +154,7 @@ def _epoch_tables(block: Block) -> list[Table]:
         Table(
             [f"over {epochs} epochs", "mean", "SD over epochs", "at least one right", "all right"],
             rows,
+            title="Epochs",
         )
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -113,13 +113,25 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
         accuracy_low=low,
         accuracy_high=high,
         accuracy_answered=_rate(correct, answered),
-        chance=_mean(counted, lambda row: 1 / row.options if row.options else None),
+        chance=chance_of(Counter([row.options for row in counted])),
         tokens_per_question=_mean(counted, attrgetter("total_tokens")),
         cost_per_question=_mean(counted, attrgetter("cost_usd")),
         calls_per_question=_mean(counted, attrgetter("calls")),
         exaid_tokens_per_question=_mean(counted, attrgetter("exaid_tokens")),
         reasoning_tokens_per_question=_mean(counted, attrgetter("reasoning_tokens")),
     )
+
+
+def chance_of(options: Mapping[int, int]) -> float | None:
+    """Return the expected accuracy of guessing; None if the options of a question are unknown.
+
+    Args:
+        options: Number of options, 0 if unknown -> number of questions that have so many.
+    """
+    questions = sum(options.values())
+    if not questions or options.get(0):
+        return None
+    return sum(count / number for number, count in options.items()) / questions
 
 
 def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:

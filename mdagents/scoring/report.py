@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
+from mdagents.records.ratings import read_ratings
 from mdagents.scoring.agreement import Agreement, agreement
 from mdagents.scoring.breakdown import Breakdown, make_breakdown
 from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, Proportion, make_group, right_by_question, scored
+from mdagents.scoring.ratings import RatingFigures, rating_figures
 from mdagents.scoring.repeats import Repeats, repeats, routing_stability
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
@@ -71,6 +73,8 @@ class Report:
     """Number of records whose stored letter differs from the one parsed here."""
     breakdowns: list[Breakdown]
     """Accuracy by the properties that `--group-by` names."""
+    ratings: list[RatingFigures]
+    """Figures of clinicians' ratings of answers and summaries; empty without ratings."""
 
     def as_dict(self) -> dict[str, object]:
         """Return the report as JSON types."""
@@ -127,6 +131,7 @@ def make_report(output: RunOutput, group_by: Sequence[str] = ()) -> Report:
         },
         disagreements=sum(row.disagrees for row in rows),
         breakdowns=[make_breakdown(rows, by) for by in dict.fromkeys(group_by)],
+        ratings=rating_figures(read_ratings(output.folder)),
     )
 
 

@@ -19,6 +19,7 @@ from mdagents.scoring.formatting import (
 from mdagents.scoring.forms.mdagents import OURS
 from mdagents.scoring.group import Group
 from mdagents.scoring.group_text import ACCURACY, COST_COLUMNS, accuracy_cell, cost_cells
+from mdagents.scoring.ratings import ratings_tables
 from mdagents.scoring.repeats_text import repeats_lines, repeats_tables
 from mdagents.scoring.report import ALL, Report
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
@@ -46,12 +47,18 @@ def report_tables(report: Report) -> list[Table]:
     is_handful = report.overall.questions < SMALLEST_FOR_RATES
     if is_handful and report.status_counts.keys() == {Status.ANSWERED}:
         cells = [[name, accuracy_cell(of), *cost_cells(of)] for name, of in groups.items()]
-        return [Table(["", "accuracy", *COST_COLUMNS], cells, has_total=len(groups) > 1)]
+        return [
+            Table(
+                ["", "accuracy", *COST_COLUMNS], cells, len(groups) > 1, title="Accuracy and cost"
+            ),
+            *ratings_tables(report.ratings),
+        ]
     return [
         *_group_tables(groups, has_total=len(groups) > 1),
         *_tables_of_thinking(groups),
         *_tables_of_experts(report, list(groups)),
         *(repeats_tables(report.repeats) if report.repeats is not None else []),
+        *ratings_tables(report.ratings),
     ]
 
 
@@ -67,7 +74,7 @@ def _tables_of_thinking(groups: Mapping[str, Group]) -> list[Table]:
         if group.reasoning_tokens_per_question
     ]
     headings = ["", "reasoning tokens/question", "accuracy per 1,000 of them"]
-    return [Table(headings, cells, has_total=len(cells) > 1)] if cells else []
+    return [Table(headings, cells, len(cells) > 1, title="Hidden reasoning")] if cells else []
 
 
 def _group_tables(groups: Mapping[str, Group], *, has_total: bool) -> list[Table]:
@@ -89,8 +96,8 @@ def _group_tables(groups: Mapping[str, Group], *, has_total: bool) -> list[Table
     ]
     cost = [[name, *cost_cells(group)] for name, group in groups.items()]
     return [
-        Table(["", "answered", ACCURACY, "chance"], accuracy, has_total),
-        Table(["", *COST_COLUMNS], cost, has_total),
+        Table(["", "answered", ACCURACY, "chance"], accuracy, has_total, title="Accuracy"),
+        Table(["", *COST_COLUMNS], cost, has_total, title="Tokens, calls and cost"),
     ]
 
 
@@ -131,12 +138,13 @@ def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
             [headings[place] for place in columns],
             [[row[place] for place in columns] for row in coefficients],
             has_total=len(coefficients) > 1 and coefficients[-1][0] == ALL,
+            title="Agreement and calibration",
         ),
         Table(
             ["", "was right", "was wrong", "was split"],
             decisions,
             has_total=len(decisions) > 1 and decisions[-1][0] == ALL,
-            title="correct decisions when the majority of experts",
+            title="Correct decisions when the first majority of experts",
         ),
     ]
     return [table for table in tables if table.rows]

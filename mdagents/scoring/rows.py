@@ -159,7 +159,7 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
     is_lines = isinstance(file, LinesFile)
     manifest = _manifest(run_folder(file.path) / "run.json")
     appended = (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ()
-    reader = _Reader(file.path, appended, repeated, _planned(manifest))
+    reader = _Reader(file.path, appended, repeated, planned_of(manifest))
     summaries = _summaries_of(file)
     for number, (place, record) in enumerate(file, start=1):
         attempt = 1
@@ -169,6 +169,32 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
     return RunOutput(file.path, tuple(reader.rows), manifest, reader.read_as, notices)
+
+
+def score_record(
+    path: Path,
+    record: Any,
+    number: int,
+    place: int,
+    attempt: int,
+    planned: Callable[[Mapping[str, Any]], bool],
+) -> ScoredRow | None:
+    """Score one record of our `samples.jsonl`; None if it does not belong to its run.
+
+    Args:
+        path: Path of the file, named in messages.
+        record: The record, with EXAID's part if there is one.
+        number: Number of the record, for messages.
+        place: Place of the record, as accepted by `ResultFile.fetch`.
+        attempt: Number of the record among those of its question, from 1.
+        planned: Predicate for records that belong to the run; see `planned_of`.
+
+    Raises:
+        ConfigError: The record cannot be scored; the message names it.
+    """
+    reader = _Reader(path, (OURS, MDAGENTS), None, planned)
+    reader.add(record, number, place, attempt)
+    return reader.rows[0] if reader.rows else None
 
 
 def run_folder(path: Path) -> Path:
@@ -213,7 +239,7 @@ def _epochs(manifest: Mapping[str, Any]) -> int:
     return epochs if type(epochs) is int else 1
 
 
-def _planned(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+def planned_of(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
     """Return a predicate for records whose question and epoch belong to a run."""
     if not _questions(manifest):
         return lambda _: True

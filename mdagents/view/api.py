@@ -14,7 +14,6 @@ from starlette.responses import Response
 from mdagents.agents.case import make_case_id
 from mdagents.live.case import LiveCase
 from mdagents.live.runs import ListedRun, UnreadableRun
-from mdagents.scoring.scored_row import ScoredRow
 from mdagents.view.lookup import run_of, watches_of
 from mdagents.view.results import read_recorded
 
@@ -42,24 +41,14 @@ async def runs(request: Request) -> Response:
 async def run(request: Request) -> Response:
     """Answer with a run: totals, questions in progress and decided questions."""
     watch = await run_of(request)
+    await watch.all_read()
     return _answer(
         {
             **_listed(watch.run),
             "under_way": [_summary(case) for case in watch.live.under_way],
-            "decided": [_row(row) for row in watch.decided.rows],
+            "decided": await asyncio.to_thread(watch.index.outcomes),
         }
     )
-
-
-def _row(row: ScoredRow) -> dict[str, Any]:
-    return {
-        "case": make_case_id(*row.item),
-        "item": row.item,
-        "level": row.difficulty or None,
-        "status": row.status,
-        "answer": row.response or None,
-        "correct": row.correct,
-    }
 
 
 async def question(request: Request) -> Response:
@@ -68,7 +57,8 @@ async def question(request: Request) -> Response:
     case = watch.case(request.path_params["case"])
     if case is None:
         id_ = request.path_params["case"]
-        recorded = await asyncio.to_thread(read_recorded, watch.run.folder, watch.output, id_)
+        await watch.all_read()
+        recorded = await asyncio.to_thread(read_recorded, watch.run, watch.index, id_)
         case = None if recorded is None else recorded.page.case
     if case is None:
         raise HTTPException(404, "this run has no such question, or has not started it")

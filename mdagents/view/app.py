@@ -1,7 +1,7 @@
 """ASGI application of the live view: pages, streams of their changes, and a JSON API.
 
-The application is read-only, rejects unknown hosts, and looks names up in a listing, so that no
-part of a path comes from a request.
+The application writes nothing but ratings, rejects unknown hosts, and looks names up in a listing,
+so that no part of a path comes from a request.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
@@ -21,18 +22,21 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from exaid_core.trace.files import RecordError
+from mdagents.agents.case import make_case_id
 from mdagents.display.labels import label_of
 from mdagents.live.runs import RunState
 from mdagents.pages.from_records import Recorded
-from mdagents.pages.layout import Frame, make_frame, templates
-from mdagents.pages.run import RunLine, list_parts, question_address
+from mdagents.pages.layout import make_frame, templates
+from mdagents.pages.run import RunLine
 from mdagents.records.pictures import PICTURES
-from mdagents.records.summaries import ItemKey
 from mdagents.scoring.fields import plain
 from mdagents.view import api
 from mdagents.view.follower import RunWatch, Update, Watches, live_page
 from mdagents.view.lookup import folder_of, run_of, watches_of
+from mdagents.view.rating import new_key, rating_routes
+from mdagents.view.record_index import Query
 from mdagents.view.reports import Reports
+from mdagents.view.responses import no_icon, page_of, trouble
 from mdagents.view.results import read_recorded
 from mdagents.view.subprocess_view import ENDS
 from mdagents_llm.errors import ConfigError
@@ -72,13 +76,15 @@ def make_app(
             Route("/api/runs/{run}/questions/{case}", api.question),
             Route("/", _list_page),
             Route("/events", _list_events),
-            Route("/favicon.ico", _no_icon),
+            Route("/favicon.ico", no_icon),
             Route("/compare", _comparison),
             Route("/runs/{run}", _run_page),
             Route("/runs/{run}/events", _events),
+            Route("/runs/{run}/questions", _rows),
             Route("/runs/{run}/report", _report),
             Route("/runs/{run}/pictures/{picture}", _picture),
             Route("/runs/{run}/questions/{case}", _question_page),
+            *rating_routes(),
         ],
         middleware=guards(hosts, token),
         exception_handlers={
@@ -91,43 +97,29 @@ def make_app(
     app.state.output_dir = output_dir
     app.state.again = again
     app.state.reports = Reports()
+    app.state.rating_key = new_key()
     return app
 
 
 async def _error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _trouble(request, error.detail, error.status_code)
+    return trouble(request, error.detail, error.status_code)
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:
-    return _trouble(request, str(error), 500)
-
-
-def _trouble(request: Request, what: str, status: int) -> Response:
-    """Return an error: as JSON from the API, otherwise as a page with links."""
-    if request.url.path.startswith("/api/"):
-        return JSONResponse({"error": what}, status)
-    what, can_be_common, _ = what.partition("; --common")
-    common = f"{request.url.path}?{request.url.query}&common=1" if can_be_common else ""
-    return _page(
-        "page_error.html",
-        make_frame("keys.js"),
-        status=status,
-        what=what.rstrip("."),
-        common=common,
-        events="",
-    )
+    return trouble(request, str(error), 500)
 
 
 async def _list_page(request: Request) -> Response:
     watch = watches_of(request).list
     await watch.refresh()
-    return _page(
+    return page_of(
         "page_runs.html",
-        make_frame("keys.js", "live.js"),
+        make_frame("board.js", "keys.js", "live.js"),
         folder=request.app.state.output_dir.name,
         studies=[part.html() for part in watch.study_parts()],
-        rows=[part.html() for part in list_parts(watch.listed)],
+        board=watch.board,
+        rows=[part.html() for part in watch.board.parts() if part.into == "rows"],
         events="/events",
         after=watch.pages.version(""),
     )
@@ -135,41 +127,81 @@ async def _list_page(request: Request) -> Response:
 
 async def _run_page(request: Request) -> Response:
     watch = await run_of(request)
-    page, is_live = watch.page, watch.is_live
-    return _page(
+    page, is_live, query = watch.page, watch.is_live, _query(request)
+    found = None if page.is_reading else await asyncio.to_thread(watch.index.find, query)
+    return page_of(
         "page_run.html",
-        make_frame("list.js", "pictures.js", "keys.js", "live.js"),
+        make_frame("list.js", "list_of_server.js", "pictures.js", "keys.js", "live.js"),
         page=page,
+        found=found,
+        query=query,
+        more=_in_address(query),
         events=f"{page.line.address}/events" if is_live else "",
         after=watch.pages.version("") if is_live else 0,
     )
 
 
+async def _rows(request: Request) -> Response:
+    """Answer with one page of the list of decided questions: rows as HTML, and their number."""
+    watch = await run_of(request)
+    await watch.all_read()
+    query = _query(request)
+    start = _count_of(request.query_params.get("start", "0"), "start")
+    found = await asyncio.to_thread(watch.index.find, query, start)
+    listed = templates().get_template("list.html").module
+    more, address = _in_address(query), watch.page.line.address
+    html = "".join(str(listed.found_row(address, more, row)) for row in found.rows)  # type: ignore[attr-defined]
+    return JSONResponse({"count": found.count, "more": more, "rows": plain(html)})
+
+
+def _query(request: Request) -> Query:
+    """Return the query that an address asks for; unknown filters and columns are ignored."""
+    asked = request.query_params
+    return Query(
+        tag=asked.get("tag", ""),
+        level=asked.get("level", ""),
+        text=asked.get("text", ""),
+        sort=asked.get("sort", ""),
+        descending=asked.get("order") == "descending",
+    )
+
+
+def _in_address(query: Query) -> str:
+    """Return the query as the end of an address; empty for the whole list in its order."""
+    asked = {"tag": query.tag, "level": query.level, "text": query.text, "sort": query.sort}
+    asked["order"] = "descending" if query.descending else ""
+    words = urlencode({name: value for name, value in asked.items() if value})
+    return f"?{words}" if words else ""
+
+
 async def _question_page(request: Request) -> Response:
     watch = await run_of(request)
     id_ = request.path_params["case"]
+    case, query = watch.case(id_), _query(request)
+    if case is None:
+        await watch.all_read()
     recorded = await _recorded(watch, id_)
-    case = watch.case(id_)
     if recorded is not None and (case is None or watch.is_finished):
         page = recorded.page
     elif case is not None:
         page = live_page(case, watch.run)
     else:
         raise HTTPException(404, "this run has no such question, or has not started it")
-    address = watch.page.line.address
+    line, more = watch.page.line, _in_address(query)
     is_live = case is not None and watch.is_live
-    before, after = _beside(watch, page.case.item)
-    return _page(
+    before, after = await asyncio.to_thread(_beside, watch, id_, query)
+    return page_of(
         "page_question.html",
         make_frame("question.js", "pictures.js", "keys.js", "live.js"),
         page=page,
         recorded=recorded,
         label=label_of(page.case.item),
-        run=watch.run.name,
-        run_address=address,
-        previous=before and question_address(address, before),
-        next=after and question_address(address, after),
-        events=f"{address}/events?case={id_}" if is_live else "",
+        line=line,
+        more=more,
+        rate=f"{line.address}/questions/{quote(id_)}/rate" if recorded else "",
+        previous=before and f"{line.address}/questions/{before}{more}",
+        next=after and f"{line.address}/questions/{after}{more}",
+        events=f"{line.address}/events?case={id_}" if is_live else "",
         after=watch.pages.version(id_) if is_live else 0,
     )
 
@@ -178,27 +210,24 @@ async def _recorded(watch: RunWatch, case_id: str) -> Recorded | None:
     """Return a question from the records of its run; None if it has no record."""
     run = watch.run
     return await asyncio.to_thread(
-        read_recorded, run.folder, watch.output, case_id, RunLine(run).pictures_at
+        read_recorded, run, watch.index, case_id, RunLine(run).pictures_at
     )
 
 
-def _beside(watch: RunWatch, item: ItemKey) -> tuple[ItemKey | None, ItemKey | None]:
+def _beside(watch: RunWatch, case_id: str, query: Query) -> tuple[str | None, str | None]:
     """Return the previous and the next question; decided ones precede those in progress."""
-    items = dict.fromkeys(row.item for row in watch.decided.rows)
-    items |= dict.fromkeys(case.item for case in watch.live.under_way)
-    order = list(items)
-    if item not in items:
+    in_progress = [make_case_id(*case.item) for case in watch.live.under_way]
+    if watch.index.record(case_id) is not None:
+        before, after = watch.index.beside(case_id, query)
+        is_last = after is None and query == Query()
+        return before, in_progress[0] if is_last and in_progress else after
+    if case_id not in in_progress:
         return None, None
-    place = order.index(item)
+    place = in_progress.index(case_id)
     return (
-        order[place - 1] if place else None,
-        order[place + 1] if place + 1 < len(order) else None,
+        in_progress[place - 1] if place else watch.index.last(),
+        in_progress[place + 1] if place + 1 < len(in_progress) else None,
     )
-
-
-async def _no_icon(_: Request) -> Response:
-    """Answer that there is no icon, for which browsers ask where a page may have pictures."""
-    return Response(status_code=204)
 
 
 async def _picture(request: Request) -> Response:
@@ -267,9 +296,13 @@ def _after(request: Request) -> int:
         HTTPException: The version is not a number.
     """
     seen = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
-    if not (seen.isascii() and seen.isdecimal()):
-        raise HTTPException(400, "Last-Event-ID is the number of a version")
-    return int(seen[:_DIGITS])
+    return _count_of(seen, "Last-Event-ID")
+
+
+def _count_of(asked: str, name: str) -> int:
+    if not (asked.isascii() and asked.isdecimal()):
+        raise HTTPException(400, f"{name} is a number from 0")
+    return int(asked[:_DIGITS])
 
 
 async def _sent(
@@ -307,9 +340,3 @@ def _last_words(request: Request, watch: RunWatch | None) -> str:
     again = request.app.state.again
     said = [_ENDED.get(watch.run.state, "") if watch else "", f"{ENDS}: {again}" if again else ""]
     return "; ".join(filter(None, said))
-
-
-def _page(template: str, frame: Frame, *, status: int = 200, **values: object) -> Response:
-    html = templates().get_template(template).render(frame=frame, **values)
-    headers = {"content-security-policy": frame.policy}
-    return Response(plain(html), status, media_type="text/html", headers=headers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing, contextmanager
 from itertools import chain
 from pathlib import Path
@@ -18,12 +18,15 @@ from mdagents.live.case import LiveCase
 from mdagents.live.run import LiveRun
 from mdagents.live.runs import ListedRun, Runs, RunState, UnreadableRun
 from mdagents.pages.html_parts import Part
+from mdagents.pages.leaderboard import Board, Ranks, ranked
 from mdagents.pages.question import QuestionPage
-from mdagents.pages.run import Decided, RunLine, RunPage, list_parts
+from mdagents.pages.run import Decided, RunLine, RunPage
 from mdagents.pages.study_matrix import study_parts
 from mdagents.records.study import StudyManifest, read_studies
-from mdagents.scoring.rows import RunOutput, read_output
+from mdagents.scoring.ranking import Scores, scores_of
+from mdagents.scoring.rows import read_output
 from mdagents.view.page_diff import Operation, Stage
+from mdagents.view.record_index import RecordIndex
 from mdagents_llm.clock import epoch_ms
 from mdagents_llm.errors import ConfigError
 
@@ -31,6 +34,7 @@ _BETWEEN = 0.25  # seconds between updates of a page: at most four a second
 _LONGEST_SILENCE = 1_000  # ms after which files are checked without a change notification
 _BETWEEN_LISTS = 2.0  # seconds
 _SHARE = 0.04  # maximum share of time spent on reading results
+_SOON = 4_000_000  # bytes of records for which a page waits; more are read while it is shown
 _KEPT_PAGES = 4  # pages without a viewer that stay in memory
 
 Update = tuple[int, list[Operation]]
@@ -166,11 +170,11 @@ class RunWatch:
         self.live = LiveRun(run.folder / LIVE_FILE)
         self.trouble = ""
         """Why the results cannot be read; empty if they can."""
-        self.output: RunOutput | None = None
-        """Results of the run; None before the first."""
+        self.index = RecordIndex(run.folder, run.manifest)
+        """Decided questions of the run."""
         self.decided = Decided()
-        self._read_from: object = None  # file sizes at the last read of the results
         self._next_read = 0.0  # earliest time of the next read, in seconds
+        self._indexing: asyncio.Task[None] | None = None
         self._reading: asyncio.Task[None] | None = None
         self.pages = Watch(self._parts, epoch_ms, self._changes)
 
@@ -189,11 +193,15 @@ class RunWatch:
     async def end(self) -> None:
         """Bring the pages up to date and end their streams."""
         try:
-            if self._reading is not None:
-                await asyncio.shield(self._reading)  # a read that began earlier
-            await self.refresh()
+            await self._refresh_from_now()
         finally:
             self.pages.end()
+
+    async def _refresh_from_now(self) -> None:
+        """Read new data, with everything that is on the disk at this moment."""
+        if self._reading is not None:
+            await asyncio.shield(self._reading)  # a read that began earlier
+        await self.refresh()
 
     async def _read(self) -> None:
         """Read files in a thread; the data of pages changes only here, between their renderings."""
@@ -201,30 +209,38 @@ class RunWatch:
         if isinstance(run, ListedRun):
             self.run = run
         self.live.take(await asyncio.to_thread(self.live.read))
-        if (results := await asyncio.to_thread(self._results)) is not None:
-            self.output, self.decided = results
+        if self._indexing is None and self._is_due:
+            self._indexing = asyncio.create_task(self._index())
+            self._indexing.add_done_callback(self._end_indexing)
+        if self._indexing is not None and self.index.unread <= _SOON:
+            await asyncio.shield(self._indexing)
         self.pages.update()
 
-    def _results(self) -> tuple[RunOutput, Decided] | None:
-        """Return the results if they are new, unless reading would exceed its share of time."""
-        files = [self.run.folder / name for name in ("samples.jsonl", "summaries.jsonl")]
-        sizes = [file.stat().st_size if file.exists() else 0 for file in files]
-        started = time.monotonic()
+    @property
+    def _is_due(self) -> bool:
+        """Whether there are new results, unless reading would exceed its share of time."""
         is_late = self.run.state is not RunState.RUNNING
-        if sizes == self._read_from or not sizes[0] or (started < self._next_read and not is_late):
-            return None
+        return bool(self.index.unread) and (time.monotonic() >= self._next_read or is_late)
+
+    async def _index(self) -> None:
+        started = time.monotonic()
         try:
-            output = read_output(files[0])
-            decided = Decided(output, RunLine(self.run).address)
+            self.decided = await asyncio.to_thread(self.index.update)
+            self.trouble = ""
         except ConfigError as error:
             self.trouble = str(error)
-            return None
-        else:
-            self.trouble = ""
-            return output, decided
-        finally:
-            self._read_from = sizes
-            self._next_read = started + (time.monotonic() - started) / _SHARE
+        self._next_read = time.monotonic() + (time.monotonic() - started) / _SHARE
+        self.pages.update()
+
+    def _end_indexing(self, indexing: asyncio.Task[None]) -> None:
+        self._indexing = None
+        if not indexing.cancelled():
+            indexing.exception()
+
+    async def all_read(self) -> None:
+        """Wait until the records that the files hold have been read."""
+        if self._indexing is not None:
+            await asyncio.shield(self._indexing)
 
     def case(self, id_: str) -> LiveCase | None:
         """Return a question of the feed by its case id; None if the feed has no such question."""
@@ -238,7 +254,8 @@ class RunWatch:
         """View model of the run's page."""
         # The feed may have been removed before its end was read.
         under_way = [] if self.is_finished else self.live.under_way
-        return RunPage(self.run, under_way, self.decided, self.trouble)
+        is_reading = self._indexing is not None
+        return RunPage(self.run, under_way, self.decided, self.trouble, is_reading)
 
     def _parts(self, page: str) -> Iterable[Part] | None:
         if not page:
@@ -271,10 +288,12 @@ class RunWatch:
         async with aclosing(told):
             async for _ in told:
                 await self.refresh()
-                if not self.is_live:  # a run marks itself finished, then removes its feed
-                    await self.refresh()
+                # Asked once: a feed that vanishes later is noticed in the next round, which reads
+                # how the run ended.
+                if is_over := not self.is_live or self.run.start != start:
+                    await self._refresh_from_now()  # a run marks itself finished, then removes it
                 yield
-                if not self.is_live or self.run.start != start:
+                if is_over:
                     return
 
 
@@ -296,20 +315,52 @@ class ListWatch:
         self._runs = runs
         self.listed: list[ListedRun | UnreadableRun] = []
         self._studies: list[StudyManifest] = []
+        self._scores: dict[tuple[str, str], Scores] = {}  # by name and start of a finished run
+        self._ranks: Ranks = {}
+        self._ranking: asyncio.Task[None] | None = None
         self.pages = Watch(self._parts, epoch_ms, self._changes)
 
     async def refresh(self) -> None:
         """Read the runs and the studies."""
         self.listed = await asyncio.to_thread(self._runs.list)
         self._studies = await asyncio.to_thread(read_studies, self._runs.output_dir)
+        finished = {
+            (run.name, run.start): run
+            for run in self.listed
+            if isinstance(run, ListedRun) and run.state is RunState.FINISHED
+        }
+        if finished.keys() != self._scores.keys() and self._ranking is None:
+            self._ranking = asyncio.create_task(self._rank(finished))
+            self._ranking.add_done_callback(self._end_ranking)
         self.pages.update()
+
+    async def _rank(self, finished: Mapping[tuple[str, str], ListedRun]) -> None:
+        """Rank the finished runs; only those that are new are read."""
+        scores: dict[tuple[str, str], Scores] = {}
+        for key, run in finished.items():
+            known = self._scores.get(key)
+            scores[key] = known if known is not None else await asyncio.to_thread(_scores, run)
+        self._scores = scores
+        by_name = {name: of_run for (name, _), of_run in self._scores.items()}
+        self._ranks = await asyncio.to_thread(ranked, by_name)
+        self.pages.update()
+
+    def _end_ranking(self, ranking: asyncio.Task[None]) -> None:
+        self._ranking = None
+        if not ranking.cancelled():
+            ranking.exception()
+
+    @property
+    def board(self) -> Board:
+        """View model of the run list."""
+        return Board(self.listed, self._ranks)
 
     def study_parts(self) -> Iterator[Part]:
         """Yield the parts of the run list that show studies."""
         return study_parts(self._studies, [r for r in self.listed if isinstance(r, ListedRun)])
 
     def _parts(self, _: str) -> Iterator[Part]:
-        return chain(self.study_parts(), list_parts(self.listed))
+        return chain(self.study_parts(), self.board.parts())
 
     async def end(self) -> None:
         """Bring the run list up to date and end its streams."""
@@ -323,6 +374,14 @@ class ListWatch:
             await self.refresh()
             yield
             await asyncio.sleep(_BETWEEN_LISTS)
+
+
+def _scores(run: ListedRun) -> Scores:
+    """Return the right answers of a run; none if its records cannot be read."""
+    try:
+        return scores_of(read_output(run.folder / "samples.jsonl").rows)
+    except ConfigError:
+        return Scores(b"", (), ())
 
 
 class Watches:
@@ -347,7 +406,7 @@ class Watches:
         self._of_runs[name] = watch  # moves it to the end
         unseen = [name for name, one in self._of_runs.items() if not one.pages.are_seen]
         for left in unseen[:-_KEPT]:
-            del self._of_runs[left]
+            del self._of_runs[left]  # its index is freed with it
         await watch.refresh()
         return watch
 

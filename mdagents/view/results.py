@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from mdagents.agents.case import make_case_id
+from mdagents.live.runs import ListedRun
 from mdagents.pages.from_records import Recorded, read_question
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.fields import text_of
-from mdagents.scoring.rows import RunOutput
+from mdagents.view.record_index import RecordIndex
 
 
 def read_recorded(
-    folder: Path, output: RunOutput | None, case_id: str, pictures_at: str = ""
+    run: ListedRun, index: RecordIndex, case_id: str, pictures_at: str = ""
 ) -> Recorded | None:
     """Return a question from the records of its run; None if it has no record.
 
     Args:
-        folder: Folder of the run.
-        output: Results of the run; None before the first.
+        run: The run.
+        index: Decided questions of the run.
         case_id: Case id of the question.
         pictures_at: Address of the pictures in the folder of the run.
 
@@ -28,15 +27,13 @@ def read_recorded(
         RecordError: The trace cannot be read.
         ConfigError: The record or the ledger cannot be read.
     """
-    for row in output.rows if output else ():
-        if make_case_id(*row.item) == case_id and output:
-            (found,) = replace(output, rows=(row,)).records()
-            attempts = _calls(folder / "calls.jsonl").attempts(
-                text_of(found[1], "case_id"), starts_of(output.manifest)
-            )
-            calls = attempt_of(found[1], attempts)
-            return read_question(folder, found[1], row, calls, pictures_at)
-    return None
+    found = index.record(case_id)
+    if found is None:
+        return None
+    row, record = found
+    starts = starts_of({"invocations": [one.model_dump() for one in run.manifest.invocations]})
+    attempts = _calls(run.folder / "calls.jsonl").attempts(text_of(record, "case_id"), starts)
+    return read_question(run.folder, record, row, attempt_of(record, attempts), pictures_at)
 
 
 def _calls(path: Path) -> CallFile:

@@ -13,11 +13,11 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 
 import uvicorn
+from starlette.applications import Starlette
 
 from mdagents.view.app import make_app
 from mdagents.view.follower import Watches
@@ -28,15 +28,9 @@ _LAST_WORDS = 20  # maximum seconds after a run: to show how it ended, then to n
 _BEHIND_THE_RUN = 5  # added to the niceness, so that the run goes first if cores are scarce
 
 
-def make_server(output_dir: Path, hosts: Sequence[str], token: str) -> uvicorn.Server:
-    """Make the server, which runs until SIGINT, SIGTERM or `should_exit`.
-
-    Args:
-        output_dir: Folder of the runs.
-        hosts: Host names that are answered.
-        token: Token that clients must give; empty requires none.
-    """
-    return server_of(make_app(output_dir, hosts=hosts, token=token), _TO_END)
+def make_server(app: Starlette) -> uvicorn.Server:
+    """Make the server of `view.py`, which runs until SIGINT, SIGTERM or `should_exit`."""
+    return server_of(app, _TO_END)
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ class Guard:
 
     def _answer_to(self, request: HTTPConnection) -> ASGIApp:
         is_socket = request.scope["type"] == "websocket"
-        if is_socket and not _is_from_own_page(request):
+        if is_socket and not is_from_own_page(request):
             return Response("a socket can be opened by a page of this server only", 403)
         if not self._token:
             return self._app
@@ -81,7 +81,7 @@ class Guard:
         return self._app
 
 
-def _is_from_own_page(request: HTTPConnection) -> bool:
+def is_from_own_page(request: HTTPConnection) -> bool:
     """Return whether a request is not from another site's page; non-browsers send no origin."""
     origin = request.headers.get("origin")
     if origin is None:

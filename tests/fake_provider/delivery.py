@@ -37,6 +37,7 @@ class Exchange:
         http: The request as HTTP.
         request: What was asked.
         started: When it arrived, monotonic seconds.
+        pace: Seconds between two pieces of a stream.
     """
 
     log: CallLog
@@ -44,6 +45,7 @@ class Exchange:
     http: web.Request
     request: SeenRequest
     started: float
+    pace: float = 0.0
 
     def __post_init__(self) -> None:
         self._logged = False
@@ -119,8 +121,10 @@ class Exchange:
         await response.prepare(self.http)
         said = "".join(text for _, text in events)
         self._end(200, fault or OK, said, _NO_USAGE if broken else answer.usage)
-        for data, _ in events:
+        for data, text in events:
             await response.write(data)
+            if text and self.pace:
+                await asyncio.sleep(self.pace)
         if fault is Fault.TRUNCATED_BODY or fault is Fault.STALL:
             return await self._break_off(fault, plan)
         if fault is Fault.MALFORMED_JSON_BODY:

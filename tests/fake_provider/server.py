@@ -36,6 +36,7 @@ class FakeProvider(FakeModel):
 
     Attributes:
         latency: Seconds before the first byte of a reply.
+        pace: Seconds between two pieces of a streamed reply.
         batches: Requests that came in batches, and what a test lets happen to them.
         errors: What rules, predicates and policies raised; leaving the `with` block raises the
             first of them.
@@ -50,6 +51,7 @@ class FakeProvider(FakeModel):
         super().__init__(seed)
         self.port = port
         self.latency = 0.0
+        self.pace = 0.0
         self.errors: list[Exception] = []
         self._log = CallLog(keep=keep_calls)
         self._holds: list[Hold] = []
@@ -233,7 +235,7 @@ class FakeProvider(FakeModel):
             self._log.add(BAD_REQUEST)
             self._log.leave()
             return json_response(api.refusal_of(f"Your request is wrong: {error!r}", 400))
-        exchange = Exchange(self._log, api, http, request, started)
+        exchange = Exchange(self._log, api, http, request, started, self.pace)
         try:
             return await self._answer(exchange)
         except (asyncio.CancelledError, ConnectionError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
+from importlib.resources import files
 
 from playwright.async_api import Page, async_playwright, expect
 
@@ -29,6 +30,16 @@ async def open_page() -> AsyncIterator[Page]:
             yield page
 
 
+async def choose_theme(page: Page, theme: str) -> None:
+    """Press the page's theme button until it says `system`, `light` or `dark`."""
+    button = page.locator("[data-theme-switch]")
+    for _ in range(3):
+        if await button.get_attribute("aria-label") == f"Theme: {theme}":
+            return
+        await button.click()
+    raise AssertionError(f"there is no theme {theme}")
+
+
 async def problems(page: Page) -> list[str]:
     """What the page's console said of errors, a script that was refused included."""
     said = await page.console_messages()
@@ -36,11 +47,22 @@ async def problems(page: Page) -> list[str]:
     return thrown + [message.text for message in said if message.type == "error"]
 
 
+async def axe_findings(page: Page) -> list[str]:
+    """What axe-core finds on a page: rule and elements."""
+    axe = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+    await page.evaluate(axe)  # past the policy of the page, which allows its own scripts only
+    found: list[str] = await page.evaluate(_AXE)
+    return found
+
+
 async def low_contrasts(page: Page) -> list[str]:
     """Texts whose contrast is below that of WCAG 2.2, level AA (1.4.3)."""
     low: list[str] = await page.evaluate(_CONTRAST)
     return low
 
+
+_AXE = """async () => (await axe.run()).violations.map(
+  (found) => `${found.id}: ${found.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)"""
 
 _CONTRAST = """() => {
   const light = (colour) => {

@@ -60,6 +60,15 @@
     element.dataset.t = key;
     return element;
   };
+  const icon = (name) => {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+    use.setAttribute("href", `#i-${name}`);
+    svg.classList.add("icon");
+    svg.setAttribute("aria-hidden", "true");
+    svg.append(use);
+    return svg;
+  };
   const quote = (name, text, lang, kind = "said") => {
     const element = make(name, kind, text);
     if (lang) element.lang = lang;
@@ -81,13 +90,28 @@
 
   // -- what is shown -----------------------------------------------------------------------------
 
+  // The banner stays while the emergency stands: once read, it shrinks to what to do.
+  const shrink = (isRead) => {
+    const banner = $("alert").firstElementChild;
+    if (!banner) return;
+    banner.classList.toggle("read", isRead);
+    const fold = banner.querySelector("button");
+    fold.setAttribute("aria-expanded", String(!isRead));
+    fold.dataset.tLabel = isRead ? "alert.more" : "alert.less";
+    fold.setAttribute("aria-label", t(fold.dataset.tLabel));
+  };
   const warn = () => {
     if ($("alert").childElementCount) return;
-    const call = say("a", "alert.call");
+    const call = make("a", "", icon("phone"), say("span", "alert.call"));
     call.href = "tel:115";
-    $("alert").append(make("div", "", say("strong", "alert.title"), call, say("p", "alert.or")));
+    const fold = make("button", "", icon("fold"));
+    fold.type = "button";
+    fold.onclick = () => shrink(!$("alert").firstElementChild.classList.contains("read"));
+    const title = make("strong", "", icon("emergency"), say("span", "alert.title"));
+    $("alert").append(make("div", "", title, call, fold, say("p", "alert.or")));
+    shrink(false);
   };
-  const levelOf = (level) => make("p", `level ${level}`, say("b", `level.${level}`), say("span", `when.${level}`));
+  const levelOf = (level) => make("p", `level ${level}`, make("b", "", icon(level), say("span", `level.${level}`)), say("span", `when.${level}`));
   const section = (key, ...content) => [say("h3", key), ...content];
   const listOf = (items) => make("ul", "", ...items.map((item) => make("li", "", ...[item].flat())));
 
@@ -241,6 +265,7 @@
     }
     const session = tab.get("medagen-session");
     socket.send(JSON.stringify({ text, image_url: image || null, user_id: user, session_id: session || null }));
+    shrink(true); // who writes on has read it
     begin(text, image);
     $("text").value = $("image").value = "";
     $("picture").open = false;
@@ -273,6 +298,11 @@
     speak($("language").value);
   };
   $("anew").onclick = beginAnew;
+  $("welcome").onclick = (event) => {
+    if (!event.target.matches("button")) return;
+    $("text").value = event.target.textContent;
+    $("text").focus();
+  };
 
   const start = async () => {
     try {

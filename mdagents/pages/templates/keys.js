@@ -1,7 +1,7 @@
 "use strict";
 // The keyboard, the same on all pages. What a page has of the following is used:
 //
-//     #list                              its rows: j and k go from link to link, Enter follows one
+//     #list, #board                      their rows: j and k go from link to link, Enter follows one
 //     [data-shortcut="next"], "previous" a button or link to another question, while it is visible
 //     [data-shortcut="close"]            what leaves a question; in a dialog Esc closes by itself
 //     [data-shortcut="help"]             a button that shows the keys
@@ -50,7 +50,7 @@
   });
 
   const walk = (by) => {
-    const links = [...document.querySelectorAll("#list tbody tr:not([hidden]) td:first-child a")];
+    const links = [...document.querySelectorAll(":is(#list, #board) tbody tr:not([hidden]) td a")];
     const here = links.indexOf(document.activeElement?.closest?.("tr")?.querySelector("a"));
     links[here < 0 ? (by > 0 ? 0 : links.length - 1) : here + by]?.focus();
   };

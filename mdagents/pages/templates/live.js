@@ -24,6 +24,7 @@
       const focused = old?.contains(document.activeElement) && document.activeElement.getAttribute("href");
       for (const box of fresh.querySelectorAll("[type=checkbox]")) box.checked = ticked.includes(box.value);
       if (old) old.replaceWith(fresh);
+      else if ("newestFirst" in parent.dataset) parent.prepend(fresh);
       else parent.append(fresh);
       if (focused) $(id)?.querySelector(`[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     },
@@ -61,11 +62,11 @@
     let rows = false;
     for (const [what, id, ...rest] of operations) {
       does[what](id, ...rest);
-      rows ||= /^q\d+$/.test(id) || rest[0] === "rows";
+      rows ||= id === "decided" || rest[0] === "rows";
     }
-    if (rows) $("list")?.dispatchEvent(new Event("rows-changed"));
+    if (rows) ($("list") ?? $("board"))?.dispatchEvent(new Event("rows-changed"));
     if (atEnd && $("turns")) scrollTo({ top: document.documentElement.scrollHeight });
-    const started = document.querySelector("[data-started]")?.dataset.started;
+    const started = document.querySelector("#question[data-started]")?.dataset.started;
     if (started) question.light(Date.now() - Number(started));
     if ($("replay")) question.offerReplay(); // it may have been decided just now
     tick();
@@ -96,19 +97,6 @@
     });
   }
   if ($("replay")) question.offerReplay();
-
-  // "Next" is the next one of the list as it was filtered and sorted (list.js keeps that).
-  const list = document.querySelector('a[data-shortcut="close"]')?.pathname;
-  let links = [];
-  try {
-    links = JSON.parse(sessionStorage.getItem(`list of ${list}`))?.links ?? [];
-  } catch {}
-  const here = links.indexOf(location.pathname);
-  for (const [name, by] of here < 0 ? [] : [["previous", -1], ["next", 1]]) {
-    const link = document.querySelector(`[data-shortcut="${name}"]`);
-    link.hidden = !links[here + by];
-    if (links[here + by]) link.href = links[here + by];
-  }
 
   // What takes seconds says so until the answer is there.
   document.addEventListener("click", (event) => {

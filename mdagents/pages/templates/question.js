@@ -110,7 +110,7 @@ const question = (() => {
       votes.textContent = whole ? votes.dataset.whole : count ? `${count} vote${count > 1 ? "s" : ""}` : "";
       option.querySelector(".decided")?.classList.toggle("future", !whole);
     }
-    for (const end of document.querySelectorAll("#state, #end, .figures, .lanes .tokens")) {
+    for (const end of document.querySelectorAll("#state, #end, .figures, .holders, .lanes .tokens")) {
       end.classList.toggle("future", !whole);
     }
     light(whole ? Infinity : now);
@@ -131,10 +131,10 @@ const question = (() => {
     if (Number(slider.value) >= end) slider.value = 0;
     $("play").replaceChildren("❚❚");
     $("play").setAttribute("aria-label", "pause");
-    const pace = Math.max(1, end / 30_000); // a whole question in half a minute at most
     timer = setInterval(() => {
       if (!$("moment")) return stop();
-      slider.value = Number(slider.value) + 100 * pace;
+      // Without a speed, a whole question takes half a minute at most.
+      slider.value = Number(slider.value) + 100 * (Number($("speed").value) || Math.max(1, end / 30_000));
       show(Number(slider.value));
       if (Number(slider.value) >= end) stop();
     }, 100);
@@ -151,6 +151,11 @@ const question = (() => {
     $("moment").max = end;
     $("moment").value = end;
     show(end);
+    const { speed } = form.dataset; // of a trace, which begins by itself
+    if (!speed) return;
+    if (![...$("speed").options].some((option) => option.value === speed)) $("speed").append(new Option(`${speed}×`, speed));
+    $("speed").value = speed;
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play();
   };
 
   // Brings the summaries beside a turn into view while one reads.
@@ -164,7 +169,7 @@ const question = (() => {
     const read = turns.findLast((turn) => isAtEnd || turn.getBoundingClientRect().top <= line);
     if (!read) return;
     const index = Number(read.id.slice("turn-".length));
-    const near = [...cards.children].findLast((card) =>
+    const near = [...cards.children].find((card) =>
       numbers(card.dataset.turns).some((of) => of <= index),
     );
     for (const card of cards.children) card.classList.toggle("near", card === near);

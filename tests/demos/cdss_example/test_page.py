@@ -26,7 +26,7 @@ from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.web.address import listen
 from tests.demos.cdss_example.team import CASE, RECOMMENDS, exaid_spec, script
 from tests.fake_provider import FakeProvider
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import CHROMIUM, axe_findings, low_contrasts, open_page, problems
 
 pytestmark = pytest.mark.browser
 
@@ -131,6 +131,7 @@ async def test_hostile_text_is_text_and_all_fits_on_a_phone(
     assert await page.locator("main img, main script").count() == 0
     assert await page.evaluate("document.documentElement.scrollWidth") <= 400
     assert await low_contrasts(page) == []
+    assert await axe_findings(page) == []
     assert await problems(page) == []
 
 

@@ -11,7 +11,7 @@ from playwright.async_api import Page, expect
 from demos.medagen.limits import Limits
 from mdagents_llm.web.address import listen
 from tests.demos.medagen.scripted import ScriptedAssistant, serving
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import CHROMIUM, axe_findings, low_contrasts, open_page, problems
 
 pytestmark = [
     pytest.mark.browser,
@@ -254,3 +254,53 @@ async def test_every_browser_is_a_user_of_its_own(address: str) -> None:
     one, two = await asyncio.gather(user(), user())
     assert one != two
     assert {len(one), len(two)} == {32}
+
+
+async def test_an_example_fills_the_message_in_the_language_of_the_page(
+    page: Page, address: str
+) -> None:
+    await in_vietnamese(page, address)
+    await page.get_by_role("button", name="đau ngực").click()
+    await expect(page.get_by_role("textbox").first).to_have_value(
+        "Tôi đau ngực lan ra tay trái và vã mồ hôi"
+    )
+    await page.get_by_role("combobox").select_option("en")
+    await expect(page.get_by_role("list", name="For example").get_by_role("button")).to_have_text(
+        ["My son is 2, fever of 39.5 °C since yesterday, drinks well",
+         "Chest pain into my left arm, and I am sweating",
+         "Cough and a runny nose for three days"]
+    )  # fmt: skip
+
+
+async def test_the_banner_shrinks_once_read_and_stays_while_the_emergency_stands(
+    page: Page, address: str
+) -> None:
+    await page.goto(address)
+    await say(page, "chest pain")
+    alert = page.get_by_role("alert").filter(has_text="This may be an emergency")
+    advice = alert.get_by_text("Do not stay alone")
+    await expect(advice).to_be_visible()
+    await alert.get_by_role("button", name="Show less").click()
+    await expect(advice).to_be_hidden()
+    await alert.get_by_role("button", name="Show more").click()
+    await expect(advice).to_be_visible()
+    await say(page, "a cold")
+    await expect(page.get_by_role("article").last).to_contain_text("Self-care")
+    await expect(advice).to_be_hidden()
+    await expect(alert).to_be_in_viewport()
+    await expect(alert.get_by_role("link", name="Call 115 now")).to_be_in_viewport()
+    await page.reload()
+    await expect(alert).to_be_in_viewport()
+
+
+async def test_axe_finds_nothing(page: Page, address: str) -> None:
+    for width, scheme in ((1400, "light"), (400, "dark")):
+        await page.set_viewport_size({"width": width, "height": 800})
+        await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        await page.goto(address)
+        await expect(page.get_by_role("list")).to_be_visible()
+        assert await axe_findings(page) == []
+        await say(page, "chest pain")
+        await expect(page.get_by_role("article").last).to_contain_text("Emergency")
+        assert await axe_findings(page) == []
+        await page.evaluate("sessionStorage.clear()")

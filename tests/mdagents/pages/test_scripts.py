@@ -13,7 +13,7 @@ from mdagents.cli.score import main
 from mdagents.pages.layout import script, style, templates
 from mdagents.pages.listing import FILTERS, Cell, Entry
 from tests.mdagents.scoring.result_records import ours, write
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import CHROMIUM, choose_theme, low_contrasts, open_page, problems
 
 pytestmark = [
     pytest.mark.browser,
@@ -113,13 +113,13 @@ async def test_a_theme_is_chosen_and_kept(page: Page) -> None:
     address = report()
     await page.goto(address)
     light = await colours(page)
-    await page.check("[name=theme][value=dark]")
+    await choose_theme(page, "dark")
     dark = await colours(page)
     assert dark != light
     await page.reload()
     assert await colours(page) == dark
-    await expect(page.locator("[name=theme][value=dark]")).to_be_checked()
-    await page.check("[name=theme][value=system]")
+    await expect(page.locator("[data-theme-switch]")).to_have_attribute("aria-label", "Theme: dark")
+    await choose_theme(page, "system")
     assert await colours(page) == light
     await page.emulate_media(color_scheme="dark")
     assert await colours(page) == dark
@@ -132,7 +132,7 @@ async def test_a_browser_without_storage_has_themes_too(page: Page) -> None:
     many()
     await page.goto(report())
     light = await colours(page)
-    await page.check("[name=theme][value=dark]")
+    await choose_theme(page, "dark")
     assert await colours(page) != light
     assert await problems(page) == []
 
@@ -152,6 +152,7 @@ async def test_the_page_saves_the_files_that_were_written_beside_it(page: Page) 
     many()
     await page.goto(report())
     for button, name in (("csv", "run.csv"), ("json", "run.summary.json")):
+        await page.click("nav.page .menu > summary")
         called, content = await saved(page, f"[data-save={button}]")
         assert called == name
         assert content == contents(f"evaluation/{name}")
@@ -162,6 +163,7 @@ async def test_of_a_comparison_a_csv_says_whose_a_row_is(page: Page) -> None:
     write([ours("1", "A", "A"), ours("2", "A", "A")], "a.json")
     write([ours("1", "A", "B"), ours("2", "A", "A"), ours("3", "A", "A")], "=b.json")
     await page.goto(report("--common", "--compare", "output/a.json", "output/=b.json"))
+    await page.click("nav.page .menu > summary")
     _, content = await saved(page, "[data-save=csv]")
     rows = [line.split(",")[:4] for line in content.decode().splitlines()]
     assert rows == [
@@ -171,40 +173,36 @@ async def test_of_a_comparison_a_csv_says_whose_a_row_is(page: Page) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-async def test_each_chart_can_be_saved_as_a_picture(page: Page, theme: str) -> None:
+async def test_each_figure_can_be_saved_for_a_paper(page: Page, theme: str) -> None:
     many()
     await page.goto(report())
-    await page.check(f"[name=theme][value={theme}]")
-    charts = page.locator("figure")
-    assert await charts.count() == 5
-    for place in range(5):
-        name, content = await saved(page, f"figure >> nth={place} >> [data-save=png]")
-        assert name.startswith("run ")
-        assert name.endswith(".png")
-        assert content.startswith(b"\x89PNG")
-        width, height = struct.unpack(">II", content[16:24])
-        assert width == pytest.approx(3 * 4.8 * 72, abs=3)
-        assert height > 200
-        seen = await page.evaluate(_COLOURS, list(content))
-        text, paper = await colours(page)
-        assert paper in seen[:2], "the ground is what is seen most"
-        assert text in seen, "the text has the page's colour"
+    await choose_theme(page, theme)
+    figures = page.locator("figure")
+    assert await figures.count() == 4
+    starts = {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}
+    for place in range(4):
+        for form, start in starts.items():
+            figure = f"figure >> nth={place}"
+            await page.click(f"{figure} >> .menu > summary")
+            name, content = await saved(page, f"{figure} >> text={form.upper()}")
+            assert name.startswith("run-")
+            assert name.endswith(f".{form}")
+            assert content.startswith(start)
+    width, _ = struct.unpack(">II", content[16:24])
+    assert width == pytest.approx(4 * 368 * 4 / 3, abs=4)
     assert await problems(page) == []
 
 
-_COLOURS = """async (bytes) => {
-  const picture = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
-  const canvas = new OffscreenCanvas(picture.width, picture.height);
-  const pen = canvas.getContext("2d");
-  pen.drawImage(picture, 0, 0);
-  const {data} = pen.getImageData(0, 0, canvas.width, canvas.height);
-  const seen = new Map();
-  for (let i = 0; i < data.length; i += 4) {
-    const colour = `rgb(${data[i]}, ${data[i + 1]}, ${data[i + 2]})`;
-    seen.set(colour, (seen.get(colour) ?? 0) + 1);
-  }
-  return [...seen].sort((a, b) => b[1] - a[1]).slice(0, 40).map(([colour]) => colour);
-}"""
+async def test_tables_are_copied_as_latex_and_markdown(page: Page) -> None:
+    await page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    many()
+    await page.goto(report())
+    await page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    for what, start in (("LaTeX", r"\begin{table}"), ("Markdown", "|  | answered |")):
+        await page.click(".fold .menu > summary >> nth=0")
+        await page.click(f".fold .menu[open] >> text={what}")
+        assert str(await page.evaluate("window.copied")).startswith(start)
+        await expect(page.locator(".menu[open]")).to_have_count(0)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -218,10 +216,10 @@ async def test_pages_can_be_read_in_any_window(page: Page, theme: str, width: in
     await page.set_viewport_size({"width": width, "height": 900})
     for arguments in (["--input", names[0]], ["--compare", *names]):
         await page.goto(report(*arguments))
-        await page.check(f"[name=theme][value={theme}]")
+        await choose_theme(page, theme)
         assert await low_contrasts(page) == []
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
-        cells = page.locator("main table:not(#list) td, #list tr:not([hidden]) td")
+        cells = page.locator("main table:not(#list) td:visible, #list tr:not([hidden]) td")
         for cell in [*(await cells.all())[:80]]:
             box = await cell.bounding_box()
             assert box is None or box["x"] + box["width"] <= width + 1, await cell.text_content()
@@ -241,7 +239,7 @@ def live_list(path: Path) -> str:
         entries=entries,
         filters=[(name, meaning, 2 * (name == "wrong")) for name, meaning in FILTERS.items()],
         style=style(),
-        script=script(["list.js", "keys.js"]),
+        script=script(["list.js", "list_of_page.js", "keys.js"]),
     )  # fmt: skip
     path.write_text(page, encoding="utf-8")
     return path.absolute().as_uri()
@@ -294,7 +292,7 @@ async def test_names_of_points_that_lie_together_can_be_read(page: Page) -> None
         usage = {"total_tokens": 1000 + tokens // 2}
         write([ours(str(n), "A", "AB"[n % 2], token_usage=usage) for n in range(20)], name)
     await page.goto(report("--compare", *(f"output/{name}" for name in names)))
-    chart = page.locator("figure:has-text('Tokens against accuracy')")
+    chart = page.locator("figure:has-text('Accuracy against tokens') > svg.broad")
     boxes = []
     for name in names:
         box = await chart.locator("text", has_text=name.removesuffix(".json")).bounding_box()

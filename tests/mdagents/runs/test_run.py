@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from mdagents.display import accuracy_so_far
-from mdagents.pages.run_card import headline
 from mdagents.records.manifest import RunManifest
 from mdagents.records.sample import SampleRecord
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
+from mdagents.scoring.run_verdict import run_verdict
 from mdagents_llm.proportions import wilson
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
@@ -642,7 +642,8 @@ def test_a_run_of_which_nothing_was_answered_says_that_and_no_accuracy(run: Run)
     manifest = RunManifest.model_validate_json((folder / "run.json").read_bytes())
     assert [one.reason for one in manifest.invocations] == ["stopped at a limit of the run"]
     made = read_output(folder)
-    assert headline(make_report(made).overall, made.manifest).startswith("none of 3 ")
+    sentence = run_verdict(make_report(made), made.manifest).sentence
+    assert sentence == "None of the 3 questions was answered."
 
 
 def test_calls_that_were_given_up_are_no_failed_attempts(provider: FakeProvider, run: Run) -> None:

@@ -112,7 +112,7 @@ async def test_a_question_is_seen_as_it_is_answered(unfinished: Path, page: Page
         tell(Ended("A", None))
         await expect(state).to_contain_text("Decided: A, right")
         await expect(page.locator("#decision")).to_contain_text("It is the right option")
-        assert await page.title() == f"12 · {unfinished.name}"
+        assert await page.title() == "12 · gpt-4o-mini · sample · basic · 6 questions"
         await page.locator("#moment").fill("0")  # it can be replayed at once
         await expect(page.locator("#end")).to_be_hidden()
         assert await problems(page) == []
@@ -141,7 +141,7 @@ async def test_from_the_list_to_the_sentence_that_changed_an_answer_it_is_four_c
     with serving() as address, feed(unfinished) as tell:
         tell(*BEGINNING, *DEBATE)
         await page.goto(address)
-        await page.click(f"a >> text={unfinished.name}")
+        await page.click("#running a")
         await page.click("#under-way a")
         await page.click("#strip a.changed")
         await expect(page.locator("#turn-3")).to_be_in_viewport()
@@ -243,7 +243,9 @@ async def test_what_the_first_decisions_bring_needs_no_reload(unfinished: Path, 
                 more = {"question_id": f"new {number}", "difficulty": level}
                 file.write(json.dumps({**record, **failed, **more}) + "\n")
             tell(TurnBegan("nurse", "Nurse", f"round-{number}"))
-            await expect(page.locator("#list tbody tr")).to_have_count(number + 1)
+            is_filtered = number == 2
+            rows = page.locator("#list tbody tr")
+            await expect(rows).to_have_count(1 if is_filtered else number + 1)
             await expect(report).to_be_visible()
             if number == 1:  # what is chosen stays so
                 await levels.select_option("advanced")
@@ -267,7 +269,7 @@ async def test_the_first_run_appears_in_an_empty_list(
         await page.goto(address)
         await expect(page.locator("text=There is no run yet")).to_be_visible()
         shutil.copytree(unfinished, elsewhere / unfinished.name)
-        await expect(page.locator("#list tbody tr")).to_have_count(1)
+        await expect(page.locator("#board tbody tr")).to_have_count(1)
         await expect(page.locator("text=There is no run yet")).to_be_hidden()
 
 
@@ -284,13 +286,13 @@ def two_runs(provider: FakeProvider, run: Run) -> None:
 async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page) -> None:
     with serving() as address:
         await page.goto(address)
-        await page.click("#list tbody tr:nth-child(2) a")
+        await page.click("#board tbody tr:nth-child(2) a")
         heading = page.locator("#list th").first
         for direction in ("ascending", "descending"):
             await heading.locator("button").click()
             await expect(heading).to_have_attribute("aria-sort", direction)
         await page.click("#list tbody tr:nth-child(1) a")
-        await expect(page.locator("h1")).to_have_text("Question sample-002")
+        await expect(page.locator("h1")).to_contain_text("Question sample-002")
         turns = page.locator(".turn:visible")
         count = await turns.count()
         assert count > 4  # more than opinions and the decision
@@ -303,17 +305,17 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
         first = page.url
         await page.keyboard.press("j")
         await expect(page).not_to_have_url(first)
-        await expect(page.locator("h1")).to_have_text("Question sample-001")  # next of the list
+        await expect(page.locator("h1")).to_contain_text("Question sample-001")  # next of the list
         await expect(page.locator("#replay")).to_be_visible()  # its scripts have run
         await page.keyboard.press("Escape")
         await expect(heading).to_have_attribute("aria-sort", "descending")
         await expect(page.locator("#list tbody a").first).to_have_text("sample-002")
         assert await problems(page) == []
         await page.goto(address)
-        for box in await page.locator("#list [type=checkbox]").all():
+        for box in await page.locator("#board [type=checkbox]").all():
             await box.check()
         await page.click("#compare button")
-        await expect(page.locator("h1")).to_contain_text("on 2 questions")
+        await expect(page.locator("h1")).to_contain_text("· 2 questions")
         assert await problems(page) == []
 
 

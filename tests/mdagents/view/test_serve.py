@@ -22,6 +22,7 @@ import pytest
 from mdagents.agents.events import Started
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
+from mdagents.view.app import make_app
 from mdagents.view.serve import make_server
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.web.address import PORT, has_screen, listen, note_of
@@ -103,7 +104,7 @@ def test_streams_may_be_cut_at_any_moment_and_nothing_is_left(followed: Path) ->
 
     async def once() -> None:
         place = listen(port=0)
-        server = make_server(Path("output"), place.hosts, place.token)
+        server = make_server(make_app(Path("output"), hosts=place.hosts, token=place.token))
         serving = asyncio.ensure_future(server.serve(sockets=[place.socket]))
         async with httpx2.AsyncClient() as client:
             url = place.url(f"/runs/{followed.name}/events")

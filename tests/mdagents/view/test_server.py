@@ -187,7 +187,7 @@ def test_no_word_is_sent_twice_to_a_page_that_was_made_while_another_looked_on(
                 assert sent["turn-0-said"][2] == f"more{number} "
 
 
-def test_a_run_with_many_decided_questions_is_sent_once(unfinished: Path) -> None:
+def test_of_many_decided_questions_some_are_sent_at_a_time(unfinished: Path) -> None:
     samples = unfinished / "samples.jsonl"
     record = json.loads(samples.read_text().splitlines()[0])
     ids = [f"more-{n}" for n in range(300)]
@@ -199,7 +199,12 @@ def test_a_run_with_many_decided_questions_is_sent_once(unfinished: Path) -> Non
         page = httpx2.get(f"{address}/runs/{unfinished.name}").text
         (url,) = re.findall(r'data-events="([^"]+)"', page)
         (version,) = re.findall(r'data-after="(\d+)"', page)
-        assert len(page) > 150_000
+        assert page.count("<tr id=") == 50
+        rows = httpx2.get(f"{address}/runs/{unfinished.name}/questions?start=280").json()
+        assert rows["count"] == 300
+        assert rows["rows"].count("<tr id=") == 20
+        last = "/questions?sort=question&order=descending&text=more-"
+        assert ">more-299<" in httpx2.get(f"{address}/runs/{unfinished.name}{last}").json()["rows"]
         tell(TurnBegan("nurse", "Nurse", "opinion"))  # before the browser has opened the stream
         with httpx2.stream("GET", f"{address}{url}?after={version}", timeout=20) as stream:
             ((_, operations),) = events(stream.iter_lines(), 1)
@@ -208,7 +213,7 @@ def test_a_run_with_many_decided_questions_is_sent_once(unfinished: Path) -> Non
         assert sum(len(html) for operation in operations for html in operation) < 3_000
         with httpx2.stream("GET", f"{address}{url}?after=1", timeout=20) as stream:
             ((_, operations),) = events(stream.iter_lines(), 1)  # of a page of another server
-        assert len(operations) > 300
+        assert "decided" in [operation[1] for operation in operations]
 
 
 def test_a_run_that_is_started_anew_is_followed_from_its_first_line(unfinished: Path) -> None:
@@ -301,7 +306,8 @@ def test_an_odd_run_hurts_no_other(unfinished: Path) -> None:
         listed = httpx2.get(f"{address}/api/runs").json()
         page = httpx2.get(address).text
         assert {run["name"] for run in listed["runs"]} == {*ODD, unfinished.name}
-        assert page.count('<tr id="run-') == len(written) + 1
+        shown = page.count('<tr id="run-') + page.count('<p id="running-')
+        assert shown == len(written) + 1
         assert {run["name"] for run in listed["unreadable"]} == UNREADABLE.keys()
         for run in listed["unreadable"]:
             assert "of another version of this program, or damaged (" in run["error"]
@@ -380,6 +386,6 @@ def test_what_cannot_be_compared_is_said_on_a_page_with_a_way_on(different_runs:
         assert "--common" not in refused.text
         assert str(Path("output").absolute()) not in refused.text
         (way,) = re.findall(r'href="(/compare[^"]+)"', refused.text)
-        compared = httpx2.get(address + way.replace("&amp;", "&"))
-        assert (compared.status_code, "on 2 questions" in compared.text) == (200, True)
+        compared = httpx2.get(address + way.replace("&amp;", "&"), timeout=60)
+        assert (compared.status_code, "· 2 questions" in compared.text) == (200, True)
         assert 'href="/"' in refused.text

@@ -1,0 +1,70 @@
+"""Command line program that exports the ratings of a run as CSV, or imports them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from mdagents.records.ratings import add_ratings, read_csv, read_ratings, write_csv
+from mdagents.scoring.rows import read_output
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+
+
+@fails_in_one_line
+def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") -> int:
+    """Export or import ratings.
+
+    Args:
+        argv: Command line without the program's name.
+        program: Name under which the user called the program.
+
+    Returns:
+        Exit status: 0, or 2 for wrong use.
+    """
+    options = make_parser(program).parse_args(argv)
+    folder, file = read_output(Path(options.run)).folder, Path(options.file)
+    if not folder.is_dir():
+        raise ConfigError(f"{options.run} has no folder of a run, so there are no ratings")
+    if options.import_:
+        ratings = read_csv(file)
+        known = {one.key: one for one in read_ratings(folder)}
+        added = [one for one in ratings if known.get(one.key) != one]
+        add_ratings(folder, added)
+        print_result(f"{len(added)} of {len(ratings)} ratings added to {folder}")
+        return 0
+    ratings = read_ratings(folder)
+    if not ratings:
+        raise ConfigError(f"{folder} holds no ratings; `view.py` has a page to rate each question")
+    try:
+        with whole_file(file) as out:
+            text = write_csv(ratings)
+            out.write(text.encode())
+    except OSError as error:
+        raise ConfigError(f"cannot write {file}: {error.strerror}") from error
+    print_result(f"written: {file} ({len(ratings)} ratings)")
+    return 0
+
+
+def make_parser(program: str) -> argparse.ArgumentParser:
+    """Make the parser of the command line.
+
+    Args:
+        program: Name under which the user called the program.
+    """
+    parser = Parser(
+        prog=program,
+        description="Writes the ratings of a run by clinicians as CSV, or adds those of a CSV.",
+    )
+    parser.add_argument("run", metavar="RUN", help="result file or folder of a run")
+    parser.add_argument("file", metavar="FILE", help="CSV file")
+    parser.add_argument(
+        "--import",
+        dest="import_",
+        action="store_true",
+        help="add the ratings in FILE to those of the run",
+    )
+    return parser

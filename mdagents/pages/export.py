@@ -1,0 +1,46 @@
+"""Writes the figures and tables of a page as files for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdagents.pages.report_summary import Head
+from mdagents.scoring.table_formats import as_latex
+from mdagents_llm.files.whole_file import whole_file
+
+FORMS = ("svg", "pdf", "png")
+
+
+def write_figures(folder: Path, stem: str, head: Head) -> int:
+    """Write each figure as SVG, PDF and PNG, in the width of a column of a two-column paper.
+
+    Args:
+        folder: Folder of the files; it is made if it is missing.
+        stem: Start of the files' names.
+        head: Head of the page.
+
+    Returns:
+        Number of files.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = [*head.figures, *head.details]
+    for figure in figures:
+        for form in FORMS:
+            with whole_file(folder / f"{stem}-{figure.name}.{form}") as file:
+                file.write(figure.export(form))
+    return len(figures) * len(FORMS)
+
+
+def write_latex(path: Path, head: Head) -> None:
+    """Write the tables of a page as LaTeX of the package booktabs.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tables = "\n\n".join(map(as_latex, [*head.table_first, *head.tables]))
+    with whole_file(path) as file:
+        file.write(f"% \\usepackage{{booktabs}}\n{tables}\n".encode())

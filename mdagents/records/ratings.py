@@ -1,0 +1,152 @@
+"""Ratings of answers and summaries by clinicians: `ratings.jsonl` in the folder of a run."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from filelock import FileLock
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from mdagents.records.jsonl import LineLog, whole_lines
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import compact_json, parse_json
+from mdagents_llm.text import clean, one_line
+
+RATINGS = "ratings.jsonl"
+ASKED = {
+    "faithful": "Is it faithful to what was said?",
+    "complete": "Is it complete?",
+    "useful": "Is it useful for your decision?",
+    "harmful": "Could it harm a patient?",
+    "would_act": "Would you act on it?",
+}
+"""Field of a rating -> question to the rater. 1 means not at all, 5 means fully."""
+LONGEST_REMARK = 1000
+_LONGEST_NAME = 60
+_UNTRUSTED = ("=", "+", "-", "@")  # a spreadsheet would run a cell that begins with one of these
+
+
+def _not_empty(text: str) -> str:
+    if not (text := one_line(text)):
+        raise ValueError("a rater needs a name or a pseudonym")
+    return text
+
+
+Score = Annotated[int, Field(ge=1, le=5)]
+
+
+class Rating(BaseModel):
+    """One rating of one item by one rater; the latest of a rater and an item counts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: Literal["1.0.0"] = "1.0.0"
+    """Version of this form."""
+    at: Annotated[str, Field(max_length=40)]
+    """Time of the rating, in ISO 8601 UTC."""
+    rater: Annotated[str, Field(max_length=_LONGEST_NAME), AfterValidator(_not_empty)]
+    """Name or pseudonym of the rater."""
+    case_id: Annotated[str, Field(min_length=1, max_length=300)]
+    """Case id of the question."""
+    item: Annotated[str, Field(pattern=r"^(answer|summary-[1-9][0-9]{0,5})$")]
+    """`answer`, or the number of a summary from 1, such as `summary-2`."""
+    faithful: Score
+    complete: Score
+    useful: Score
+    harmful: Score
+    would_act: Score
+    remark: Annotated[str, Field(max_length=LONGEST_REMARK), AfterValidator(clean)] = ""
+    """Remark of the rater."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """(rater, case id, item), of which only the latest rating counts."""
+        return self.rater, self.case_id, self.item
+
+
+FIELDS = tuple(Rating.model_fields)
+
+
+def add_ratings(folder: Path, ratings: Iterable[Rating]) -> None:
+    """Append ratings to those of a run. They survive a kill and a power failure.
+
+    Several processes may do so at once.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    try:
+        with FileLock(folder / f".{RATINGS}.lock", timeout=30):
+            log = LineLog(folder / RATINGS, syncs=True)
+            try:
+                for rating in ratings:
+                    log.append(compact_json(rating.model_dump()))
+            finally:
+                log.close()
+    except OSError as error:  # a lock that is held for too long is one
+        raise ConfigError(
+            f"cannot write {folder / RATINGS}: {error.strerror or 'it is locked'}"
+        ) from error
+
+
+def read_ratings(folder: Path) -> list[Rating]:
+    """Return the ratings of a run that count, in the order of their first rating.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line is damaged.
+    """
+    path = folder / RATINGS
+    latest: dict[tuple[str, str, str], Rating] = {}
+    try:
+        for number, _, line in whole_lines(path):
+            rating = _validated(parse_json(line), f"{path} line {number}")
+            latest[rating.key] = rating
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+    return list(latest.values())
+
+
+def write_csv(ratings: Sequence[Rating]) -> str:
+    """Return ratings as CSV. A quote mark precedes text that a spreadsheet would run."""
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, FIELDS)
+    writer.writeheader()
+    for rating in ratings:
+        told = rating.model_dump()
+        for name in ("rater", "remark", "case_id"):
+            if told[name].startswith((*_UNTRUSTED, "'")):
+                told[name] = f"'{told[name]}"
+        writer.writerow(told)
+    return file.getvalue()
+
+
+def read_csv(path: Path) -> list[Rating]:
+    """Return the ratings of a CSV file in the form of `write_csv`.
+
+    Raises:
+        ConfigError: The file cannot be read, or a line is no rating.
+    """
+    found = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            for row in rows:
+                for name in ("rater", "remark", "case_id"):
+                    row[name] = (row.get(name) or "").removeprefix("'")
+                found.append(_validated(row, f"{path} line {rows.line_num}"))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ConfigError(f"cannot read {path}: {error}") from error
+    return found
+
+
+def _validated(content: object, where: str) -> Rating:
+    try:
+        return Rating.model_validate(content)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(map(str, problem["loc"]))
+        raise ConfigError(f"{where} is no rating: {name}: {problem['msg']}") from error

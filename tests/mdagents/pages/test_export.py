@@ -1,0 +1,57 @@
+"""Figures and tables as files for a paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pypdf import PdfReader
+
+from mdagents.cli.score import main
+from mdagents.scoring.formatting import Table
+from mdagents.scoring.table_formats import as_latex, as_markdown, in_a_line
+from tests.mdagents.scoring.result_records import ours, write
+
+
+def test_figures_and_tables_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    write([ours(str(n), "A", "AAB"[n % 3]) for n in range(30)])
+    assert main(["--figures", "paper", "--latex", "paper/tables.tex"]) == 0
+    printed = capsys.readouterr().out
+    files = {path.name for path in Path("paper").iterdir()}
+    assert {f"run-accuracy-by-level.{form}" for form in ("svg", "pdf", "png")} <= files
+    assert f"written: {len(files) - 1} files in paper" in printed
+    assert r"\toprule" in Path("paper/tables.tex").read_text(encoding="utf-8")
+    assert not list(Path("evaluation").glob("*.html"))
+
+
+def test_a_pdf_is_as_wide_as_a_column_and_embeds_its_fonts() -> None:
+    write([ours(str(n), "A", "AAB"[n % 3]) for n in range(30)])
+    assert main(["--figures", "paper"]) == 0
+    for path in Path("paper").glob("*.pdf"):
+        page = PdfReader(path).pages[0]
+        assert float(page.mediabox.width) / 72 == pytest.approx(3.3, abs=0.01)
+        resources: Any = page["/Resources"]
+        fonts = [font.get_object() for font in resources["/Font"].values()]
+        assert fonts
+        for font in fonts:
+            (descendant,) = font["/DescendantFonts"]
+            assert "/FontFile2" in descendant.get_object()["/FontDescriptor"].get_object()
+
+
+def test_latex_names_one_file(capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(write([ours("1", "A", "A")], f"{name}.json")) for name in "ab"]
+    assert main(["--input", *paths, "--latex", "t.tex"]) == 2
+    assert "--latex names one file" in capsys.readouterr().err
+
+
+def test_a_table_in_other_forms() -> None:
+    table = Table(["", "a_b", "50%"], [["x & y", "−1.5", "|"], ["all", "1", "2"]], True, "T_1")
+    assert as_latex(table).splitlines()[2:11] == [
+        r"\caption{T\_1}", r"\begin{tabular}{lrr}", r"\toprule", r" & a\_b & 50\% \\", r"\midrule",
+        r"x \& y & $-$1.5 & | \\", r"\midrule", r"all & 1 & 2 \\", r"\bottomrule",
+    ]  # fmt: skip
+    assert as_markdown(table).splitlines()[:3] == [
+        "|  | a_b | 50% |", "| --- | ---: | ---: |", r"| x & y | −1.5 | \| |",
+    ]  # fmt: skip
+    assert in_a_line(table) == "a_b: 1 · 50%: 2"

@@ -1,0 +1,116 @@
+"""Ratings by clinicians: the file, the figures, and CSV."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from mdagents.records.ratings import RATINGS, Rating, add_ratings, read_csv, read_ratings, write_csv
+from mdagents.scoring.ratings import ordinal_alpha, rating_figures, ratings_tables
+from mdagents_llm.errors import ConfigError
+
+AT = "2026-01-01T00:00:00Z"
+
+
+def rating(rater: str = "A", item: str = "answer", score: int = 4, **more: object) -> Rating:
+    scores = dict.fromkeys(("faithful", "complete", "useful", "harmful", "would_act"), score)
+    told = {"at": AT, "rater": rater, "case_id": "case-1", "item": item, **scores, **more}
+    return Rating.model_validate(told)
+
+
+def test_alpha_is_that_of_the_published_examples() -> None:
+    # Krippendorff (2011), section D: four observers, twelve units, missing values; 0.815 ordinal.
+    observers = [
+        "1 2 3 3 2 1 4 1 2 . . .",
+        "1 2 3 3 2 2 4 1 2 5 . 3",
+        ". 3 3 3 2 3 4 2 2 5 1 .",
+        "1 2 3 3 2 4 4 1 2 5 1 .",
+    ]
+    rows = [observer.split() for observer in observers]
+    units = [[int(value) for value in unit if value != "."] for unit in zip(*rows, strict=True)]
+    assert ordinal_alpha(units) == pytest.approx(0.815, abs=0.0005)
+    # Section A with two values, where every metric is the same: ten units, 0.095.
+    pairs = zip("0100000000", "1110010100", strict=True)
+    assert ordinal_alpha([list(map(int, pair)) for pair in pairs]) == pytest.approx(0.095, abs=5e-4)
+
+
+def test_alpha_at_its_limits() -> None:
+    assert ordinal_alpha([[1, 1], [5, 5]]) == 1
+    assert ordinal_alpha([[3, 3], [3, 3]]) is None
+    assert ordinal_alpha([[1], [2]]) is None
+    assert ordinal_alpha([]) is None
+    opposed = ordinal_alpha([[1, 5], [5, 1]])
+    assert opposed is not None
+    assert opposed < 0
+
+
+def test_means_are_over_ratings_and_intervals_over_items() -> None:
+    ratings = [rating(rater, f"summary-{n}", n) for rater, n in product("ABC", (1, 2, 3, 4, 5))]
+    figures = rating_figures([*ratings, rating(score=2)])
+    answers, summaries = figures[:5], figures[5:]
+    assert [(one.mean, one.low, one.high, one.alpha) for one in answers] == [(2, 2, 2, None)] * 5
+    for one in summaries:
+        assert (one.mean, one.alpha, one.raters, one.items, one.ratings) == (3, 1, 3, 5, 15)
+        assert one.low is not None
+        assert one.high is not None
+        assert 1 < one.low < 2.5 < 3.5 < one.high < 5
+    assert [len(table.rows) for table in ratings_tables(figures)] == [5, 5]
+    assert ratings_tables([]) == []
+
+
+def test_the_latest_rating_counts_and_a_torn_line_is_dropped(tmp_path: Path) -> None:
+    add_ratings(tmp_path, [rating(score=1), rating("B"), rating(score=5)])
+    path = tmp_path / RATINGS
+    with path.open("ab") as file:
+        file.write(b'{"torn')  # by a kill
+    assert [(one.rater, one.useful) for one in read_ratings(tmp_path)] == [("A", 5), ("B", 4)]
+    add_ratings(tmp_path, [rating("C")])
+    assert [one.rater for one in read_ratings(tmp_path)] == ["A", "B", "C"]
+    assert len(path.read_bytes().splitlines()) == 4
+
+
+def test_several_raters_write_at_once(tmp_path: Path) -> None:
+    def rate(name: str) -> None:
+        for number in range(1, 11):
+            add_ratings(tmp_path, [rating(name, f"summary-{number}")])
+
+    threads = [Thread(target=rate, args=(name,)) for name in "ABCD"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(read_ratings(tmp_path)) == 40
+
+
+def test_csv_is_read_as_it_was_written_and_runs_nothing(tmp_path: Path) -> None:
+    ratings = [
+        rating("=cmd()", remark="+1, then\n\"quoted\""), rating("'x", remark="'y"), rating("Đỗ An"),
+    ]  # fmt: skip
+    written = write_csv(ratings)
+    assert "'=cmd()" in written
+    path = tmp_path / "ratings.csv"
+    path.write_text(written, encoding="utf-8", newline="")
+    assert read_csv(path) == ratings
+
+
+@pytest.mark.parametrize("content", ["", "rater,item\nA,answer\n", "\x00"])
+def test_csv_that_is_no_ratings(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(content)
+    if content.count("\n"):
+        with pytest.raises(ConfigError, match="line 2 is no rating"):
+            read_csv(path)
+    else:
+        assert read_csv(path) == []
+
+
+def test_damaged_lines_and_values(tmp_path: Path) -> None:
+    (tmp_path / RATINGS).write_text('{"rater": "A"}\n')
+    with pytest.raises(ConfigError, match="line 1 is no rating"):
+        read_ratings(tmp_path)
+    for wrong in ({"useful": 6}, {"useful": 0}, {"item": "summary-0"}, {"rater": " \u202e"}):
+        with pytest.raises(ValueError, match="validation error"):
+            rating(**wrong)

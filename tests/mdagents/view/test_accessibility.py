@@ -1,0 +1,92 @@
+"""What axe-core finds on the pages, light and dark, and what one can do without a mouse."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.fake_provider import FakeProvider
+from tests.mdagents.teams.debates import chatter
+from tests.mdagents.view.served import serving
+from tests.support.browser import CHROMIUM, open_page, problems
+from tests.support.whole_runs import Run
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
+]
+
+AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
+FINDINGS = """async () => (await axe.run()).violations.map(
+  (found) => `${found.id}: ${found.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)"""
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """An empty page of a browser."""
+    async with open_page() as page:
+        yield page
+
+
+async def findings(page: Page) -> list[str]:
+    """What axe-core finds on the page."""
+    await page.evaluate(AXE)  # past the policy of the page, which allows its own scripts only
+    found: list[str] = await page.evaluate(FINDINGS)
+    return found
+
+
+@pytest.fixture
+def names(provider: FakeProvider, run: Run) -> list[str]:
+    """Two finished runs of the same questions, on which experts debate."""
+    chatter(provider)
+    for model in ("gpt-4o-mini", "gpt-4o"):
+        status, _, err = run("--num-samples", "2", "--difficulty", "intermediate", "--model", model)
+        assert status == 0, err
+    return sorted(path.parent.name for path in Path("output").glob("*/run.json"))
+
+
+async def test_axe_finds_nothing_on_any_page(names: list[str], page: Page) -> None:
+    first, second = names
+    with serving() as address:
+        await page.goto(f"{address}/runs/{first}")
+        link = await page.locator("#list tbody a").first.get_attribute("href")
+        pages = ["/", f"/runs/{first}", link, f"/runs/{first}/report"]
+        for path in [*pages, f"/compare?run={first}&run={second}", "/runs/none"]:
+            await page.goto(f"{address}{path}")
+            for theme in ("light", "dark"):
+                await page.emulate_media(color_scheme=theme)
+                assert await findings(page) == [], (path, theme)
+
+
+async def test_a_question_is_found_and_opened_by_keys_alone(names: list[str], page: Page) -> None:
+    with serving() as address:
+        await page.goto(address)
+        for key in ("j", "Enter"):
+            await page.keyboard.press(key)
+        await expect(page.locator("#list tbody tr")).to_have_count(2)
+        await page.keyboard.press("/")
+        await page.keyboard.type("sample-002")
+        await expect(page.locator("#list tbody tr")).to_have_count(1)
+        await page.keyboard.press("Escape")
+        for key in ("j", "Enter"):
+            await page.keyboard.press(key)
+        await expect(page.locator("h1")).to_contain_text("Question sample-002")
+        await page.keyboard.press("Escape")  # back to the list as it was
+        await expect(page.locator("#list tbody tr")).to_have_count(1)
+        assert await problems(page) == []
+
+
+async def test_nothing_moves_where_motion_is_not_wanted(names: list[str], page: Page) -> None:
+    await page.emulate_media(reduced_motion="reduce")
+    moving = """() => [...document.querySelectorAll("*")]
+      .filter((e) => getComputedStyle(e).animationName !== "none").length"""
+    with serving() as address:
+        await page.goto(f"{address}/runs/{names[0]}")
+        await page.locator("#list tbody a").first.click()
+        assert await page.evaluate(moving) == 0
+        await page.emulate_media(media="print")
+        await expect(page.locator("#replay")).to_be_hidden()
