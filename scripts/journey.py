@@ -2,8 +2,9 @@
 """Follow a new user's path in two clean clones, printing each command with its exit status.
 
 The first clone is set up for a run, then for tests; the second in the opposite order. The commands
-are read from README.md and docs/own-method.md. Calls that need a key go to the fake provider;
-everything else is as for a user whose Python has no packages. Requires only the standard library.
+are read from README.md and docs/how-to/own-method.md. Calls that need a key go to the fake
+provider; everything else is as for a user whose Python has no packages. Requires only the
+standard library.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "mdagents-bench"
-README, OWN_METHOD = "README.md", "docs/own-method.md"
+README, OWN_METHOD = "README.md", "docs/how-to/own-method.md"
 SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
 """Arguments of pytest that collect all files but run only these tests."""
 INSTEAD = {
@@ -188,7 +189,7 @@ def _blocks(page: str) -> list[list[str]]:
 
 
 def _save_own_method(clone: Path) -> list[str]:
-    """Save the method in docs/own-method.md as instructed there; return the page's commands."""
+    """Save the method in docs/how-to/own-method.md as told there; return the page's commands."""
     text = (clone / OWN_METHOD).read_text(encoding="utf-8")
     saved = re.search(
         r"Save this as `([\w.]+)`.*?^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL

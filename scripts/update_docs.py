@@ -1,4 +1,4 @@
-"""Write the `--help` of each program into docs/cli.md; a test fails if they differ."""
+"""Write the `--help` of each program into docs/reference/cli.md; a test fails if they differ."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "cli.md"
+PAGE = ROOT / "docs" / "reference" / "cli.md"
 _PLACE = re.compile(
     r"<!-- help of (?P<program>[^:]+): [^>]*-->\n(?:\n```text\n.*?\n```\n)?", re.DOTALL
 )

@@ -17,7 +17,8 @@ class Page:
     @property
     def text(self) -> str:
         """All of it."""
-        return (REPOSITORY / "docs" / self.name).read_text(encoding="utf-8")
+        (path,) = (REPOSITORY / "docs").rglob(self.name)
+        return path.read_text(encoding="utf-8")
 
     @property
     def examples(self) -> list[str]:

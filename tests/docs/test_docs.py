@@ -30,7 +30,7 @@ CONTAINER = {
     "--user",
     "--volume",
 }
-"""Flags of docker, which docs/container.md needs."""
+"""Flags of docker, which docs/how-to/container.md needs."""
 CLUSTER = {
     "--address",
     "--block",
@@ -45,9 +45,17 @@ CLUSTER = {
     "--runtime-env-json",
     "--working-dir",
 }
-"""Flags of Ray and Slurm, which docs/scale.md needs."""
+"""Flags of Ray and Slurm, which docs/how-to/scale.md needs."""
 PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdagents", "scripts")
-PAGES = [*sorted((REPOSITORY / "docs").glob("*.md")), REPOSITORY / "README.md"]
+PAGES = [
+    *(
+        page
+        for page in sorted((REPOSITORY / "docs").rglob("*.md"))
+        if "decisions" not in page.parts
+    ),
+    REPOSITORY / "README.md",
+]
+"""All pages but those of decisions, which may name flags that were decided against."""
 
 
 @pytest.mark.process
@@ -97,10 +105,10 @@ def test_pip_is_given_only_what_it_finds() -> None:
 
 
 def test_the_fields_on_disk_are_described() -> None:
-    page = (REPOSITORY / "docs" / "files.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "reference" / "files.md").read_text(encoding="utf-8")
     words = set(re.findall(r"`([a-z_0-9]+)`", page))
     fields = {*SampleRecord.model_fields, *RunManifest.model_fields, *COLUMNS, *map(str, Status)}
-    assert fields <= words, f"docs/files.md does not name {sorted(fields - words)}"
+    assert fields <= words, f"docs/reference/files.md does not name {sorted(fields - words)}"
 
 
 def test_the_drawing_is_that_of_its_script() -> None:

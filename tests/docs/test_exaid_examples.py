@@ -1,4 +1,4 @@
-"""The examples of docs/exaid.md run as they are printed there."""
+"""The examples of docs/explanation/exaid.md run as they are printed there."""
 
 from __future__ import annotations
 

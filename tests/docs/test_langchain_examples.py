@@ -1,4 +1,4 @@
-"""The examples of docs/langchain.md run as they stand there, and its list is that of the tests."""
+"""The examples of docs/how-to/langchain.md run as they stand; its list is that of the tests."""
 
 from __future__ import annotations
 

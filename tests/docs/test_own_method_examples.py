@@ -1,4 +1,4 @@
-"""The method of docs/own-method.md is built and run as it stands there."""
+"""The method of docs/how-to/own-method.md is built and run as it stands there."""
 
 from __future__ import annotations
 
