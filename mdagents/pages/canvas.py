@@ -126,6 +126,14 @@ class Canvas:
                          transform=self._drawing.transFigure)  # fmt: skip
         self._add(mark, title)
 
+    def area(self, points: Sequence[tuple[float, float]], color: str, title: str = "") -> None:
+        """Draw a translucent polygon, such as the band of a curve."""
+        from matplotlib.patches import Polygon
+
+        mark = Polygon([self._share(x, y) for x, y in points], facecolor=COLORS[color], alpha=0.13,
+                       linewidth=0, transform=self._drawing.transFigure)  # fmt: skip
+        self._add(mark, title)
+
     def dot(
         self, x: float, y: float, color: str, *, radius: float = 5, hollow: bool = False,
         title: str = "",

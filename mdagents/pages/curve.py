@@ -11,6 +11,7 @@ from mdagents.pages.canvas import (
     TEXT,
     Canvas,
     Figure,
+    Scale,
     fitted,
     fitted_amounts,
     shortened,
@@ -28,14 +29,19 @@ _HEIGHT = 420
 
 def policy_figure(what_if: WhatIf) -> Figure:
     """Show the runs, random mixes of them, the best policies, the choice and the oracle."""
-    note = "Dots are runs with 95% intervals. The grey line is the best random mix of two runs."
+    note = "Runs (dots) and thresholds (curves) with 95% intervals."
     return Figure("Accuracy against tokens", note, partial(_policies, what_if), FULL)
 
 
 def _policies(what_if: WhatIf, width: int) -> Canvas:
     curves = _curves(what_if)
-    keys = len(curves) + 1
-    canvas = Canvas(width, _HEIGHT + 22 * keys)
+    mixes = [("best random mix of two runs", "grey-fill", False)] if len(what_if.coin) > 1 else []
+    keys = [
+        *mixes,
+        *((f"{of.name} (thresholds in hindsight)", color, True)
+          for of, color in zip(curves, _CURVES, strict=False)),
+    ]  # fmt: skip
+    canvas = Canvas(width, _HEIGHT + 22 * len(keys))
     bottom = _HEIGHT - 46
     reached: dict[str, Reached] = {"oracle (upper bound)": what_if.oracle}
     if what_if.choice is not None:
@@ -55,7 +61,7 @@ def _policies(what_if: WhatIf, width: int) -> Canvas:
     amounts += [x for of in curves if of.curve for x in of.curve.tokens_per_question]
     across = fitted_amounts(amounts, 48, width - 20)
     unit = "tokens per question" + (", log scale" if across.is_log else "")
-    draw_grid(canvas, across, up, unit, 22 * keys)
+    draw_grid(canvas, across, up, unit, 22 * len(keys))
     lines: list[Box] = []
     for (x, y), (right, top) in pairwise([runs[name][:2] for name in what_if.coin]):
         # Drawn point by point: on a logarithmic scale a random mix is a curve.
@@ -64,17 +70,16 @@ def _policies(what_if: WhatIf, width: int) -> Canvas:
         canvas.line(path, "grey-fill", 1.5, title=f"random mixes of {', '.join(what_if.coin)}")
         lines += boxes_of_line(path)
     for of, color in zip(curves, _CURVES, strict=False):
-        assert of.curve is not None
-        steps = sorted(zip(of.curve.tokens_per_question, of.curve.accuracy, strict=True))
-        path = [(across(x), up(100 * y)) for x, y in steps]
-        canvas.line(path, color, 1.5, dotted=True, title=f"{of.name}, over all thresholds")
-        lines += boxes_of_line(path)
+        lines += _draw_curve(canvas, across, up, of, color)
     for name, (amount, accuracy, low, high) in points.items():
         is_run = name in runs
         x, y = across(amount), up(100 * accuracy)
         ends = [(x, up(100 * low)), (x, up(100 * high))]
-        title = (f"{name}: {percent(accuracy)} right (95% interval {interval(low, high)}), "
-                 f"{amount:,.0f} tokens per question")  # fmt: skip
+        of_n = f" of {what_if.runs[name].n:,}" if is_run else ""
+        title = (
+            f"{name}: {percent(accuracy)}{of_n} right "
+            f"(95% interval {interval(low, high)}), {amount:,.0f} tokens per question"
+        )
         canvas.line(ends, "blue-fill" if is_run else "text3", 1)
         lines += boxes_of_line(ends)
         canvas.dot(x, y, "blue-fill" if is_run else "text3", hollow=name not in runs, radius=5,
@@ -92,15 +97,36 @@ def _policies(what_if: WhatIf, width: int) -> Canvas:
             if leader:
                 canvas.line(leader, "text3", 0.75)
             canvas.text(left, (top + low_end) / 2, word)
-    for row, (words_, color, dotted) in enumerate(
-        [("best random mix of two runs", "grey-fill", False),
-         *((f"{of.name} (thresholds in hindsight)", color, True)
-           for of, color in zip(curves, _CURVES, strict=False))]
-    ):  # fmt: skip
+    for row, (meaning, color, dotted) in enumerate(keys):
         y = _HEIGHT + 22 * row + 4
         canvas.line([(2, y), (26, y)], color, 1.5, dotted=dotted)
-        canvas.text(36, y, shortened(words_, width - 40, SMALL), "text2", size=SMALL)
+        canvas.text(36, y, shortened(meaning, width - 40, SMALL), "text2", size=SMALL)
     return canvas
+
+
+def _draw_curve(
+    canvas: Canvas, across: Scale, up: Scale, of: FamilyOutcome, color: str
+) -> list[Box]:
+    """Draw a family over its thresholds, with its band, and return what the line covers."""
+    curve = of.curve
+    assert curve is not None
+    assert curve.band is not None
+    steps = sorted(
+        zip(curve.tokens_per_question, curve.accuracy, curve.thresholds, curve.band, strict=True)
+    )
+    path = [(across(x), up(100 * y)) for x, y, *_ in steps]
+    low, high = ([(across(x), up(100 * ends[side])) for x, _, _, ends in steps] for side in (0, 1))
+    canvas.area([*low, *reversed(high)], color, f"{of.name}: 95% interval at each threshold")
+    title = f"{of.name}, over all thresholds: its best point is chosen in hindsight"
+    canvas.line(path, color, 1.5, dotted=True, title=title)
+    marked = set()
+    for x, y, threshold, ends in steps:
+        if (x, y) not in marked:  # of equal points, the lowest threshold is named
+            marked.add((x, y))
+            title = (f"{of.name}, from {threshold:.2f}, in hindsight: {percent(y)} right "
+                     f"(95% interval {interval(*ends)}), {x:,.0f} tokens per question")  # fmt: skip
+            canvas.dot(across(x), up(100 * y), color, radius=2, title=title)
+    return boxes_of_line(path)
 
 
 def _curves(what_if: WhatIf) -> list[FamilyOutcome]:

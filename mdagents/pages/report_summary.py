@@ -31,9 +31,11 @@ from mdagents.scoring.group import Group, make_group
 from mdagents.scoring.report import ALL, Report
 from mdagents.scoring.report_text import report_lines, report_tables
 from mdagents.scoring.rows import RunOutput
-from mdagents.scoring.run_verdict import names_in, run_verdict
+from mdagents.scoring.run_names import described
+from mdagents.scoring.run_verdict import run_verdict
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
 from mdagents.scoring.what_if import WhatIf
+from mdagents_llm.text import counted
 
 _FAMILIES_SHOWN = 20  # in the table of policies
 _LONGEST_VERDICT = 400  # characters of verdicts at the top; longer ones go to the end
@@ -168,10 +170,10 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput] = ()) -
     runs_in_words = " and ".join(labels) if len(labels) == 2 else f"{len(labels)} runs"
     shared = [
         name
-        for name in (names_in(runs[0].manifest) if runs else ())
-        if all(name in names_in(run.manifest) for run in runs)
+        for name in (described(runs[0].manifest) if runs else ())
+        if all(name in described(run.manifest) for run in runs)
     ]
-    title = [runs_in_words, *shared, f"{blocks[0].questions:,} questions"]
+    title = [runs_in_words, *shared, counted(blocks[0].questions, "question")]
     summaries = {
         f"{comparison.place(block)}{run.label}": run.summaries
         for block in blocks
@@ -235,7 +237,7 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
 def _sentence(words: str, names: Sequence[str] = ()) -> str:
     """Return words as a sentence, with a capital letter unless a name begins it."""
     start = words if words.startswith(tuple(names)) else words[:1].upper() + words[1:]
-    return f"{start}."
+    return f"{start.removesuffix('.')}."
 
 
 def _without_folders(comparison: Comparison) -> Comparison:

@@ -177,6 +177,11 @@ def _verdicts(block: Block, comparison: Comparison) -> list[str]:
         return [TOO_FEW]
     shown = [_verdict(pair, block, comparison) for pair in block.pairs if block.shows(pair)]
     others = [block.pair_name(pair) for pair in block.pairs if not block.shows(pair)]
+    if not shown:
+        largest = max(block.pairs, key=lambda pair: abs(pair.difference))
+        return [
+            f"largest of {len(block.pairs)} differences: {_figures(largest, block, comparison)}"
+        ]
     if others:
         shown.append(
             f"{NO_DIFFERENCE} in {len(others)} of {len(block.pairs)} pairs: {_some(others)}"
@@ -188,19 +193,26 @@ def _verdict(pair: Pair, block: Block, comparison: Comparison) -> str:
     name = block.pair_name(pair)
     if block.questions < SMALLEST_FOR_RATES:
         return f"{TOO_FEW}: {name} is {difference(pair, block)}"
-    of_p = p_equation(pair.p) + (" (Holm)" if comparison.comparisons > 1 else "")
     if not block.shows(pair):
-        ends = interval(pair.difference_low, pair.difference_high, "+.1f")
-        figures = f"{points(pair.difference, '+.1f')} points (95% interval {ends})"
-        return f"{NO_DIFFERENCE}: {name} is {figures}, {of_p}"
+        return f"{NO_DIFFERENCE}: {_figures(pair, block, comparison)}"
     better, worse = _better_first(block, pair)
     low, high = sorted(map(abs, (pair.difference_low, pair.difference_high)))
     saves = (pair.tokens_per_extra_correct or 0) < 0
     saving = f"; {better} needs fewer tokens" if saves else ""
     return (
         f"{better} is better than {worse} by {points(abs(pair.difference))} points "
-        f"(95% interval {interval(low, high)}), {of_p}{saving}"
+        f"(95% interval {interval(low, high)}), {_p(pair, comparison)}{saving}"
     )
+
+
+def _figures(pair: Pair, block: Block, comparison: Comparison) -> str:
+    ends = interval(pair.difference_low, pair.difference_high, "+.1f")
+    figures = f"{points(pair.difference, '+.1f')} points (95% interval {ends})"
+    return f"{block.pair_name(pair)} is {figures}, {_p(pair, comparison)}"
+
+
+def _p(pair: Pair, comparison: Comparison) -> str:
+    return p_equation(pair.p) + (" (Holm)" if comparison.comparisons > 1 else "")
 
 
 def _better_first(block: Block, pair: Pair) -> tuple[str, str]:

@@ -9,7 +9,6 @@ from itertools import permutations
 
 from mdagents.records.ratings import ASKED, Rating
 from mdagents.scoring.formatting import UNKNOWN, Table, number
-from mdagents_llm.bootstrap import clustered_bootstrap
 
 _KINDS = {"answer": "answers", "summary": "summaries"}
 
@@ -36,6 +35,8 @@ class RatingFigures:
 
 def rating_figures(ratings: Sequence[Rating]) -> list[RatingFigures]:
     """Return the figures of each question about answers and about summaries."""
+    from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
+
     found = []
     for kind in _KINDS:
         of_kind = [one for one in ratings if one.item.partition("-")[0] == kind]

@@ -21,6 +21,7 @@ from mdagents.settings import MDAGENTS, Difficulty, Router, TeamRole
 from mdagents.teams import own_method
 from mdagents.teams.methods import method_names
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.text import counted
 
 _BETWEEN = " · "
 _IN_THE_NAME = ("dataset", "split", "model", "difficulty", "method", "router", "batch", "images")
@@ -98,14 +99,24 @@ def title_of(manifest: Mapping[str, Any], name: str, questions: int) -> str:
         name: Name of the run, for what the manifest does not say.
         questions: Number of questions of the run.
     """
+    known = described(manifest, name)
+    return _BETWEEN.join([*known, counted(questions, "question")]) if known else name
+
+
+def described(manifest: Mapping[str, Any], name: str = "") -> list[str]:
+    """Return the model, data set and method of a run, as far as they are known.
+
+    Args:
+        manifest: As for `title_of`; may be empty.
+        name: As for `title_of`.
+    """
     words = _of_name(name)
     parts = [
         (_model(manifest) or words.model).rpartition("/")[2],
         text_of(manifest, "dataset") or words.dataset,
         _how(manifest) or words.method,
-        f"{questions:,} question{'' if questions == 1 else 's'}",
     ]
-    return _BETWEEN.join(filter(None, parts)) if any(parts[:3]) else name
+    return list(filter(None, parts))
 
 
 def _shown_models(traits: Sequence[_Traits]) -> dict[str, str]:

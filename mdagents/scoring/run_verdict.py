@@ -8,9 +8,10 @@ from typing import Any
 
 from mdagents.datasets.sources import published_size
 from mdagents.scoring.agreement import Agreement
-from mdagents.scoring.fields import object_of, text_of
+from mdagents.scoring.fields import text_of
 from mdagents.scoring.formatting import counts, interval, p_equation, percent, points
 from mdagents.scoring.report import ALL, Report
+from mdagents.scoring.run_names import described
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import (
     SIGNIFICANT,
@@ -18,7 +19,8 @@ from mdagents.scoring.statistics import (
     SMALLEST_FOR_RATES,
     mcnemar_exact,
 )
-from mdagents.settings import MDAGENTS, Status
+from mdagents.settings import Status
+from mdagents_llm.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +47,17 @@ def run_verdict(
     """
     limits = [_uncertainty(report, manifest), " ".join([*_of_teams(report), *_failures(report)])]
     return RunVerdict(
-        title=" · ".join([*names_in(manifest), _questions(report)]),
+        title=" · ".join([*described(manifest), _questions(report)]),
         sentence=_sentence(report, manifest, rows),
         limits=list(filter(None, limits)),
     )
-
-
-def names_in(manifest: Mapping[str, Any]) -> list[str]:
-    """Return the model, data set and method of a run, as far as they are known."""
-    options = object_of(manifest, "options")
-    models = dict.fromkeys(map(str, object_of(manifest, "models").values()))
-    method = text_of(options, "method")
-    if method in ("", MDAGENTS):
-        method = text_of(options, "difficulty").replace(",", ", ")
-    return list(filter(None, [", ".join(models), text_of(manifest, "dataset"), method]))
 
 
 def _questions(report: Report) -> str:
     questions = report.overall.questions or report.overall.skipped
     epochs = report.repeats.epochs if report.repeats is not None else 1
     times = f", {epochs} epochs" if epochs > 1 else ""
-    return f"{questions:,} question{'s' if questions != 1 else ''}{times}"
+    return counted(questions, "question") + times
 
 
 def _sentence(report: Report, manifest: Mapping[str, Any], rows: Sequence[ScoredRow]) -> str:

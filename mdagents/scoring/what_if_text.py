@@ -53,7 +53,7 @@ def verdicts(what_if: WhatIf) -> list[str]:
     best = what_if.runs[what_if.best_run]
     named = (
         f"always {what_if.best_run} ({points(best.accuracy)}% at "
-        f"{best.tokens_per_question or 0:,.0f} tokens a question)"
+        f"{best.tokens_per_question or 0:,.0f} tokens per question)"
     )
     if list(choice.in_folds) == [f"always {what_if.best_run}"]:
         first = f"No policy is significantly better than {named}: cross-validation also picks it."
@@ -142,19 +142,19 @@ def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
             *bounds,
         ]
     return [
-        Table(["run", *headings], runs),
+        Table(["run", *headings], runs, title="Runs"),
         *(
             [
                 Table(
                     ["policy", *headings, "threshold"],
                     families,
-                    title="policies of several runs, thresholds by cross-validation",
+                    title="Policies of several runs, thresholds by cross-validation",
                 )
             ]
             if families
             else []
         ),
-        Table(["", *headings], bounds),
+        Table(["", *headings], bounds, title="Chosen policy and bounds"),
     ]
 
 

@@ -193,11 +193,15 @@ class RunWatch:
     async def end(self) -> None:
         """Bring the pages up to date and end their streams."""
         try:
-            if self._reading is not None:
-                await asyncio.shield(self._reading)  # a read that began earlier
-            await self.refresh()
+            await self._refresh_from_now()
         finally:
             self.pages.end()
+
+    async def _refresh_from_now(self) -> None:
+        """Read new data, with everything that is on the disk at this moment."""
+        if self._reading is not None:
+            await asyncio.shield(self._reading)  # a read that began earlier
+        await self.refresh()
 
     async def _read(self) -> None:
         """Read files in a thread; the data of pages changes only here, between their renderings."""
@@ -284,10 +288,12 @@ class RunWatch:
         async with aclosing(told):
             async for _ in told:
                 await self.refresh()
-                if not self.is_live:  # a run marks itself finished, then removes its feed
-                    await self.refresh()
+                # Asked once: a feed that vanishes later is noticed in the next round, which reads
+                # how the run ended.
+                if is_over := not self.is_live or self.run.start != start:
+                    await self._refresh_from_now()  # a run marks itself finished, then removes it
                 yield
-                if not self.is_live or self.run.start != start:
+                if is_over:
                     return
 
 

@@ -161,10 +161,10 @@ def test_options_that_are_pictures_are_told_apart() -> None:
     assert ", wrong" in html
 
 
-def test_a_run_without_its_pictures_says_so_in_its_title_and_csv() -> None:
+def test_a_run_without_its_pictures_says_so_in_its_page_and_csv() -> None:
     seen = record_of(FOLDER, noise(20, 20), "=seen.png")
     write([ours("1", "A", "A", pictures=named(DROPPED)), ours("2", "A", "A")])
-    assert "right: too few for a percentage, asked without pictures" in report().read_text()
+    assert "2 of 2 right, asked without pictures: too few for a percentage" in report().read_text()
     write([ours("1", "A", "A", pictures=named(seen, DROPPED)), ours("2", "A", "A")])
     assert main([], input_filename="", output_filename="") == 0
     with Path("evaluation/run.csv").open() as file:

@@ -239,7 +239,7 @@ def live_list(path: Path) -> str:
         entries=entries,
         filters=[(name, meaning, 2 * (name == "wrong")) for name, meaning in FILTERS.items()],
         style=style(),
-        script=script(["list.js", "keys.js"]),
+        script=script(["list.js", "list_of_page.js", "keys.js"]),
     )  # fmt: skip
     path.write_text(page, encoding="utf-8")
     return path.absolute().as_uri()

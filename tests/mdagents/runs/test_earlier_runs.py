@@ -89,7 +89,7 @@ def records(path: Path, *, without: tuple[str, ...]) -> list[dict[str, Any]]:
         exaid["summaries"] = [{**SINCE_THEN, **summary} for summary in exaid["summaries"]]
         exaid["token_usage"].pop("cost_usd", None)  # not known of the runs that were made before
         record["token_usage"] = {"cache_write_tokens": 0} | record["token_usage"]
-    since = {"rungs": [], "pictures": []}
+    since: dict[str, Any] = {"rungs": [], "pictures": []}
     found = [since | record | {"schema_version": SCHEMA_VERSION} for record in found]
     without = (*without, "restart", "fields")  # the other fields of a question were not kept then
     return [{k: v for k, v in record.items() if k not in without} for record in found]

@@ -74,7 +74,7 @@ def test_of_equally_accurate_policies_the_cheapest_is_chosen() -> None:
     assert figures.coin == ["cheap"]
     first, saving = verdicts(figures)
     assert first == (
-        "No policy is significantly better than always cheap (50.0% at 100 tokens a question): "
+        "No policy is significantly better than always cheap (50.0% at 100 tokens per question): "
         "cross-validation also picks it."
     )
     assert saving == "No policy with as many right answers takes fewer tokens than always cheap."
@@ -333,7 +333,7 @@ def test_screen_file_and_page(capsys: pytest.CaptureFixture[str]) -> None:
     titles = re.findall(r'aria-label="(.*?)"', page)
     assert any(title.startswith("team: 50.0% of 40 right") for title in titles)
     assert any(title.startswith("chosen by cross-validation: 100.0% right") for title in titles)
-    hindsight = [title for title in titles if title.startswith("cot, else team, from ")]
+    hindsight = {title for title in titles if title.startswith("cot, else team, from ")}
     assert len(hindsight) == 3, "equal policies are one mark"
     assert all(", in hindsight: " in title for title in hindsight)
 

@@ -315,7 +315,7 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
         for box in await page.locator("#board [type=checkbox]").all():
             await box.check()
         await page.click("#compare button")
-        await expect(page.locator("h1")).to_contain_text("on 2 questions")
+        await expect(page.locator("h1")).to_contain_text("· 2 questions")
         assert await problems(page) == []
 
 

@@ -159,7 +159,7 @@ async def test_what_was_clicked_says_that_a_report_is_being_made(finished: Path)
         async with open_page() as page:
             await page.goto(f"{address}/runs/{finished.name}")
             assert await page.evaluate(CLICKED) == "The report is being made …"
-            await expect(page.locator("h1")).to_contain_text("sample question")
+            await expect(page.locator("h1")).to_contain_text("· 1 question")
             await page.go_back()
             await expect(page.locator("#connection")).to_be_empty()
             assert await problems(page) == []
