@@ -49,7 +49,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     version = importlib.import_module("mdagents").__version__
     config.copyright = f"{config.site_name} {version} · MIT license · for research; not a medical device"
     config.site_name = f"{config.site_name} {version}"
-    config.nav = ["index.md"]
+    config.nav = [{"Home": "index.md"}]
     for title, (folder, first) in SECTIONS.items():
         if pages := _section(DOCS / folder, first):
             config.nav.append({title: pages})
