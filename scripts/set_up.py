@@ -78,7 +78,9 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     try:
         with _only_one(ROOT / ".set-up.lock") as lock:
-            wanted = next((name for name in ("demos", "docs", "dev") if getattr(options, name)), "run")
+            wanted = next(
+                (name for name in ("demos", "docs", "dev") if getattr(options, name)), "run"
+            )
             set_up(ROOT / ".venv", Steps(lock, sys.stderr), wanted)
     except (StepError, OSError) as error:
         if str(error):

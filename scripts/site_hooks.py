@@ -1,19 +1,21 @@
 """The hooks by which MkDocs builds the site from the repository as it is (mkdocs.yml).
 
-The navigation follows the folders of docs/. Added to its pages are the Markdown files elsewhere that
-they link to, the notebooks, an index of each folder that is linked to, and the full Python API. Each
-page is also written as Markdown, with `llms.txt` as their index.
+The navigation follows the folders of docs/. Added to its pages are the Markdown files elsewhere
+that they link to, the notebooks, an index of each folder that is linked to, and the full Python
+API. Each page is also written as Markdown, with `llms.txt` as their index.
 """
 
 from __future__ import annotations
 
 import importlib
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import markdown as python_markdown
 import nbconvert
+from markdown.blockprocessors import ListIndentProcessor, OListProcessor
 from markdown.extensions import Extension
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import get_plugin_logger
@@ -26,15 +28,22 @@ ROOT = site_links.ROOT
 DOCS = ROOT / "docs"
 SUMMARY = "A benchmark runner for multi-agent medical question answering."
 SECTIONS = {
-    "Tutorials": ("tutorials", ("first-run", "your-model", "is-a-team-worth-it", "own-data", "own-method")),
+    "Tutorials": (
+        "tutorials",
+        ("first-run", "your-model", "is-a-team-worth-it", "own-data", "own-method"),
+    ),
     "How-to guides": ("how-to", ("models", "studies", "scale", "live-view", "python")),
     "Reference": ("reference", ("cli", "files", "fields", "python-api")),
     "Explanation": ("explanation", ("teams", "answers", "scoring", "exaid")),
     "Measurements": ("measurements", ("performance",)),
     "Notebooks": ("notebooks", ()),
 }
-"""Title → (folder of docs/, pages that come first); the others follow in the order of their names."""
-SUBSECTIONS = {"data-sets": "Data sets", "decisions": "Decisions", "recipes": "EXAID in other frameworks"}
+"""Title → (folder of docs/, pages that come first); the others follow by the names of files."""
+SUBSECTIONS = {
+    "data-sets": "Data sets",
+    "decisions": "Decisions",
+    "recipes": "EXAID in other frameworks",
+}
 """Folder in a section → title."""
 PROJECT = ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")
 PACKAGES = ("mdagents", "mdagents_llm", "exaid_core")
@@ -47,7 +56,9 @@ _texts: dict[str, tuple[str, str]] = {}
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Set what follows from the repository: navigation, version, anchors and lists as on GitHub."""
     version = importlib.import_module("mdagents").__version__
-    config.copyright = f"{config.site_name} {version} · MIT license · for research; not a medical device"
+    config.copyright = (
+        f"{config.site_name} {version} · MIT license · for research; not a medical device"
+    )
     config.site_name = f"{config.site_name} {version}"
     config.nav = [{"Home": "index.md"}]
     for title, (folder, first) in SECTIONS.items():
@@ -55,7 +66,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             config.nav.append({title: pages})
     config.nav.append({"Project": [site_links.site_path(path) for path in PROJECT]})
     config.mdx_configs.setdefault("toc", {})["slugify"] = site_links.github_slug
-    config.markdown_extensions.append(_ListsAsOnGitHub())  # type: ignore[arg-type]
+    config.markdown_extensions.append(_ListsAsOnGitHub())
     config.watch.extend(str(ROOT / path) for path in ("README.md", *PROJECT, *PACKAGES))
     return config
 
@@ -90,11 +101,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     source = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
     if page.file.abs_src_path is not None or uri.startswith("repository/"):
         markdown = site_links.for_the_site(
-            markdown, source, lambda target: _log.warning("%s links to %s: no such file", source, target)
+            markdown, source, partial(_log.warning, "%s links to %s: no such file", source)
         )
+    # Python-Markdown needs the empty line that ends a table on GitHub without being there.
+    markdown = re.sub(r"^(\|.*\|)\n(?![|\n])", r"\1\n\n", markdown, flags=re.MULTILINE)
     _texts[uri] = (_title(markdown), markdown)
     if uri == "reference/python-api.md":
-        markdown = re.sub(r"^(## `(\w+)`)$", r"\1\n\n[Everything in full](api/\2.md)", markdown, flags=re.M)
+        markdown = re.sub(
+            r"^(## `(\w+)`)$",
+            r"\1\n\n[Everything in full](api/\2.md)",
+            markdown,
+            flags=re.MULTILINE,
+        )
     return markdown
 
 
@@ -122,7 +140,7 @@ class _ListsAsOnGitHub(Extension):
 
     def extendMarkdown(self, md: python_markdown.Markdown) -> None:  # noqa: N802 - theirs
         for processor in md.parser.blockprocessors:
-            if type(processor).__name__ in {"ListIndentProcessor", "OListProcessor", "UListProcessor"}:
+            if isinstance(processor, ListIndentProcessor | OListProcessor):  # and UListProcessor
                 processor.tab_length = 2
 
 
@@ -130,7 +148,9 @@ def _section(folder: Path, first: tuple[str, ...]) -> list[Any]:
     """Return the entries of a section of the navigation."""
     if not folder.is_dir():
         return []
-    names = {path.stem: path for path in sorted(folder.iterdir()) if path.suffix in {".md", ".ipynb"}}
+    names = {
+        path.stem: path for path in sorted(folder.iterdir()) if path.suffix in {".md", ".ipynb"}
+    }
     ordered = [*filter(names.__contains__, first), *(name for name in names if name not in first)]
     uri = folder.relative_to(DOCS).as_posix()
     entries: list[Any] = [f"{uri}/{name}.md" for name in ordered]
@@ -159,7 +179,8 @@ def _index(folder: Path) -> str:
 def _api(package: str) -> str:
     """Return a page of the public names of a package."""
     names = importlib.import_module(package).__all__
-    return f"# {package}\n\n" + "\n".join(f"::: {package}.{name}\n" for name in names)
+    after = "---\nsearch:\n  boost: 0.5\n---\n"  # pages that explain are found first
+    return f"{after}# {package}\n\n" + "\n".join(f"::: {package}.{name}\n" for name in names)
 
 
 def _notebook(file: File, config: MkDocsConfig) -> list[File]:
@@ -181,7 +202,8 @@ def _markdown_of(path: Path) -> tuple[str, dict[str, bytes]]:
     """Return a page as Markdown, and the pictures that a notebook holds: name → content."""
     if path.suffix != ".ipynb":
         return path.read_text(encoding="utf-8"), {}
-    text, resources = nbconvert.MarkdownExporter().from_filename(str(path))
+    exporter = nbconvert.MarkdownExporter()  # type: ignore[no-untyped-call]
+    text, resources = exporter.from_filename(str(path))
     return text.strip() + "\n", resources["outputs"]
 
 

@@ -1,8 +1,8 @@
 """Links of the repository's Markdown, as its site needs them.
 
-The pages are written for readers of the repository: they link to files by their paths, also to files
-that are not in docs/. In the site a Markdown file from elsewhere is a page under `repository/`. The
-site has no other file; a link to one becomes its text and path.
+The pages are written for readers of the repository: they link to files by their paths, also to
+files that are not in docs/. In the site a Markdown file from elsewhere is a page under
+`repository/`. The site has no other file; a link to one becomes its text and path.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ def for_the_site(markdown: str, source: str, missing: Callable[[str], None]) -> 
             return match[0]
         if is_in_site(path):
             anchor = target[len(target.partition("#")[0]) :]
-            return f"{match['image']}[{match['text']}]({posixpath.relpath(site_path(path), page)}{anchor})"
+            place = posixpath.relpath(site_path(path), page)
+            return f"{match['image']}[{match['text']}]({place}{anchor})"
         is_named = posixpath.basename(path) in match["text"]
         return match["text"] if is_named else f"{match['text']} (`{path}`)"
 

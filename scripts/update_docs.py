@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import html
 import importlib
 import inspect
+import itertools
 import os
 import re
 import subprocess
@@ -17,7 +19,7 @@ import sys
 import textwrap
 import types
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -31,7 +33,8 @@ PAGES = (PAGE, REFERENCE / "fields.md", REFERENCE / "python-api.md")
 """The pages with generated parts."""
 
 _PART = re.compile(
-    r"(?P<marker><!-- (?P<kind>flags|fields|names) of (?P<source>[^:>]+?) -->\n).*?(?P<end><!-- end -->)",
+    r"(?P<marker><!-- (?P<kind>flags|fields|names) of (?P<source>[^:>]+?) -->\n)"
+    r".*?(?P<end><!-- end -->)",
     re.DOTALL,
 )
 _WIDE = 4000
@@ -40,7 +43,11 @@ _WIDE = 4000
 
 def updated(page: str) -> str:
     """Return the page with its generated parts as they should be."""
-    makers: dict[str, Callable[[str], str]] = {"flags": flags_of, "fields": fields_of, "names": names_of}
+    makers: dict[str, Callable[[str], str]] = {
+        "flags": flags_of,
+        "fields": fields_of,
+        "names": names_of,
+    }
 
     def part(match: re.Match[str]) -> str:
         made = makers[match["kind"]](match["source"]).strip()
@@ -50,7 +57,7 @@ def updated(page: str) -> str:
 
 
 def help_of(program: str) -> str:
-    """Return the output of `python PROGRAM.py --help` or `mdagents … --help`, without wrapped lines."""
+    """Return the help of `PROGRAM.py` or of `mdagents …`, without wrapped lines."""
     command = program.split()
     if command[0] == "mdagents":
         command = ["-m", "mdagents", *command[1:]]
@@ -66,9 +73,10 @@ def help_of(program: str) -> str:
 
 
 def flags_of(program: str) -> str:
-    """Return the usage, a table for each group of flags, and the closing words of a program's help."""
+    """Return a program's help: usage, a table for each group of flags, the closing words."""
     usage, *parts = re.split(r"\n\n+", help_of(program))
-    written = [f"```text\n{textwrap.fill(usage.removeprefix('usage: '), 80, subsequent_indent='    ')}\n```"]
+    usage = textwrap.fill(usage.removeprefix("usage: "), 80, subsequent_indent="    ")
+    written = [f"```text\n{usage}\n```"]
     words = ""  # positional arguments share the table of the options
     for part in parts:
         title, colon, body = part.partition(":\n  ")
@@ -95,7 +103,9 @@ def _flag_table(body: str) -> str:
             flag = flag[: values.start()]
             listed = ", ".join(f"`{value}`" for value in values[1].split(","))
             meaning = f"{meaning}: {listed}" if ":" not in meaning else f"{meaning} ({listed})"
-        rows.append(f"| {_code(flag)} | {_text(meaning)} | {_value(default[1]) if default else ''} |")
+        rows.append(
+            f"| {_code(flag)} | {_text(meaning)} | {_value(default[1]) if default else ''} |"
+        )
     return "\n".join(["| flag | meaning | default |", "|---|---|---|", *rows]) if rows else ""
 
 
@@ -123,9 +133,7 @@ def _text(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    for sign, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "&#124;"), ("*", "\\*")):
-        text = text.replace(sign, entity)
-    return text
+    return html.escape(text, quote=False).replace("|", "&#124;").replace("*", "\\*")
 
 
 def fields_of(source: str) -> str:
@@ -170,13 +178,25 @@ def _classes(annotation: Any) -> list[type]:
     return [found for part in typing.get_args(annotation) for found in _classes(part)]
 
 
+_TYPES: dict[Any, str] = {
+    str: "text",
+    int: "integer",
+    float: "number",
+    bool: "true or false",
+    type(None): "null",
+    object: "any",
+    Path: "path",
+    dict: "object",
+    list: "list",
+}
+"""Type → its name in the words of JSON."""
+
+
 def _type(annotation: Any) -> str:
     """Return a type in the words of JSON."""
     origin, parts = typing.get_origin(annotation), typing.get_args(annotation)
-    names = {str: "text", int: "integer", float: "number", bool: "true or false", type(None): "null"}
-    names |= {object: "any", Path: "path", dict: "object", list: "list"}
-    if annotation in names:
-        return names[annotation]
+    if annotation in _TYPES:
+        return _TYPES[annotation]
     if origin in (typing.Union, types.UnionType):
         return " or ".join(dict.fromkeys(map(_type, parts)))
     if origin is typing.Literal:
@@ -188,7 +208,7 @@ def _type(annotation: Any) -> str:
         if origin is tuple and ... not in parts:
             return f"list of {len(many)}: {', '.join(map(_type, many))}"
         return f"list of {_type(many[0])}" if many else "list"
-    if origin is dict or (isinstance(origin, type) and issubclass(origin, typing.Mapping)):
+    if origin is dict or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return f"object: {_type(parts[0])} → {_type(parts[1])}"
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return " or ".join(f"`{member.value}`" for member in annotation)
@@ -198,8 +218,9 @@ def _type(annotation: Any) -> str:
 
 
 def _is_collection(origin: Any) -> bool:
-    is_type = isinstance(origin, type)
-    return is_type and issubclass(origin, typing.Collection) and not issubclass(origin, typing.Mapping)
+    if not isinstance(origin, type) or issubclass(origin, Mapping):
+        return False
+    return issubclass(origin, Collection)
 
 
 def _words(name: str) -> str:
@@ -219,20 +240,22 @@ def _documented(kind: type) -> dict[str, str]:
             continue
         (node,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         body = getattr(node, "body", [])
-        for field, doc in zip(body, body[1:], strict=False):
-            if isinstance(field, ast.AnnAssign) and isinstance(doc, ast.Expr):
-                if isinstance(field.target, ast.Name) and isinstance(doc.value, ast.Constant):
-                    found[field.target.id] = str(doc.value.value)
+        for field, doc in itertools.pairwise(body):
+            match field, doc:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(said))),
+                ):
+                    found[name] = said
     return found
 
 
 def names_of(package: str) -> str:
-    """Return a table of the public names of a package, each with the first line of its docstring."""
+    """Return a table of the public names of a package, with the beginnings of their docstrings."""
     module = importlib.import_module(package)
-    rows = ["| name | what it is |", "|---|---|"]
-    for name in sorted(module.__all__, key=str.lower):
-        rows.append(f"| `{name}` | {_summary(getattr(module, name))} |")
-    return "\n".join(rows)
+    names = sorted(module.__all__, key=str.lower)
+    rows = [f"| `{name}` | {_summary(getattr(module, name))} |" for name in names]
+    return "\n".join(["| name | what it is |", "|---|---|", *rows])
 
 
 def main() -> None:

@@ -200,8 +200,8 @@ class SampleRecord(_Record):
     epoch: int
     """Number of the epoch, from 1."""
     restart: int = 0
-    """How often the question had been restarted, after a crash, an error or a lost worker: rows of `calls.jsonl` with this `case_id`
-    and `restart` add up to `token_usage` and to that of EXAID."""
+    """How often the question had been restarted, after a crash, an error or a lost worker: rows of
+    `calls.jsonl` with this `case_id` and `restart` add up to `token_usage` and to that of EXAID."""
     routing_reason: str
     """The router's words."""
     rungs: list[Rung] = Field(default_factory=list)
@@ -218,8 +218,8 @@ class SampleRecord(_Record):
     pictures: list[PictureRecord] = Field(default_factory=list)
     """Pictures of the question, in the order of its prompts; also those that were not sent."""
     fields: dict[str, str] = Field(default_factory=dict)
-    """Other short fields of the data set, such as a subject: name -> text of at most 100 characters,
-    at most 20 fields; empty in records up to 1.4.0."""
+    """Other short fields of the data set, such as a subject: name -> text of at most 100
+    characters, at most 20 fields; empty in records up to 1.4.0."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Yield the most informative fields; all of them would fill a screen."""
