@@ -66,7 +66,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
             config.nav.append({title: pages})
     config.nav.append({"Project": [site_links.site_path(path) for path in PROJECT]})
     config.mdx_configs.setdefault("toc", {})["slugify"] = site_links.github_slug
-    config.markdown_extensions.append(_ListsAsOnGitHub())
+    extensions: list[str | Extension] = config.markdown_extensions  # type: ignore[assignment]
+    extensions.append(_ListsAsOnGitHub())
     config.watch.extend(str(ROOT / path) for path in ("README.md", *PROJECT, *PACKAGES))
     return config
 
@@ -104,7 +105,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             markdown, source, partial(_log.warning, "%s links to %s: no such file", source)
         )
     # Python-Markdown needs the empty line that ends a table on GitHub without being there.
-    markdown = re.sub(r"^(\|.*\|)\n(?![|\n])", r"\1\n\n", markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^( *\|.*\|)\n(?! *\||\n)", r"\1\n\n", markdown, flags=re.MULTILINE)
     _texts[uri] = (_title(markdown), markdown)
     if uri == "reference/python-api.md":
         markdown = re.sub(
