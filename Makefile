@@ -28,11 +28,11 @@ test-all: ## set up, then run all checks and all tests, and count branches
 
 docs: ## set up, then show the documentation in a browser and follow changes of its pages
 	@$(PYTHON) scripts/set_up.py --docs
-	@$(BIN)/python -m mkdocs serve --open
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --open
 
 docs-build: ## set up, then build the documentation into site/, with warnings as errors
 	@$(PYTHON) scripts/set_up.py --docs
-	@$(BIN)/python -m mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "site/index.html is the documentation; it works from the disk and in any web server's folder"
 
 clean: ## remove the virtual environment and all caches

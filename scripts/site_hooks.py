@@ -140,9 +140,11 @@ class _ListsAsOnGitHub(Extension):
     """Lists nest by two spaces, and begin right below a paragraph, as in CommonMark."""
 
     def extendMarkdown(self, md: python_markdown.Markdown) -> None:  # noqa: N802 - theirs
+        tab_length, md.tab_length = md.tab_length, 2
         for processor in md.parser.blockprocessors:
             if isinstance(processor, ListIndentProcessor | OListProcessor):  # and UListProcessor
-                processor.tab_length = 2
+                processor.__init__(md.parser)  # type: ignore[misc]  # its patterns have the length
+        md.tab_length = tab_length
 
 
 def _section(folder: Path, first: tuple[str, ...]) -> list[Any]:
