@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from functools import partial
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +101,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     uri = page.file.src_uri
     source = uri.removeprefix("repository/") if uri.startswith("repository/") else f"docs/{uri}"
     if page.file.abs_src_path is not None or uri.startswith("repository/"):
-        markdown = site_links.for_the_site(
-            markdown, source, partial(_log.warning, "%s links to %s: no such file", source)
-        )
+        markdown = _linked(markdown, source)
     # Python-Markdown needs the empty line that ends a table on GitHub without being there.
     markdown = re.sub(r"^( *\|.*\|)\n(?! *\||\n)", r"\1\n\n", markdown, flags=re.MULTILINE)
     _texts[uri] = (_title(markdown), markdown)
@@ -134,6 +132,16 @@ def on_post_build(config: MkDocsConfig) -> None:
     (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     full = [f"<!-- {uri} -->\n\n{markdown.strip()}\n" for uri, (_, markdown) in _texts.items()]
     (site / "llms-full.txt").write_text("\n".join(full), encoding="utf-8")
+
+
+def _linked(markdown: str, source: str, made: Collection[str] = ()) -> str:
+    """Return the Markdown of a file with the links of the site; `made` are no files of its own."""
+
+    def missing(target: str) -> None:
+        if target not in made:
+            _log.warning("%s links to %s: no such file", source, target)
+
+    return site_links.for_the_site(markdown, source, missing)
 
 
 class _ListsAsOnGitHub(Extension):
@@ -192,6 +200,7 @@ def _notebook(file: File, config: MkDocsConfig) -> list[File]:
     text, pictures = _markdown_of(Path(file.abs_src_path))
     uri = file.src_uri.removesuffix(".ipynb")
     folder = uri.rpartition("/")[0]
+    text = _linked(text, f"docs/{file.src_uri}", set(pictures))
     text = re.sub(r"\]\((output_\d+_\d+\.\w+)\)", rf"]({Path(uri).name}-\1)", text)
     note = f"\n\n[This page as a notebook]({Path(file.src_uri).name})\n"
     head, line, rest = text.partition("\n")

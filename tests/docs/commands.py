@@ -10,7 +10,7 @@ import runpy
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NoReturn
@@ -106,8 +106,13 @@ def is_command(text: str) -> bool:
     return re.match(rf"(\w+=\S+ )*(\.venv/bin/)?{program} -", text) is not None
 
 
-def refusal(command: Command) -> str:
-    """Return why a command is not accepted; empty if it is, or if its program is not ours."""
+def refusal(command: Command, saved: Collection[str] = ()) -> str:
+    """Return why a command is not accepted; empty if it is, or if its program is not ours.
+
+    Args:
+        command: The command.
+        saved: Files that the page tells its reader to save.
+    """
     name, *arguments = command.words or ("cd",)
     if name.rpartition("/")[2] in OTHERS:
         return ""
@@ -128,7 +133,7 @@ def refusal(command: Command) -> str:
         elif (REPOSITORY / name).is_file():
             return _outcome(lambda: _run_path(name, arguments))
         else:
-            return f"there is no {name}"
+            return "" if name in saved else f"there is no {name}"
     elif name.startswith("scripts/"):
         return "" if (REPOSITORY / name).is_file() else f"there is no {name}"
     elif name not in ("mdagents", ".venv/bin/mdagents"):

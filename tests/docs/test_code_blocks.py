@@ -40,6 +40,17 @@ def _pages() -> list[str]:
     ]
 
 
+def _refused(asked: list[tuple[str, commands.Command]]) -> list[str]:
+    refused = []
+    for place, command in asked:
+        saved = [
+            text for text in markdown.inline_code(place.partition(":")[0]) if text.endswith(".py")
+        ]
+        if why := commands.refusal(command, saved):
+            refused.append(f"{place}: {why}")
+    return refused
+
+
 def _commands() -> Iterator[tuple[str, commands.Command]]:
     """Yield (place, command) for the blocks of commands, and for code within text that is one."""
     for page in _pages():
@@ -54,16 +65,14 @@ def _commands() -> Iterator[tuple[str, commands.Command]]:
 
 def test_commands_of_the_wheel_are_accepted() -> None:
     asked = [each for each in _commands() if commands.is_of_the_wheel(each[1])]
-    refused = [f"{place}: {why}" for place, each in asked if (why := commands.refusal(each))]
-    assert refused == []
+    assert _refused(asked) == []
     assert len(asked) > 50
 
 
 @pytest.mark.process  # imports the companion systems, the measurements of EXAID, and the benchmarks
 def test_commands_of_the_clone_are_accepted() -> None:
     asked = [each for each in _commands() if not commands.is_of_the_wheel(each[1])]
-    refused = [f"{place}: {why}" for place, each in asked if (why := commands.refusal(each))]
-    assert refused == []
+    assert _refused(asked) == []
     assert len(asked) > 5
 
 
@@ -116,6 +125,7 @@ def test_examples_in_python_are_run_by_a_test() -> None:
         if any(block.language == "python" for block in markdown.blocks(page))
     }
     named = {page for page in pages if f'"{Path(page).name}"' in tests or page in tests}
+    named |= {page for page in pages if "tutorials" in page and f'"{Path(page).stem}"' in tests}
     for folder, test in RUN_TOGETHER.items():
         assert f'"{Path(folder).name}").glob("*.md")' in (REPOSITORY / test).read_text(
             encoding="utf-8"
