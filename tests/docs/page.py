@@ -10,7 +10,7 @@ from tests.conftest import REPOSITORY
 
 @dataclass(frozen=True)
 class Page:
-    """A page by the name of its file."""
+    """A page by its file name, or by folder and file name if two pages share it."""
 
     name: str
 
