@@ -279,7 +279,7 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
 
     Args:
         run: Result of `run`; or the folder of a run, its JSON array, or the file of another program
-            (docs/explanation/scoring.md).
+            (docs/how-to/other-results.md).
 
     Returns:
         One row per question and epoch, with the columns of the CSV (docs/reference/files.md) and
