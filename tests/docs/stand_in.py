@@ -1,0 +1,74 @@
+"""A model of known skill for the tutorials, on questions that are made here.
+
+It is right on 55% of the questions when it names a letter only, and on 75% when it writes its
+reasoning first. So a team beats a single call on the pages, by construction.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zlib
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider, SeenRequest
+
+LETTER_ONLY, WITH_REASONING = 0.55, 0.75
+REFUSED, CUT_OFF = "Patient 41 of a clinic", "Patient 67 of a clinic"
+"""Questions that the model refuses, or never answers in full."""
+_QUESTION = re.compile(r"Question:\n(.*?)\n\n", re.DOTALL)
+_OPTION = re.compile(r"^([A-J])\) (.*)$", re.MULTILINE)
+_LEVELS = ("basic", "basic", "basic", "intermediate", "advanced")
+
+
+def write_questions(path: Path, count: int = 120) -> None:
+    """Write questions in MedQA's published form, made from the sample."""
+    sample = (REPOSITORY / "data" / "medqa" / "sample.jsonl").read_text(encoding="utf-8")
+    questions = [json.loads(line) for line in sample.splitlines()]
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            record = questions[number % len(questions)]
+            row = {key: record[key] for key in ("options", "answer", "answer_idx")}
+            text = f"Patient {number} of a clinic. {record['question']}"
+            file.write(json.dumps({"question": text, **row}) + "\n")
+
+
+def give_skill(provider: FakeProvider, questions: Path) -> None:
+    """Let the provider answer as the module says, on the questions of a file."""
+    records = map(json.loads, questions.read_text(encoding="utf-8").splitlines())
+    gold = {record["question"]: record["options"][record["answer_idx"]] for record in records}
+
+    def share(of: str, request: SeenRequest) -> float:
+        return zlib.crc32(of.encode() + request.key(provider.seed)) / 2**32
+
+    def block_of(request: SeenRequest) -> str:
+        return (_QUESTION.findall(request.text) or [""])[-1]
+
+    def is_question(request: SeenRequest) -> bool:
+        asked = (request.schema or {}).get("properties", {}).get("answer", {})
+        return "enum" in asked and _OPTION.split(block_of(request))[0].strip() in gold
+
+    def answer(request: SeenRequest) -> dict[str, Any]:
+        fields = (request.schema or {})["properties"]
+        block = block_of(request)
+        shown = {text: letter for letter, text in _OPTION.findall(block)}
+        right = shown[gold[_OPTION.split(block)[0].strip()]]
+        wrong = sorted(set(shown.values()) - {right})
+        skill = WITH_REASONING if "reasoning" in fields else LETTER_ONLY
+        is_right = share("skill", request) < skill
+        letter = right if is_right else wrong[int(share("wrong", request) * len(wrong))]
+        said: dict[str, Any] = {"answer": letter}
+        if "confidence" in fields:
+            said["confidence"] = round((0.7 if is_right else 0.4) + 0.3 * share("sure", request), 2)
+        return said
+
+    def level(request: SeenRequest) -> dict[str, Any]:
+        return {"difficulty": _LEVELS[int(share("level", request) * len(_LEVELS))]}
+
+    provider.when("triage officer", level)
+    provider.when(is_question, answer)
+    provider.fail_next("refusal", sys.maxsize, REFUSED)
+    provider.fail_next("cut_off", sys.maxsize, CUT_OFF)
