@@ -61,7 +61,8 @@ def give_skill(provider: FakeProvider, questions: Path) -> None:
         return zlib.crc32(of.encode() + request.key(provider.seed)) / 2**32
 
     def block_of(request: SeenRequest) -> str:
-        return (_QUESTION.findall(request.text) or [""])[-1]
+        blocks: list[str] = _QUESTION.findall(request.text)
+        return blocks[-1] if blocks else ""
 
     def is_question(request: SeenRequest) -> bool:
         asked = (request.schema or {}).get("properties", {}).get("answer", {})
