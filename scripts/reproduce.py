@@ -37,6 +37,7 @@ NAME = "published-predictions"
 BASELINE = "zero_shot"
 _REPOSITORY = "xk-huang/medagents-benchmark"
 """A public copy of gersteinlab/medagents-benchmark, whose history holds these ten files."""
+_WIDTH = 760  # pixels of a figure
 _ADDED = "e14f2bec7ca845201bf0f3c3dbb754ec843ecdb9"
 
 
@@ -167,8 +168,9 @@ def write_results(study: Comparison, folder: Path) -> list[Path]:
     paths = write_study_results(study, folder)
     for figure in head_of_comparison(study).figures:
         path = folder / f"{NAME}-{figure.name}.svg"
+        drawing = figure.draw(_WIDTH).save("svg")
         with whole_file(path) as file:
-            file.write(figure.export("svg"))
+            file.write(drawing.replace(b"fill: none", b"fill: #ffffff", 1))  # for dark pages, too
         paths.append(path)
     return paths
 
@@ -197,7 +199,12 @@ def _from_address(name: str, expected: Predictions) -> bytes:
         try:
             return fetch(file, Path(folder)).read_bytes()
         except ConfigError as error:
-            raise ConfigError(str(error).replace("--from FILE", "FROM=FOLDER")) from error
+            raise ConfigError(_with_folder(str(error))) from error
+
+
+def _with_folder(words: str) -> str:
+    """Return an error of a download with the advice for this program."""
+    return words.replace("give a file that you have with --from FILE", "give a copy: FROM=FOLDER")
 
 
 def _checked(content: bytes, expected: Predictions, path: Path) -> bytes:
