@@ -22,12 +22,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "mdagents-bench"
+MAKE_TEST = "make test"
+"""Command of CONTRIBUTING.md for a new clone."""
 README, OWN_METHOD = "README.md", "docs/how-to/own-method.md"
 SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
 """Arguments of pytest that collect all files but run only these tests."""
 INSTEAD = {
     "git clone URL-OF-THIS-REPOSITORY": f"git clone --quiet '{ROOT}'",
-    "make test": f'make test TESTS="{SOME_TESTS}"',  # the full test suite takes minutes
+    MAKE_TEST: f'make test TESTS="{SOME_TESTS}"',  # the full test suite takes minutes
     "data download medqa": "data download medqa --from ../../medqa.jsonl",  # avoids network access
 }
 """Replacements for text in the commands of a page, by the text replaced."""
@@ -167,11 +169,11 @@ def _go(journey: Journey) -> None:
 def _into_clone(journey: Journey, begin: list[str], folder: Path) -> tuple[Path, str, str]:
     """Run README's clone command and check the rest; return the clone and the `make …` commands."""
     folder.mkdir()
-    clone, change, run, test = begin
+    clone, change, run = begin
     journey.type(clone, folder)
-    if change != f"cd {NAME}" or (run, test) != ("make run", "make test"):
+    if (change, run) != (f"cd {NAME}", "make run"):
         raise JourneyError(f"{README} begins in another way: {begin}")
-    return folder / NAME, run, test
+    return folder / NAME, run, MAKE_TEST
 
 
 def _blocks(page: str) -> list[list[str]]:
