@@ -1,4 +1,4 @@
-"""`make reproduce`: published predictions are fetched once, checked, and scored the same each time."""
+"""`make reproduce`: predictions are fetched once, checked, and scored the same each time."""
 
 from __future__ import annotations
 
