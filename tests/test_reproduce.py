@@ -27,7 +27,7 @@ PICTURE = REPOSITORY / "docs" / "images" / "published-predictions.svg"
 
 @pytest.mark.skipif(not (SHARED / "predictions").is_dir(), reason="no shared data here")
 def test_the_published_table_is_what_the_command_makes(tmp_path: Path) -> None:
-    command = [str(REPOSITORY / "scripts" / "reproduce.py"), "--from", SHARED / "predictions"]
+    command = [str(REPOSITORY / "scripts" / "reproduce.py"), "--from", str(SHARED / "predictions")]
     subprocess.run(
         [sys.executable, *command], cwd=tmp_path, env=bare_environment(), check=True, text=True
     )
