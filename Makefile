@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-all docs docs-build clean
+.PHONY: help run demo reproduce test test-all docs docs-build clean
 
 help: ## show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -15,6 +15,10 @@ run: ## set up, then answer questions with the embedded model, all three teams
 demo: ## set up, then let specialists and EXAID discuss a case of chest pain
 	@$(PYTHON) scripts/set_up.py --demos
 	@$(BIN)/python -m demos.cdss_example.demo_cdss --case chest-pain --short
+
+reproduce: ## set up, then score published predictions of ten methods, or the copy in FROM=folder
+	@$(PYTHON) scripts/set_up.py
+	@$(BIN)/python scripts/reproduce.py $(if $(FROM),--from "$(FROM)")
 
 test: ## set up, then run all checks and the fast tests, or TESTS="arguments of pytest"
 	@$(PYTHON) scripts/set_up.py --dev
