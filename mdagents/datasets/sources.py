@@ -88,7 +88,7 @@ class ByHand:
 _MEDQA = About(
     licence=(
         "CC BY 4.0, as the card of GBaker/MedQA-USMLE-4-options says "
-        "(the authors' own repository, jind11/MedQA, is under the MIT licence)"
+        "(the authors' own repository, jind11/MedQA, is under the MIT license)"
     ),
     citation=(
         "Di Jin, Eileen Pan, Nassim Oufattole, Wei-Hung Weng, Hanyi Fang, Peter Szolovits. "
