@@ -1,6 +1,7 @@
 """Run the notebooks of docs/notebooks and keep their outputs.
 
-`python -m scripts.run_notebooks [NAME …]` runs all, or those with these names. Without a key the embedded model answers, which takes some minutes.
+`python -m scripts.run_notebooks [NAME …]` runs all, or those with these names. Without a key the
+embedded model answers, which takes some minutes.
 """
 
 from __future__ import annotations

@@ -123,10 +123,16 @@ class RunComparison:
         adjusted = "p (McNemar, Holm)" if len(pairs) > 1 else "p (McNemar)"
         notices = map(html_line, comparison_text.comparison_notices(self.comparison))
         costs = ["tokens", "calls", "USD/1,000", "Pareto"]
+        questions = counted(block.questions, "question")
+        title = f"{questions}; tokens and calls per question, Pareto by tokens"
         return "".join(
             [
                 html_line(self.verdict),
-                html_table(runs, ["", ACCURACY, *costs], f"{counted(block.questions, 'question')}"),
+                html_table(
+                    runs,
+                    ["", ACCURACY, *costs],
+                    title,
+                ),
                 html_table(pairs, ["", "difference (95% interval)", adjusted]),
                 *notices,
             ]
