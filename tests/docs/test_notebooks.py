@@ -15,8 +15,8 @@ from tests.fake_provider import FakeProvider
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 EXPECTED = {
     "compare-and-frontier": (
-        "<RunComparison 3 runs, 12 questions: ",
-        "p (McNemar, Holm)",
+        "<RunComparison 2 runs, 12 questions: ",
+        "p (McNemar)",
         "on_frontier",
         "Accuracy against",
     ),
