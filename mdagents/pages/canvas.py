@@ -48,7 +48,7 @@ PHONE = 368
 _MARK = "mark:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Figure:
     """A figure that is drawn at each width, not scaled."""
 
@@ -80,6 +80,9 @@ class Figure:
             self.draw(width).as_svg(window, self.title)
             for width, window in zip(self.widths, windows, strict=True)
         )
+
+    def __repr__(self) -> str:
+        return f"<Figure {self.title!r}>"
 
     def _repr_png_(self) -> bytes:
         """Return the picture that a notebook shows, on white in each theme."""

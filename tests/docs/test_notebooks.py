@@ -55,6 +55,7 @@ def test_a_notebook_is_kept_with_the_outputs_of_a_run(path: Path) -> None:
     content = path.read_text(encoding="utf-8")
     assert len(content) < 150_000
     assert not _MACHINE.search(content)
+    assert " at 0x" not in content
     notebook = nbformat.reads(content, as_version=4)
     nbformat.validate(notebook)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]

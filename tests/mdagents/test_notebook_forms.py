@@ -120,6 +120,7 @@ def test_a_frontier_is_a_picture() -> None:
     comparison = mdagents.compare([EXAMPLE, other_run()])
     figure = comparison.frontier()
     assert figure.title == "Accuracy against tokens", "the price is not known"
+    assert repr(figure) == "<Figure 'Accuracy against tokens'>"
     picture = figure._repr_png_()
     assert picture.startswith(b"\x89PNG")
     assert len(picture) < 60_000
