@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/reference: flags, fields of files and public names.
+"""Write the generated parts of docs/reference: flags, fields, public names and cards of data sets.
 
 Each part stands below a marker, which names its source. A test fails if a page differs from what
 this program writes.
@@ -263,6 +263,10 @@ def main() -> None:
     for page in PAGES:
         page.write_text(updated(page.read_text(encoding="utf-8")), encoding="utf-8")
         print(f"{page.relative_to(ROOT)} is up to date")
+    from scripts import data_set_cards
+
+    data_set_cards.write()
+    print(f"{data_set_cards.FOLDER.relative_to(ROOT)} is up to date")
 
 
 if __name__ == "__main__":

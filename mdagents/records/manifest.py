@@ -17,7 +17,7 @@ from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, CallRow, add_costs
 
-SCHEMA_VERSION = "1.4.0"
+SCHEMA_VERSION = "1.5.0"
 
 WITHOUT_PICTURES = "without pictures"
 """Mark of a run whose questions were asked without their pictures."""
@@ -265,6 +265,9 @@ class RunManifest(BaseModel):
     """Effective configuration of the run."""
     models: dict[str, str]
     """Role -> model that was asked for."""
+    hosts: dict[str, str] = {}
+    """Role -> host of its endpoint; empty for a model in this process and for the address that the
+    provider's SDK chooses. No role in runs up to 1.4.0."""
     models_served: list[str] = []
     """Model names as the endpoints returned them."""
     dataset: str

@@ -25,6 +25,7 @@ from mdagents_llm.errors import (
     UnexpectedError,
 )
 from mdagents_llm.ledger import CaseBook, Totals
+from mdagents_llm.notebook import html_table
 
 SCHEMA_VERSION = "1.5.0"
 """Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
@@ -227,6 +228,21 @@ class SampleRecord(_Record):
         yield from ((name, value) for name in names if (value := getattr(self, name)) is not None)
         yield "total_tokens", self.token_usage.total_tokens
         yield "cost_usd", self.token_usage.cost_usd
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: question, options, answer and opinions."""
+        predicted, usage = self.predicted or "", self.token_usage
+        rows = [("question", self.question)]
+        rows += [(letter, text) for letter, text in self.options.items()]
+        rows += [("status", self.error or self.status.value), ("answer", predicted)]
+        rows += [("right answer", self.label), ("difficulty", self.difficulty or "")]
+        rows += [
+            (f"{stated.role}, round {stated.round}", f"{stated.answer}: {stated.reasoning}")
+            for stated in self.opinions
+        ]
+        cost = "price not known" if usage.cost_usd is None else f"{usage.cost_usd:.6f} USD"
+        rows += [("tokens", f"{usage.total_tokens:,}, {cost}")]
+        return html_table((name, text) for name, text in rows if text)
 
 
 def make_record(
