@@ -46,7 +46,7 @@ class Predictions:
     """The predictions of a method."""
 
     sha256: str
-    """SHA-256 of the published file, which is JSON with an indent of 4."""
+    """SHA-256 of the published file (JSON, indent of 4), computed from a copy of its records."""
     path: str = ""
     """Path in the repository; empty for the usual one."""
     commit: str = _ADDED

@@ -108,6 +108,8 @@ class Canvas:
         """(text or line, size in pixels), to scale them in exported files."""
 
     def _add(self, mark: Artist, title: str) -> None:
+        # Otherwise matplotlib draws all lines, such as those of a grid, over all dots.
+        mark.set_zorder(len(self._drawing.get_children()))
         if title:
             mark.set_gid(_MARK + " ".join(title.split()))
         self._drawing.add_artist(mark)
