@@ -21,7 +21,7 @@ from mdagents_llm.finishing import finished
 from mdagents_llm.terminal.printing import print_line
 
 _CHARACTERS_A_SECOND = (
-    2_700  # embedding speed for medical English, one core (docs/measurements/2026-11-23-tokens.md)
+    2_700  # embedding speed for medical English, one core (docs/measurements/index.md)
 )
 _IS_LONG = 10  # seconds of expected wait that warrant a message
 
