@@ -32,10 +32,10 @@ SECTIONS = {
         "tutorials",
         ("first-run", "your-model", "is-a-team-worth-it", "own-data", "own-method"),
     ),
-    "How-to guides": ("how-to", ("models", "studies", "scale", "live-view", "python")),
+    "How-to guides": ("how-to", ("models", "compare", "studies", "scale", "live-view", "python")),
     "Reference": ("reference", ("cli", "files", "fields", "python-api")),
     "Explanation": ("explanation", ("teams", "answers", "scoring", "exaid")),
-    "Measurements": ("measurements", ("performance",)),
+    "Measurements": ("measurements", ("index", "published-predictions")),
     "Notebooks": ("notebooks", ()),
 }
 """Title → (folder of docs/, pages that come first); the others follow by the names of files."""
