@@ -1,4 +1,4 @@
-# The programs of the benchmark in a container; docs/container.md says how to build and use it.
+# The programs of the benchmark in a container; docs/how-to/container.md says how to build and use it.
 ARG PYTHON=3.11-slim-bookworm
 # with-model has the embedded model inside (94 MB); without-model is for endpoints alone.
 ARG MODEL=with-model

@@ -25,9 +25,9 @@ danger, in the order of their SHA-256. 29 sentences that earlier parts have were
 was the same each time.
 
 Sentences of the development part shaped the rules. Each held-out part was labeled and measured once
-before it was used to improve them; docs/exaid.md has these first results. Only sentences of
-open-access reports of parts 1 to 4 are in the file. Others are found by their SHA-256 in the shared
-data, if it is there.
+before it was used to improve them; docs/measurements/exaid.md has these first results. Only
+sentences of open-access reports of parts 1 to 4 are in the file. Others are found by their SHA-256
+in the shared data, if it is there.
 """
 
 from __future__ import annotations

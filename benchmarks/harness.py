@@ -35,7 +35,7 @@ SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 """Folder of real data that is not part of the repository; it may be missing."""
 CALLS_OF_BASIC = 5
-"""Model calls per basic question: recruiter, three experts, arbitrator (docs/teams.md)."""
+"""Calls per basic question: recruiter, three experts, arbitrator (docs/explanation/teams.md)."""
 BASIC = ("--difficulty", "basic")
 
 _MAIN = REPOSITORY / "main.py"

@@ -6,8 +6,9 @@
 
 Each cell runs `main.py --difficulty adaptive` on the fake provider with more calls than
 connections, stops it while calls are queued, and runs the same command again. The first command
-must end with the exit status of docs/cli.md, one line on stderr and no traceback. The second must
-exit with 0 and give the records of an undisturbed run, apart from times and the results of EXAID.
+must end with the exit status of docs/reference/cli.md, one line on stderr and no traceback. The
+second must exit with 0 and give the records of an undisturbed run, apart from times and the results
+of EXAID.
 
 A full disk, an unknown host and an output folder owned by another user need root; without root,
 their cells are skipped and listed.
@@ -168,7 +169,7 @@ class Stop:
 
     name: str
     statuses: frozenset[int]
-    """Exit statuses allowed by docs/cli.md."""
+    """Exit statuses allowed by docs/reference/cli.md."""
     before: Step = nothing
     """Step taken before the program starts."""
     during: Step = nothing

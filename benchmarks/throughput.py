@@ -48,7 +48,7 @@ class Course:
     flags: tuple[str, ...]
     """Flags of `main.py`."""
     depth: int
-    """Number of sequential calls (docs/teams.md)."""
+    """Number of sequential calls (docs/explanation/teams.md)."""
     calls: int
 
 

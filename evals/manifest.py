@@ -1,4 +1,4 @@
-"""The manifest of a set of frozen traces: exaid.manifest 2.0.0 (docs/evals.md)."""
+"""The manifest of a set of frozen traces: exaid.manifest 2.0.0 (docs/how-to/evals.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics M1 to M10 of one case under one variant (docs/evals.md, "Metrics")."""
+"""Metrics M1 to M10 of one case under one variant (docs/how-to/evals.md, "Metrics")."""
 
 from __future__ import annotations
 

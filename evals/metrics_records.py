@@ -1,7 +1,7 @@
-"""Records of computed metrics: exaid.metrics 2.2.0 (docs/evals.md, "Metrics").
+"""Records of computed metrics: exaid.metrics 2.2.0 (docs/how-to/evals.md, "Metrics").
 
-Field names are those of docs/evals.md and of published files of the same version. Shares are 0 to
-1, latencies are milliseconds, sizes are CTU.
+Field names are those of docs/how-to/evals.md and of published files of the same version. Shares are
+0 to 1, latencies are milliseconds, sizes are CTU.
 """
 
 from __future__ import annotations

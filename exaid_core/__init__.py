@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from exaid_core.templates import render_summary
     from exaid_core.token_gate.token_gate import GateProfile, TokenGate
     from exaid_core.trace.bus import TraceBus
+    from exaid_core.trace.traces import read_trace
     from exaid_core.webhook import Webhook
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "TriggerPolicy",
     "Webhook",
     "export_summaries",
+    "read_trace",
     "render_summary",
 ]
 
@@ -54,6 +56,7 @@ _MODULES = {
     "TriggerPolicy": "policy",
     "Webhook": "webhook",
     "export_summaries": "export",
+    "read_trace": "trace.traces",
     "render_summary": "templates",
 }
 

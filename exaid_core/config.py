@@ -18,7 +18,7 @@ VARIANTS = {
     TriggerPolicy.NO_TOKENGATE: "V3",
     TriggerPolicy.NO_NOVELTY: "V4",
 }
-"""Variant id in docs/evals.md of each policy."""
+"""Variant id in docs/how-to/evals.md of each policy."""
 
 JUDGED = frozenset({TriggerPolicy.FULL_EXAID, TriggerPolicy.NO_TOKENGATE, TriggerPolicy.NO_NOVELTY})
 """Policies under which the buffer agent decides."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TriggerPolicy(StrEnum):
-    """A policy for when EXAID summarizes: the variants of docs/evals.md."""
+    """A policy for when EXAID summarizes: the variants of docs/how-to/evals.md."""
 
     FULL_EXAID = "full_exaid"
     """V0: TokenGate, then the BufferAgent's judgment of completeness, value and novelty."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mdagents.datasets.questions import Question
     from mdagents.records.sample import SampleRecord
     from mdagents.runs.api import answer, load, run
+    from mdagents.runs.compared import RunComparison, compare
     from mdagents.runs.config import RunConfig
     from mdagents.runs.result import RunResult
     from mdagents.settings import TeamRole, TeamSettings
@@ -23,6 +24,7 @@ __all__ = [
     "Decision",
     "Method",
     "Question",
+    "RunComparison",
     "RunConfig",
     "RunResult",
     "SampleRecord",
@@ -30,6 +32,7 @@ __all__ = [
     "TeamRole",
     "TeamSettings",
     "answer",
+    "compare",
     "load",
     "run",
 ]
@@ -39,6 +42,7 @@ _MODULES = {
     "Decision": "teams.decision",
     "Method": "teams.declaration",
     "Question": "datasets.questions",
+    "RunComparison": "runs.compared",
     "RunConfig": "runs.config",
     "RunResult": "runs.result",
     "SampleRecord": "records.sample",
@@ -46,6 +50,7 @@ _MODULES = {
     "TeamRole": "settings",
     "TeamSettings": "settings",
     "answer": "runs.api",
+    "compare": "runs.compared",
     "load": "runs.api",
     "run": "runs.api",
 }

@@ -28,7 +28,7 @@ class Router(StrEnum):
 
 
 class Preset(StrEnum):
-    """Presets of team numbers (docs/teams.md)."""
+    """Presets of team numbers (docs/explanation/teams.md)."""
 
     ULTIMATE = "ultimate"
     CLASSIC = "classic"

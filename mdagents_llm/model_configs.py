@@ -1,7 +1,7 @@
 """Reads `model_configs.yaml`: providers, default models of roles, prices, model properties.
 
 A provider in another package is discovered by its entry point in the group `mdagents.providers`
-when its name is used: docs/own-provider.md.
+when its name is used: docs/how-to/own-provider.md.
 """
 
 from __future__ import annotations

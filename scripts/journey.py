@@ -2,8 +2,9 @@
 """Follow a new user's path in two clean clones, printing each command with its exit status.
 
 The first clone is set up for a run, then for tests; the second in the opposite order. The commands
-are read from README.md and docs/own-method.md. Calls that need a key go to the fake provider;
-everything else is as for a user whose Python has no packages. Requires only the standard library.
+are read from README.md and docs/tutorials/own-method.md. Calls that need a key go to the fake
+provider; everything else is as for a user whose Python has no packages. Requires only the
+standard library.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "mdagents-bench"
-README, OWN_METHOD = "README.md", "docs/own-method.md"
+README, OWN_METHOD = "README.md", "docs/tutorials/own-method.md"
 SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
 """Arguments of pytest that collect all files but run only these tests."""
 INSTEAD = {
@@ -174,13 +175,13 @@ def _into_clone(journey: Journey, begin: list[str], folder: Path) -> tuple[Path,
 
 
 def _blocks(page: str) -> list[list[str]]:
-    """Return the commands of each code block of a page without a language, minus comments."""
+    """Return the commands of each code block of a page (`sh`, or no language), minus comments."""
     text = (ROOT / page).read_text(encoding="utf-8")
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     commands = [
         [re.sub(r"\s+#.*", "", line) for line in block.splitlines()]
         for language, block in blocks
-        if not language
+        if language in ("", "sh")
     ]
     if not commands:
         raise JourneyError(f"{page} has no commands")
@@ -188,7 +189,7 @@ def _blocks(page: str) -> list[list[str]]:
 
 
 def _save_own_method(clone: Path) -> list[str]:
-    """Save the method in docs/own-method.md as instructed there; return the page's commands."""
+    """Save the method in docs/tutorials/own-method.md as told there; return the page's commands."""
     text = (clone / OWN_METHOD).read_text(encoding="utf-8")
     saved = re.search(
         r"Save this as `([\w.]+)`.*?^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
@@ -196,7 +197,7 @@ def _save_own_method(clone: Path) -> list[str]:
     if saved is None:
         raise JourneyError(f"{OWN_METHOD} does not say what is saved")
     (clone / saved[1]).write_text(saved[2], encoding="utf-8")
-    return _blocks(OWN_METHOD)[0]
+    return [line for block in _blocks(OWN_METHOD) for line in block]
 
 
 def _write_medqa(path: Path) -> None:

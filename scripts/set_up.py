@@ -1,4 +1,4 @@
-"""Set up the clone for `make run` and `make test`: virtual environment, packages, embedded model.
+"""Set up the clone for `make run`, `make docs` and `make test`: environment, packages, model.
 
 Requires only the standard library, and no syntax that an older Python cannot parse before the
 version check reports it. A killed set-up resumes where it stopped; completed steps take no time and
@@ -38,6 +38,7 @@ _OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "A
 _SELECTIONS = {
     "run": ("--extra", "all", "--group", "evals"),
     "demos": ("--extra", "all", "--group", "evals", "--group", "demos"),
+    "docs": ("--extra", "all", "--group", "evals", "--group", "demos", "--group", "docs"),
     "dev": ("--all-extras", "--group", "dev"),
 }
 """Extras and groups of `pyproject.toml` by selection; each includes those before it."""
@@ -45,6 +46,7 @@ _SELECTIONS = {
 _WHAT_FOR = {
     "run": "runs and reports",
     "demos": "the demos as well",
+    "docs": "the documentation site as well",
     "dev": "tests and checks as well",
 }
 
@@ -71,11 +73,14 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     more = parser.add_mutually_exclusive_group()
     more.add_argument("--demos", action="store_true", help="also what the systems in demos/ need")
+    more.add_argument("--docs", action="store_true", help="that, and what the site of docs/ needs")
     more.add_argument("--dev", action="store_true", help="that, and what tests and checks need")
     options = parser.parse_args(argv)
     try:
         with _only_one(ROOT / ".set-up.lock") as lock:
-            wanted = "dev" if options.dev else "demos" if options.demos else "run"
+            wanted = next(
+                (name for name in ("demos", "docs", "dev") if getattr(options, name)), "run"
+            )
             set_up(ROOT / ".venv", Steps(lock, sys.stderr), wanted)
     except (StepError, OSError) as error:
         if str(error):

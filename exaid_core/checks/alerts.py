@@ -2,7 +2,8 @@
 
 This is a safety net under the buffer agent: a segment that says "the patient is in cardiac arrest"
 must be summarized even if the model that judges segments fails. The rules are English; text in
-other languages is left to the model. docs/exaid.md gives their measured precision and recall.
+other languages is left to the model. docs/measurements/exaid.md gives their measured precision and
+recall.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from exaid_core.channel import valid_agent_id
 from exaid_core.checks.shortening import PLACEHOLDER, TOO_LONG, shorten
+from mdagents_llm.notebook import html_table
 from mdagents_llm.text import one_line
 
 SUMMARY_SCHEMA_VERSION: Literal["1.0.0"] = "1.0.0"
@@ -31,6 +32,9 @@ _NOTHING = frozenset({"", "none", "none reported", "null", "nil", "n/a", "not re
 """Texts that models write into fields without content, in lower case without punctuation."""
 
 _SEMANTIC_FIELDS = tuple(name for name in LIMITS if name != "agent_contributions")
+
+_NOT_SHOWN = frozenset({"schema_version", "source_seqs", *(f"full_{name}" for name in LIMITS)})
+"""Fields that a notebook does not show."""
 
 # A grammar stops a model at maxLength in the middle of a word. With this room above the limit, such
 # a field is still recognized as too long and can be cut between words.
@@ -235,6 +239,23 @@ class AgentSummary(_SixFields):
     def next_steps(self) -> str:
         """Value of `recommendation_next_step`, by its name in the older five-field form."""
         return self.recommendation_next_step
+
+    def __repr_args__(self) -> Iterator[tuple[str, object]]:
+        """Yield the fields with content; the placeholder and empty lists would fill a screen."""
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if value and value != PLACEHOLDER and name not in _NOT_SHOWN:
+                yield name, value
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: the six fields, then agents and flags."""
+        rows = [(name.replace("_", " "), self.text_of(name)) for name in LIMITS]
+        rows += [
+            (name.replace("_", " "), ", ".join(value) if isinstance(value, tuple) else "yes")
+            for name, value in self.__repr_args__()
+            if name not in LIMITS and isinstance(value, tuple | bool)
+        ]
+        return html_table(rows)
 
     def text_of(self, name: str) -> str:
         """Return the text of a field; the uncut text if the field holds `TOO_LONG`."""

@@ -1,4 +1,4 @@
-"""Records of a trace file: exaid.trace 2.0.0 (docs/evals.md).
+"""Records of a trace file: exaid.trace 2.0.0 (docs/how-to/evals.md).
 
 `content_hash_input` and the wording of `t0_definition` match published traces of this version.
 """

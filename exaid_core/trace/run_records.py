@@ -1,4 +1,4 @@
-"""Records of a run log: exaid.run 1.5.0, the work of EXAID on a case (docs/evals.md).
+"""Records of a run log: exaid.run 1.5.0, the work of EXAID on a case (docs/how-to/evals.md).
 
 Where the format leaves a choice, this module decides:
 

@@ -6,7 +6,7 @@ left out.
 
 With each delta, pydantic_core parses the text so far. That is quadratic in the length of a reply,
 which its schema bounds: at 8,000 characters a delta costs a fifth of receiving it
-(docs/performance.md).
+(docs/measurements/index.md).
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
         partial(_call, "cli.dataset_parts", function="split"),
         "split a data set by the difficulty a run routed to",
     ),
-    "export": (partial(_call, "export.cli"), "write a run as a log of Inspect"),
+    "export": (partial(_call, "export.cli"), "write a run as a log of Inspect, or its card"),
 }
 """Name -> (entry point, description) of each program."""
 

@@ -98,7 +98,7 @@ class Checked:
         )
         counting = f"; {self.counting}" if self.counting else ""
         shared = f" ({self.shared} in several questions)" if self.shared else ""
-        pictures = f" with {self.pictures} pictures{shared}" if self.pictures else ""
+        pictures = f" with {counted(self.pictures, 'picture')}{shared}" if self.pictures else ""
         found = counts or "nothing"
         return (
             f"{self.path}: {counted(self.questions, 'question')}{pictures}, found {found}{counting}"

@@ -20,7 +20,9 @@ from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.finishing import finished
 from mdagents_llm.terminal.printing import print_line
 
-_CHARACTERS_A_SECOND = 2_700  # embedding speed for medical English, one core (docs/performance.md)
+_CHARACTERS_A_SECOND = (
+    2_700  # embedding speed for medical English, one core (docs/measurements/index.md)
+)
 _IS_LONG = 10  # seconds of expected wait that warrant a message
 
 

@@ -57,6 +57,13 @@ def has_answer(record: Record) -> bool:
     return not {*ANSWERS, *OTHER_ANSWERS}.isdisjoint(map(plain, record))
 
 
+def empty_answer(record: Record) -> str | None:
+    """Return the first empty field that is named like one with the right option; None without."""
+    names = [name for name in record if plain(name) in (*ANSWERS, *OTHER_ANSWERS)]
+    empty = (name for name in names if record[name] is None or not str(record[name]).strip())
+    return next(empty, None)
+
+
 def in_own_form(record: Record, where: str) -> Record:
     """Return `question`, `options` (letter -> text) and `answer_idx` (letter) as far as they exist.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
+from mdagents.datasets.own_forms import empty_answer
 from mdagents.datasets.picture_fields import (
     FoundPictures,
     read_pictures,
@@ -96,6 +97,10 @@ def parse_question(
         id_ = _id(record, where, number)
         return SourceQuestion(id_, text, options, "", hidden, pictures, missing)
     if "answer_idx" not in record:
+        if name := empty_answer(published):
+            raise ConfigError(
+                f"{where}: field {name!r} is empty: write the letter of the right option"
+            )
         raise ConfigError(
             f"{where}: no field says which option is right, such as answer_idx with its letter; "
             f"there are {_names(published)}"

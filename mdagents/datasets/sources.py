@@ -88,7 +88,7 @@ class ByHand:
 _MEDQA = About(
     licence=(
         "CC BY 4.0, as the card of GBaker/MedQA-USMLE-4-options says "
-        "(the authors' own repository, jind11/MedQA, is under the MIT licence)"
+        "(the authors' own repository, jind11/MedQA, is under the MIT license)"
     ),
     citation=(
         "Di Jin, Eileen Pan, Nassim Oufattole, Wei-Hung Weng, Hanyi Fang, Peter Szolovits. "
@@ -571,6 +571,45 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
     }
 )
 """Name of a data set -> how to obtain it by hand."""
+
+_OF_THIS_PROJECT = "MDAgents-bench, the repository of this program."
+SHIPPED: Mapping[str, About] = MappingProxyType(
+    {
+        "medqa-sample": About(
+            "MIT, like the project",
+            _OF_THIS_PROJECT,
+            "30 test questions and 6 exemplars, written by a language model and not reviewed by "
+            "clinicians: to try the program, not to report a score",
+        ),
+        "triage_vignettes": About(
+            "MIT, like the project",
+            _OF_THIS_PROJECT,
+            "120 patient messages in English and Vietnamese, written with a language model and not "
+            "reviewed by clinicians",
+        ),
+        "vqa-sample": About(
+            "MIT, like the project; each picture is under its own terms, see SOURCE.txt beside it",
+            _OF_THIS_PROJECT,
+            "12 questions with pictures, to try whether a model gets its pictures",
+        ),
+    }
+)
+"""Name of a data set that comes with the program -> its license and notes."""
+
+
+def about_of(name: str) -> About | None:
+    """Return license, citation and notes of a data set; None for one that is not known.
+
+    Args:
+        name: Name as used by runs: `medqa`, or `medqa-train` for the train split.
+    """
+    base = name.removesuffix("-train")
+    if base in SHIPPED:
+        return SHIPPED[base]
+    if base in SOURCES:
+        return SOURCES[base][0].about
+    return BY_HAND[base].about if base in BY_HAND else None
+
 
 KNOWN = (*SOURCES, *BY_HAND)
 """Names of the data sets for which `mdagents data download` has files or instructions."""

@@ -1,4 +1,4 @@
-"""Export of a run as an Inspect log, for its viewer and analysis tools (docs/inspect.md)."""
+"""Export of a run: an Inspect log (docs/how-to/inspect.md), or a card (docs/how-to/run-card.md)."""
 
 from __future__ import annotations
 

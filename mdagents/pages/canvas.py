@@ -39,13 +39,16 @@ TEXT, SMALL = 13, 12
 PERCENT = (0.0, 100.0)
 """Ends of an axis of shares."""
 
+_NOTEBOOK, _NOTEBOOK_INCHES = 760, 6.6
+"""Width in pixels of a figure in a notebook, and in inches: 660 pixels at 100 dpi."""
+
 PHONE = 368
 """Width in pixels of a figure on a phone, and of exported ones."""
 
 _MARK = "mark:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Figure:
     """A figure that is drawn at each width, not scaled."""
 
@@ -78,6 +81,15 @@ class Figure:
             for width, window in zip(self.widths, windows, strict=True)
         )
 
+    def __repr__(self) -> str:
+        return f"<Figure {self.title!r}>"
+
+    def _repr_png_(self) -> bytes:
+        """Return the picture that a notebook shows, on white in each theme."""
+        return self.draw(min(self.widths, key=lambda width: abs(width - _NOTEBOOK))).save(
+            "png", inches=_NOTEBOOK_INCHES, dpi=100
+        )
+
     def export(self, form: str) -> bytes:
         """Return the figure as `svg`, `pdf` or `png`, in the width of a column of a paper."""
         return self.draw(PHONE).save(form)
@@ -96,6 +108,8 @@ class Canvas:
         """(text or line, size in pixels), to scale them in exported files."""
 
     def _add(self, mark: Artist, title: str) -> None:
+        # Otherwise matplotlib draws all lines, such as those of a grid, over all dots.
+        mark.set_zorder(len(self._drawing.get_children()))
         if title:
             mark.set_gid(_MARK + " ".join(title.split()))
         self._drawing.add_artist(mark)
@@ -185,11 +199,17 @@ class Canvas:
             svg = svg.replace(color, f"var(--{name})")
         return Markup(svg.strip())
 
-    def save(self, form: str) -> bytes:
-        """Return the drawing as `svg` in pixels, or `pdf` or `png` in the width of a column."""
+    def save(self, form: str, *, inches: float = COLUMN, dpi: int = 300) -> bytes:
+        """Return the drawing as `svg` in pixels, or as `pdf` or `png`.
+
+        Args:
+            form: `svg`, `pdf` or `png`.
+            inches: Width of a PDF or PNG.
+            dpi: Resolution of a PNG.
+        """
         import matplotlib as mpl
 
-        scale = 1 if form == "svg" else 72 * COLUMN / self.width
+        scale = 1 if form == "svg" else 72 * inches / self.width
         for mark, size in self._sized:
             (mark.set_fontsize if hasattr(mark, "set_fontsize") else mark.set_linewidth)(
                 scale * size
@@ -202,7 +222,7 @@ class Canvas:
         }  # fmt: skip
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
         with mpl.rc_context(settings):
-            self._drawing.savefig(file, format=form, dpi=300 if form == "png" else 72,
+            self._drawing.savefig(file, format=form, dpi=dpi if form == "png" else 72,
                                   transparent=form != "png", metadata=metadata)  # fmt: skip
         content = file.getvalue()
         if form == "svg":

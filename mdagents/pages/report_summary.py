@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -128,7 +129,7 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
         result=verdict.sentence,
         limits=verdict.limits,
         run_names=[run.name],
-        notices=report.notices,
+        notices=[_sentence(notice) for notice in report.notices],
         lines=report_lines(report),
         tables=[
             *report_tables(report),
@@ -195,7 +196,9 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput] = ()) -
         same=same,
         table_first=tables[:1],
         words=["95% interval", "Frontier", "Holm", "Minimum detectable difference"],
-        notices=comparison_text.comparison_notices(comparison),
+        notices=[
+            _sentence(notice, labels) for notice in comparison_text.comparison_notices(comparison)
+        ],
         lines=[*(verdicts if is_long else []), *comparison_text.comparison_lines(comparison)],
         tables=[
             *tables[1:],
@@ -223,7 +226,7 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
         run_names=names,
         same=same,
         words=["95% interval", "Frontier"],
-        notices=what_if_text.what_if_notices(what_if),
+        notices=[_sentence(notice, names) for notice in what_if_text.what_if_notices(what_if)],
         lines=what_if_text.what_if_lines(what_if, _FAMILIES_SHOWN),
         tables=[
             *what_if_text.what_if_tables(what_if, _FAMILIES_SHOWN),
@@ -235,9 +238,11 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
 
 
 def _sentence(words: str, names: Sequence[str] = ()) -> str:
-    """Return words as a sentence, with a capital letter unless a name begins it."""
-    start = words if words.startswith(tuple(names)) else words[:1].upper() + words[1:]
-    return f"{start.removesuffix('.')}."
+    """Return words as a sentence, with a capital letter unless a name or a file begins it."""
+    begins_with_word = re.match(r"[a-z]+\b(?![.:_/-])", words) is not None
+    if begins_with_word and not words.startswith(tuple(names)):
+        words = words[0].upper() + words[1:]
+    return f"{words.removesuffix('.')}."
 
 
 def _without_folders(comparison: Comparison) -> Comparison:

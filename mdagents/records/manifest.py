@@ -17,7 +17,7 @@ from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, CallRow, add_costs
 
-SCHEMA_VERSION = "1.4.0"
+SCHEMA_VERSION = "1.5.0"
 
 WITHOUT_PICTURES = "without pictures"
 """Mark of a run whose questions were asked without their pictures."""
@@ -71,8 +71,11 @@ class RunTotals(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     questions: int = 0
+    """Records, one for each question and epoch."""
     status_counts: dict[str, int] = {}
+    """Status -> records."""
     correct: int = 0
+    """Right answers."""
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -251,26 +254,33 @@ class RunManifest(BaseModel):
     model_config = ConfigDict(extra="forbid", defer_build=True)
 
     schema_version: str = SCHEMA_VERSION
+    """Version of this format."""
     version: str = ""
     """Version of this program; empty before 0.2.0."""
     name: str
+    """Name of the run."""
     config_hash: str
     """SHA-256 over everything that can change a result."""
     config: dict[str, object]
     """Effective configuration of the run."""
     models: dict[str, str]
     """Role -> model that was asked for."""
+    hosts: dict[str, str] = {}
+    """Role -> host of its endpoint; empty for a model in this process and for the address that the
+    provider's SDK chooses. No role in runs up to 1.4.0."""
     models_served: list[str] = []
     """Model names as the endpoints returned them."""
     dataset: str
     dataset_path: str
     """Relative to the working directory if it lies below it, else the file's name."""
     dataset_sha256: str
+    """SHA-256 of the file of questions."""
     dataset_notice: str
     """Caveat about the data set that a reader of the score needs; empty without one."""
     model_notice: str
     """Caveat about the models; empty without one."""
     item_ids: list[str]
+    """Ids of the selected questions, in order."""
     items_hash: str
     """SHA-256 over ids and contents of the selected questions."""
     pictured: int = 0
@@ -282,16 +292,21 @@ class RunManifest(BaseModel):
     method_sha256: str = ""
     """SHA-256 of the source of a user-defined method; empty for built-in methods."""
     prompt_hashes: dict[str, str]
+    """Prompt -> SHA-256."""
     git_revision: str | None
-    """None outside a git checkout."""
+    """None outside a git checkout: the program was installed, not cloned."""
     package_versions: dict[str, str]
+    """Package -> version."""
     options: dict[str, object]
     """What `--resume` needs to resume: the flags that do not depend on this machine."""
     invocations: list[Invocation] = []
+    """Each start of the program."""
     finished: bool = False
-    """Whether every selected question has a record."""
+    """Whether every question has a record, EXAID has finished, and the run could work."""
     totals: RunTotals = Field(default_factory=RunTotals)
+    """Sums over the records."""
     spent: Spent = Field(default_factory=Spent)
+    """Sums over all invocations."""
 
     @property
     def seconds(self) -> float:

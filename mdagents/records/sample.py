@@ -25,6 +25,7 @@ from mdagents_llm.errors import (
     UnexpectedError,
 )
 from mdagents_llm.ledger import CaseBook, Totals
+from mdagents_llm.notebook import html_table
 
 SCHEMA_VERSION = "1.5.0"
 """Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
@@ -135,58 +136,75 @@ class SampleRecord(_Record):
     """One finished question. The first fields and their names are those of MDAgents' output."""
 
     question_id: str
+    """`realidx` of the data set, else `id`, else `sample_N` for line N."""
     question: str
+    """Text of the question, as presented."""
     label: str
     """Presented letter of the right option."""
     answer: str
     """Text of the right option."""
     options: dict[str, str]
-    """Presented letter -> text."""
+    """Presented letter -> text; the letters A, B, ... are in the presented order."""
     response: dict[str, str] | None
-    """The decision as text; None without a decision."""
+    """The decision as text: `analysis` and `final_answer` ("C) ..."), of the intermediate team
+    `majority_vote` ("Answer: C) ..."); None without an answer."""
     difficulty: str | None
     """The level of the team that answered or would have; None when routing itself failed, and for
     a method without levels."""
     token_usage: TokenUsageRecord
+    """Tokens and cost of router and team."""
 
     status: Status
+    """How the question ended."""
     predicted: str | None
     """Presented letter, None unless `answered`."""
     correct: bool | None
-    """None unless `answered`, and where the right option is not known."""
+    """Whether the answer is right; an option whose text equals that of the right one counts as
+    right. None unless `answered`, and where the right option is not known."""
     source_label: str
     """Letter of the right option in the data set."""
     source_predicted: str | None
+    """Predicted letter in the data set."""
     permutation: dict[str, str]
     """Presented letter -> letter in the data set."""
     order_kept: bool = False
     """Whether an option refers to the places of others, "All of the above", so that all options are
     in the order of the data set."""
     confidence: float | None
-    """Mean stated confidence of the experts who hold the answer at the end."""
+    """Mean stated confidence of the experts who hold the answer at the end; None without
+    any."""
     votes: dict[str, int]
-    """Letter -> experts or teams who hold it at the end."""
+    """Letter -> experts (advanced: teams) who hold it at the end."""
     opinions: list[Stated]
+    """Each stated opinion, with its reasoning and confidence."""
     interactions: list[DebateMessage]
     """Debate messages that were delivered: the cells of the interaction matrix."""
     teams: list[ReportedTeam]
+    """Reports of the multidisciplinary teams."""
     routed_by: RoutedBy | None
+    """What chose the level; `method` for a method without levels."""
     model: str
     """The models that replied, as the endpoints name them; empty without a reply."""
     calls: int
-    """Replies of models to team and router."""
+    """Replies of models to team and router, repeated requests included."""
     wall_seconds: float
+    """Seconds from the start of the question to its decision."""
     exaid: ExaidRecord
+    """What EXAID did; empty and zero if it is off."""
     error: str | None
     """One line, for every status except `answered` and `skipped`."""
 
     schema_version: str = SCHEMA_VERSION
+    """Version of this format."""
     case_id: str
+    """Safe name of the case, for files."""
     epoch: int
+    """Number of the epoch, from 1."""
     restart: int = 0
-    """How often the question had been restarted before: rows of `calls.jsonl` with this `case_id`
-    and `restart` add up to `token_usage` and to that of EXAID."""
+    """How often the question had been restarted, after a crash, an error or a lost worker: rows of
+    `calls.jsonl` with this `case_id` and `restart` add up to `token_usage` and to that of EXAID."""
     routing_reason: str
+    """The router's words."""
     rungs: list[Rung] = Field(default_factory=list)
     """The teams that were heard, with `--router disagreement`; the last one is where it stopped."""
     panel: list[Panelist]
@@ -201,7 +219,8 @@ class SampleRecord(_Record):
     pictures: list[PictureRecord] = Field(default_factory=list)
     """Pictures of the question, in the order of its prompts; also those that were not sent."""
     fields: dict[str, str] = Field(default_factory=dict)
-    """Short fields of the data set, such as a subject; empty in records up to 1.4.0."""
+    """Other short fields of the data set, such as a subject: name -> text of at most 100
+    characters, at most 20 fields; empty in records up to 1.4.0."""
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Yield the most informative fields; all of them would fill a screen."""
@@ -209,6 +228,21 @@ class SampleRecord(_Record):
         yield from ((name, value) for name in names if (value := getattr(self, name)) is not None)
         yield "total_tokens", self.token_usage.total_tokens
         yield "cost_usd", self.token_usage.cost_usd
+
+    def _repr_html_(self) -> str:
+        """Return the table that a notebook shows: question, options, answer and opinions."""
+        predicted, usage = self.predicted or "", self.token_usage
+        rows = [("question", self.question)]
+        rows += [(letter, text) for letter, text in self.options.items()]
+        rows += [("status", self.error or self.status.value), ("answer", predicted)]
+        rows += [("right answer", self.label), ("difficulty", self.difficulty or "")]
+        rows += [
+            (f"{stated.role}, round {stated.round}", f"{stated.answer}: {stated.reasoning}")
+            for stated in self.opinions
+        ]
+        cost = "price not known" if usage.cost_usd is None else f"{usage.cost_usd:.6f} USD"
+        rows += [("tokens", f"{usage.total_tokens:,}, {cost}")]
+        return html_table((name, text) for name, text in rows if text)
 
 
 def make_record(

@@ -1,6 +1,6 @@
 """The Python API: one question, one run, and its results, without the command line.
 
-These functions are in `mdagents.__all__`; docs/python.md shows how to use them.
+These functions are in `mdagents.__all__`; docs/how-to/python.md shows how to use them.
 """
 
 from __future__ import annotations
@@ -279,11 +279,11 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
 
     Args:
         run: Result of `run`; or the folder of a run, its JSON array, or the file of another program
-            (docs/scoring.md).
+            (docs/how-to/other-results.md).
 
     Returns:
-        One row per question and epoch, with the columns of the CSV (docs/files.md) and `epoch`;
-        `correct` is a boolean. Anomalies in the file are issued as warnings.
+        One row per question and epoch, with the columns of the CSV (docs/reference/files.md) and
+        `epoch`; `correct` is a boolean. Anomalies in the file are issued as warnings.
 
     Raises:
         ConfigError: The run does not exist or cannot be read.

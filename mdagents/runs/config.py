@@ -38,7 +38,7 @@ _LEAST_PROCESSES = 16
 # Pydantic takes the fields of the last base first. The usual value of `exaid` in TeamFlags depends
 # on `batch` in OutputFlags, which therefore comes after TeamFlags in this list.
 class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, QuestionFlags):
-    """One run, specified by the flags of `main.py` (docs/cli.md): a field has its flag's name.
+    """A run, given by the flags of `main.py` (docs/reference/cli.md): a field has its flag's name.
 
     Flags about one start of the program (`--display`, `--json`, `--dry-run`, `--resume`) are not
     among them. Everything that can change a result is hashed by `runs.identity`.

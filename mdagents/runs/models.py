@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def choose_models(config: RunConfig, environment: Environment) -> dict[str, ModelSpec]:
-    """Return role -> model, by the order of precedence in docs/models.md.
+    """Return role -> model, by the order of precedence in docs/how-to/models.md.
 
     Raises:
         ConfigError: A model is unknown, or takes no batches although the run uses them; or the

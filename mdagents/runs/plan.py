@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import mdagents
 from mdagents.agents.prompts import prompt_hashes
@@ -281,6 +282,7 @@ def make_manifest(
             "method": _without_machine_path(Path(config.method)),
         },
         models=models,
+        hosts={role: _host(spec) for role, spec in specs.items()},
         dataset=dataset.name,
         dataset_path=_without_machine_path(dataset.path),
         dataset_sha256=dataset.sha256,
@@ -343,6 +345,14 @@ def _without_folder(model: str) -> str:
     """Return the name of a model; for a GGUF file, the file's name without its folder."""
     provider, _, path = model.partition("/")
     return f"{provider}/{Path(path).name}" if path.endswith(".gguf") else model
+
+
+def _host(spec: ModelSpec) -> str:
+    """Return the host of a model's endpoint; empty if it has none, or its SDK chooses it."""
+    if spec.is_local:
+        return ""
+    provider = load_model_configs().provider(spec.provider)
+    return urlsplit(spec.base_url or (provider.base_url if provider else "")).hostname or ""
 
 
 def _file_size(spec: ModelSpec) -> int | None:

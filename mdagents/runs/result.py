@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from mdagents.display.display import interval_so_far
@@ -12,6 +11,7 @@ from mdagents.runs.engines.engine import Outcome
 from mdagents.scoring.formatting import interval, share, usd
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents_llm.errors import BenchError
+from mdagents_llm.notebook import html_table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -84,9 +84,4 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         """Return the table that a notebook shows, in the colors of its theme."""
-        cell = '<{0} style="text-align: left">{1}</{0}>'.format
-        rows = (
-            f"<tr>{cell('th', escape(name))}{cell('td', escape(value))}</tr>"
-            for name, value in self._shown().items()
-        )
-        return f"<table><tbody>{''.join(rows)}</tbody></table>"
+        return html_table(self._shown().items())

@@ -1,4 +1,4 @@
-"""The CSV of scored questions: one line per question, columns in the order of docs/files.md."""
+"""The CSV of scored questions: a line per question, columns as in docs/reference/files.md."""
 
 from __future__ import annotations
 

@@ -398,5 +398,5 @@ def _unknown(record: Mapping[str, Any]) -> str:
     names = ", ".join(map(repr, list(record)[:_NAMES_SHOWN])) or "nothing"
     return (
         f"is of no form that is read (it holds {names}); it needs 'label' and 'response', or the "
-        "fields of a program in docs/scoring.md"
+        "fields of a program in docs/how-to/other-results.md"
     )

@@ -18,14 +18,17 @@ _LATEX = str.maketrans(
 
 
 def as_latex(table: Table) -> str:
-    """Return a table as LaTeX of the package booktabs, with its title as the caption."""
+    """Return a table as LaTeX of the package booktabs, with its title as the caption.
+
+    `table*` spans both columns of a page with two, and is like `table` on other pages.
+    """
     rows = [_latex_row(row) for row in table.rows]
     if table.has_total and len(rows) > 1:
         rows.insert(-1, r"\midrule")
     return "\n".join(
         [
-            r"\begin{table}",
-            r"\centering",
+            r"\begin{table*}",
+            r"\centering\small",
             rf"\caption{{{table.title.translate(_LATEX)}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(table.headings) - 1)}}}",
             r"\toprule",
@@ -34,7 +37,7 @@ def as_latex(table: Table) -> str:
             *rows,
             r"\bottomrule",
             r"\end{tabular}",
-            r"\end{table}",
+            r"\end{table*}",
         ]
     )
 

@@ -79,7 +79,9 @@ def load(method: str) -> OwnMethod:
     solve = getattr(module, function, None)
     if not inspect.iscoroutinefunction(solve) or not _takes_a_question(solve):
         signature = _SIGNATURE.replace(SOLVE, function)
-        raise ConfigError(f"--method {method} has no `{signature}`; see docs/own-method.md")
+        raise ConfigError(
+            f"--method {method} has no `{signature}`; see docs/tutorials/own-method.md"
+        )
     sources = _sources_of(module)
     return OwnMethod(_checked(solve, name_of(method), sources), _hash_of(sources))
 

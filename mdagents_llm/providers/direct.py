@@ -1,6 +1,7 @@
 """Requests whose URL and headers an SDK makes, sent without the request models of the SDK.
 
-These models take most of the CPU time that a call costs in the SDK (docs/performance.md).
+These models take most of the CPU time that a call costs in the SDK
+(docs/measurements/index.md).
 """
 
 from __future__ import annotations

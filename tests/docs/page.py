@@ -10,14 +10,15 @@ from tests.conftest import REPOSITORY
 
 @dataclass(frozen=True)
 class Page:
-    """A page by the name of its file."""
+    """A page by its file name, or by folder and file name if two pages share it."""
 
     name: str
 
     @property
     def text(self) -> str:
         """All of it."""
-        return (REPOSITORY / "docs" / self.name).read_text(encoding="utf-8")
+        (path,) = (REPOSITORY / "docs").rglob(self.name)
+        return path.read_text(encoding="utf-8")
 
     @property
     def examples(self) -> list[str]:

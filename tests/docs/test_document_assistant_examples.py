@@ -1,4 +1,4 @@
-"""The example of docs/document-assistant.md runs as it stands there; so do its commands."""
+"""The example of docs/how-to/document-assistant.md runs as it stands there; so do its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of docs/exaid.md run as they are printed there."""
+"""The examples of docs/how-to/exaid.md run as they are printed there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.fake_provider import FakeProvider, SeenRequest
 
 pytestmark = pytest.mark.process
 
-PAGE = Page("exaid.md")
+PAGE = Page("how-to/exaid.md")
 
 SUMMARY = {
     "status_action": "Work-up under way.",
@@ -62,12 +62,12 @@ def test_all_examples_of_the_page_are_tested() -> None:
 
 
 def test_alerts_are_found_without_a_model(run: Run) -> None:
-    assert run(0).splitlines() == ["['SpO2 dropped to as low as 74']", "[]"]
+    assert run(7).splitlines() == ["['SpO2 dropped to as low as 74']", "[]"]
 
 
 def test_a_single_agent(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="Lab results received")
-    assert run(1).splitlines() == [
+    assert run(0).splitlines() == [
         "Status/Action: Work-up under way.",
         "Key Findings: Chest pain, hypertension.",
         "Differential/Rationale: Cardiac cause until excluded.",
@@ -79,7 +79,7 @@ def test_a_single_agent(provider: FakeProvider, run: Run) -> None:
 
 def test_several_agents(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="Case analysis complete")
-    assert run(2).splitlines() == [
+    assert run(1).splitlines() == [
         "Agent Contributions: Each agent did its step.",
         "Status/Action: Work-up under way.",
         "Recommendation/Next Step: ECG and troponin.",
@@ -90,13 +90,13 @@ def test_several_agents(provider: FakeProvider, run: Run) -> None:
 
 def test_the_end_summarises_what_was_not_due(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="what nobody says")
-    assert run(1).splitlines()[0] == run(2).splitlines()[1] == "Status/Action: Work-up under way."
+    assert run(0).splitlines()[0] == run(1).splitlines()[1] == "Status/Action: Work-up under way."
     assert len(provider.calls) == 3 + 1 + 4 + 1
 
 
 def test_streamed_tokens(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="what nobody says")
-    assert run(3).splitlines() == [
+    assert run(2).splitlines() == [
         "Before the end: No summaries yet.",
         "Key Findings: Chest pain, hypertension.",
     ]
@@ -106,7 +106,7 @@ def test_streamed_tokens(provider: FakeProvider, run: Run) -> None:
 
 def test_what_can_be_asked_for(provider: FakeProvider, run: Run) -> None:
     script(provider, due_at="Trace 2")
-    assert run(4).splitlines() == [
+    assert run(3).splitlines() == [
         "Total summaries: 1",
         "Agent1 summaries: 1",
         "Agent1 trace count: 2",
@@ -117,7 +117,7 @@ def test_templates_names_checks_and_an_export(provider: FakeProvider, run: Run) 
     provider.when(partial(_is_for, "stream_state"), TO_BE_KEPT)
     no_step = SUMMARY | {"recommendation_next_step": "None reported."}
     provider.when(partial(_is_for, "status_action"), no_step)
-    lines = run(5).splitlines()
+    lines = run(4).splitlines()
     assert lines[:2] == [
         "┌─ Agents: Dr Chen, LaboratoryAgent",
         "├─ Action: Work-up under way.",
@@ -161,12 +161,12 @@ def test_a_webhook_and_its_receiver(
     provider: FakeProvider, run: Run, receiver: type[Receiver]
 ) -> None:
     script(provider, due_at="what nobody says")
-    assert run(6).splitlines() == ["EXAID is ok, tail loss 0%"]
+    assert run(5).splitlines() == ["EXAID is ok, tail loss 0%"]
     ((body, signature),) = receiver.posts
     post = json.loads(body)
     assert (post["case_id"], post["status_action"]) == ("case-7", SUMMARY["status_action"])
     names: dict[str, Any] = {}
-    exec(PAGE.examples[7], names)
+    exec(PAGE.examples[6], names)
     assert names["is_ours"](body, signature, "between us")
     assert not names["is_ours"](body + b" ", signature, "between us")
     assert not names["is_ours"](body, signature, "another")
@@ -177,6 +177,6 @@ def test_a_webhook_that_fails_is_told_of(
 ) -> None:
     script(provider, due_at="what nobody says")
     receiver.status = 404
-    told, state = run(6).splitlines()
+    told, state = run(5).splitlines()
     assert told.startswith("subscriber: WebhookError: 127.0.0.1:")
     assert state == "EXAID is ok, tail loss 0%"

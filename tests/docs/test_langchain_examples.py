@@ -1,4 +1,4 @@
-"""The examples of docs/langchain.md run as they stand there, and its list is that of the tests."""
+"""The examples of docs/how-to/langchain.md run as they stand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from tests.docs.conftest import Run
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
-from tests.mdagents_llm.langchain_suite import NOT_RUN
 
 PAGE = Page("langchain.md")
 
@@ -46,7 +45,3 @@ def test_streams(run: Run, provider: FakeProvider) -> None:
 
 def test_there_is_no_further_example() -> None:
     assert len(PAGE.examples) == 4
-
-
-def test_the_list_of_what_is_not_run() -> None:
-    assert dict(re.findall(r"^\| `(test_\w+)` \| (.*) \|$", PAGE.text, re.MULTILINE)) == NOT_RUN

@@ -1,4 +1,4 @@
-"""The method of docs/own-method.md is built and run as it stands there."""
+"""The method of docs/tutorials/own-method.md is built and run as it stands there."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ def test_the_page(
     monkeypatch.setenv("MDAGENTS_EXAID", "off")
     commands = re.findall(r"^python (\S+) (.*)$", PAGE.text, re.MULTILINE)
     assert [program for program, _ in commands] == [
-        "main.py", "main.py", "evaluate_text_output.py",
+        "main.py", "main.py", "main.py", "evaluate_text_output.py",
     ]  # fmt: skip
+    assert "--dry-run" in commands.pop(0)[1]
     here = ["--data-dir", str(REPOSITORY / "data")]
     provider.latency = 0.02
     for _, flags in commands[:2]:

@@ -1,4 +1,4 @@
-"""The provider of docs/own-provider.md is installed and asked as it stands there."""
+"""The provider of docs/how-to/own-provider.md is installed and asked as it stands there."""
 
 from __future__ import annotations
 

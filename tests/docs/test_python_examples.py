@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run as they stand there."""
+"""The examples of docs/how-to/python.md run as they stand there."""
 
 from __future__ import annotations
 

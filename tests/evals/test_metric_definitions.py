@@ -1,4 +1,4 @@
-"""Each metric beside a few lines of other code, written from its definition in docs/evals.md.
+"""Each metric beside a few lines of code from its definition in docs/how-to/evals.md.
 
 The other code reads the files as JSON. Of the package it uses the concept extractor alone.
 """

@@ -59,7 +59,7 @@ def test_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_page_names_each_program() -> None:
-    page = (REPOSITORY / "docs" / "evals.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs" / "how-to" / "evals.md").read_text(encoding="utf-8")
     for name in PROGRAMS:
         assert f"evals.cli.{name}" in page
 

@@ -55,7 +55,7 @@ def test_all_that_is_public_is_there_and_has_a_docstring(package: object) -> Non
 def test_the_surface_of_mdagents() -> None:
     assert set(mdagents.__all__) == {
         "answer", "run", "load", "RunConfig", "RunResult", "Question", "SampleRecord", "Decision",
-        "Case", "Method", "Stated", "TeamRole", "TeamSettings",
+        "Case", "Method", "Stated", "TeamRole", "TeamSettings", "compare", "RunComparison",
     }  # fmt: skip
 
 

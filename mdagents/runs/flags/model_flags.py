@@ -141,5 +141,5 @@ def _refuse_several(model: str, flag: str) -> None:
     if len(names) > 1 and not Path(model.removeprefix("local/")).is_file():
         raise ConfigError(
             f"{flag} names {len(names)} models, {model}; give one, or compare several in a study "
-            "(docs/studies.md)"
+            "(docs/how-to/studies.md)"
         )

@@ -23,8 +23,8 @@ class Form:
     gold: str
     """Name of the field with the right option, for messages."""
     elements: Callable[[Record], Sequence[Record]]
-    """Converter to elements as in docs/files.md, one for each reply to the question; any field but
-    `label` may be missing."""
+    """Converter to elements as in docs/reference/files.md, one for each reply to the question; any
+    field but `label` may be missing."""
     reading: str = ""
     """Field that distinguishes several readings of the same replies; only the first reading in a
     file counts."""

@@ -1,4 +1,4 @@
-"""Takes the picture of docs/cdss.md: the page in the middle of a case, on a scripted model."""
+"""Takes the picture of docs/how-to/cdss.md: the page amid a case, on a scripted model."""
 
 from __future__ import annotations
 

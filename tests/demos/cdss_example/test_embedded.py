@@ -12,7 +12,7 @@ from tests.conftest import CACHE_DIR, REPOSITORY
 from tests.demos.cdss_example.team import script
 from tests.fake_provider import FakeProvider
 
-PAGE = (REPOSITORY / "docs" / "cdss.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs" / "how-to" / "cdss.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 # The connections of `get_llm` end with the process.
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.sweep, pytest.mark.filterwarnings("ignore::ResourceWar
 
 def run(number: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Run an example of the page; return the lines that it prints."""
-    exec(compile(EXAMPLES[number], f"docs/cdss.md, example {number}", "exec"), {})
+    exec(compile(EXAMPLES[number], f"docs/how-to/cdss.md, example {number}", "exec"), {})
     gc.collect()  # what was not closed, while its warnings are ignored
     return capsys.readouterr().out.splitlines()
 

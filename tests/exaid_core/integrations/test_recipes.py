@@ -1,4 +1,4 @@
-"""The program of each page of docs/recipes runs, and prints what the page says."""
+"""The program of each page of docs/how-to/recipes runs, and prints what the page says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.exaid_core.integrations.overhearing import OpenAIChat
 from tests.exaid_core.models import WAIT, asks_for
 from tests.fake_provider import FakeProvider
 
-PAGES = sorted((REPOSITORY / "docs" / "recipes").glob("*.md"))
+PAGES = sorted((REPOSITORY / "docs" / "how-to" / "recipes").glob("*.md"))
 _SAID = {
     "triage nurse": "Emergency: chest pain for two hours in a man of 58.",
     "laboratory physician": "Troponin is requested, and open.",

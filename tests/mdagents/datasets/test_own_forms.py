@@ -181,6 +181,11 @@ def test_a_json_list_is_a_file_of_questions() -> None:
     ("name", "content", "message"),
     [
         ("m.csv", "question,A,B,answer\nWhich?,x,y,1\n", "m.csv line 2: field 'answer' is '1', w"),
+        (
+            "m.csv",
+            "question,A,B,answer\nWhich?,x,y,\n",
+            "m.csv line 2: field 'answer' is empty: write the letter of the right option",
+        ),
         ("m.csv", "question,A,B\nWhich?,x,y\n", "m.csv line 2: no field says which option"),
         (
             "m.csv",

@@ -286,10 +286,10 @@ def test_marks_have_their_numbers() -> None:
     (svg,) = charts(page()).values()
     titles = re.findall(r"<title>(.*?)</title>", svg)
     assert titles == [
+        "chance 25%",
         "basic: 100.0% of 12 right (95% interval 75.8–100.0)",
         "&lt;b&gt; &amp; $x_{1}$: 58.3% of 12 right (95% interval 32.0–80.7)",
         "all: 79.2% of 24 right (95% interval 59.5–90.8)",
-        "chance 25%",
     ]
     labels = re.findall(r'<g role="img" aria-label="(.*?)"', svg)
     assert labels == titles, "read aloud as well"

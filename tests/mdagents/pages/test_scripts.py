@@ -198,7 +198,7 @@ async def test_tables_are_copied_as_latex_and_markdown(page: Page) -> None:
     many()
     await page.goto(report())
     await page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    for what, start in (("LaTeX", r"\begin{table}"), ("Markdown", "|  | answered |")):
+    for what, start in (("LaTeX", r"\begin{table*}"), ("Markdown", "|  | answered |")):
         await page.click(".fold .menu > summary >> nth=0")
         await page.click(f".fold .menu[open] >> text={what}")
         assert str(await page.evaluate("window.copied")).startswith(start)

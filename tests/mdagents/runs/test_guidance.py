@@ -231,7 +231,7 @@ def test_a_part_of_a_data_set_does_not_pass_for_the_whole(
 
     assert score(["--html"]) == 0
     (page,) = Path("evaluation").glob("*.html")
-    assert "of the 1,273 medqa questions right" in page.read_text()
+    assert "30 of the 1,273 published medqa questions" in page.read_text()
     assert "medqa (30 of 1,273 questions)" in page.read_text()
     capsys.readouterr()
 

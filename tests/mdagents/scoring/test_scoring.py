@@ -551,7 +551,7 @@ def test_scoring_a_run_does_not_wait_for_numpy() -> None:
 
 
 def test_every_figure_is_described() -> None:
-    pages = [REPOSITORY / "docs" / name for name in ("scoring.md", "studies.md")]
+    pages = [REPOSITORY / "docs" / name for name in ("explanation/scoring.md", "how-to/studies.md")]
     page = "\n".join(path.read_text(encoding="utf-8") for path in pages)
     described = set(re.findall(r"`([a-z_0-9]+)`", page))
     tables = (Report, Group, Proportion, Repeats, Calibration, CalibrationBin, Agreement,
@@ -560,5 +560,5 @@ def test_every_figure_is_described() -> None:
               Difference, Coin, Breakdown, QuestionGroup)  # fmt: skip
     figures = {name for table in tables for name in table.__slots__}
     assert figures <= described, (
-        f"docs/scoring.md and docs/studies.md do not name {sorted(figures - described)}"
+        f"explanation/scoring.md and how-to/studies.md do not name {sorted(figures - described)}"
     )
