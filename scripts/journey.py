@@ -192,7 +192,7 @@ def _save_own_method(clone: Path) -> list[str]:
     """Save the method in docs/tutorials/own-method.md as told there; return the page's commands."""
     text = (clone / OWN_METHOD).read_text(encoding="utf-8")
     saved = re.search(
-        r"Save this as `([\w.]+)`.*?^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+        r"Save this as\s+`([\w.]+)`.*?^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
     )
     if saved is None:
         raise JourneyError(f"{OWN_METHOD} does not say what is saved")
