@@ -11,6 +11,7 @@ from mdagents.export.card import RunCard, excluded, make_card
 from mdagents.records.manifest import Spent
 from mdagents.scoring.formatting import UNKNOWN, interval, number, percent, usd
 from mdagents.scoring.rows import run_folder
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents_llm.errors import StorageError
 from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.text import counted, one_line
@@ -71,9 +72,13 @@ def _result(card: RunCard) -> str:
     of = card.figures
     method = "Wilson" if of.n == of.questions else "bootstrap over questions"
     out = excluded(card.statuses)
-    lines = {
-        "accuracy": f"{percent(of.accuracy)} ({of.correct:,} of {of.n:,})",
+    right = f"{of.correct:,} of {of.n:,}"
+    accuracy = {
+        "accuracy": f"{percent(of.accuracy)} ({right})",
         "95% interval": f"{interval(of.accuracy_low, of.accuracy_high)}% ({method})",
+    }
+    lines = {
+        **(accuracy if of.questions >= SMALLEST_FOR_RATES else {"right": right}),
         "chance": percent(of.chance),
         "questions": f"{of.questions:,}",
         "epochs": f"{card.data.epochs:,}",

@@ -71,6 +71,8 @@ def test_a_finished_run(provider: FakeProvider, run: Run) -> None:
     text = card_text(make_card(folder()))
     for name, digest in manifest.prompt_hashes.items():
         assert f"| {name} | {digest} |" in text
+    assert f"| right | {card['figures']['correct']} of 6 |" in text
+    assert "% (" not in text, "six questions are too few for a percentage"
 
 
 @pytest.mark.process
