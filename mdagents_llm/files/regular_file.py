@@ -46,6 +46,20 @@ def _no_file(path: Path, *, is_folder: bool) -> OSError:
     return OSError(errno.EINVAL, "not a regular file", str(path))
 
 
+def refuse_special(path: Path) -> None:
+    """Refuse to replace a device, a pipe or a socket by a file; a folder cannot be replaced anyway.
+
+    Raises:
+        OSError: The path is one of these, or a link to one.
+    """
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return  # no such file yet, or writing it will say why not
+    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+        raise _no_file(path, is_folder=False)
+
+
 def regular_file(path: Path) -> BinaryIO:
     """Open a regular file for reading.
 

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from mdagents_llm.files import syncing
 from mdagents_llm.files.private import make_private_folder, open_private
+from mdagents_llm.files.regular_file import refuse_special
 
 
 @contextmanager
@@ -24,9 +25,10 @@ def whole_file(
         private: Whether only the owner can read the file, and its folder if it is created.
 
     Raises:
-        OSError: The file cannot be written. After any error the old file is kept and no partial
-            file is left behind.
+        OSError: The file cannot be written, or is a device, a pipe or a socket. After any error the
+            old file is kept and no partial file is left behind.
     """
+    refuse_special(path)
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         with _opened(temporary, parents=parents, private=private) as file:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mdagents_llm.files.regular_file import open_regular, read_regular
+from mdagents_llm.files.whole_file import whole_file
 
 
 def pipe(path: Path) -> None:
@@ -52,3 +53,16 @@ def test_a_link_to_a_file_is_a_file(tmp_path: Path) -> None:
     assert read_regular(tmp_path / "link") == b"content"
     with pytest.raises(FileNotFoundError):
         read_regular(tmp_path / "none")
+
+
+@pytest.mark.parametrize("make", [pipe, listening, device])
+def test_what_is_no_file_is_not_replaced_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Callable[[Path], None]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make(Path("x"))
+    before = os.lstat("x").st_mode
+    with pytest.raises(OSError, match="not a regular file"), whole_file(Path("x")) as file:
+        file.write(b"content")
+    assert os.lstat("x").st_mode == before
+    assert list(Path().iterdir()) == [Path("x")]
