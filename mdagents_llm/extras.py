@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.interpreter import CLONE, install, missing_package
+from mdagents_llm.interpreter import CLONE, install, missing_package, other_python
 
 DISTRIBUTION = "mdagents-bench"
 
 
 @contextmanager
 def needs_extra(extra: str, what: str, kind: type[Exception] = ConfigError) -> Iterator[None]:
-    """Turn a failed import of an optional part into an error with the install command.
+    """Turn a failed import of an optional part into an error that says what to type.
 
     Args:
         extra: Name of the extra in `pyproject.toml` that installs the packages.
@@ -30,7 +30,8 @@ def needs_extra(extra: str, what: str, kind: type[Exception] = ConfigError) -> I
         package = missing_package(error)
         if not package:
             raise
-        raise kind(f"{what} needs {package}: {install_extra(extra)}") from error
+        way = other_python() or install_extra(extra)
+        raise kind(f"{what} needs {package}: {way}") from error
 
 
 def check_installed(*packages: str) -> None:

@@ -110,6 +110,15 @@ def _is_ours() -> bool:
     return Path(sys.prefix).resolve() == ENVIRONMENT.resolve()
 
 
+def other_python() -> str:
+    """Return the command for the same program with the Python of `.venv`.
+
+    It is empty if that Python runs already, does not exist, or the user has chosen another one.
+    """
+    is_of_use = _program() and not _is_chosen() and not _is_ours() and _PYTHON.exists()
+    return _with_environment() if is_of_use else ""
+
+
 def _with_environment() -> str:
     """Return the command that runs the same program with the Python of `.venv`."""
     return shlex.join([str(_PYTHON), *_arguments()])

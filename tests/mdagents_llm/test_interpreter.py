@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.conftest import REPOSITORY
 
@@ -120,6 +122,22 @@ def test_after_a_set_up_every_program_goes_on_with_its_python(clone: Path) -> No
         done = call(clone, command)
         assert (done.returncode, done.stderr) == (0, ""), command
         assert done.stdout.startswith("usage: "), command
+
+
+def test_a_package_that_is_missed_late_leads_to_the_environment(clone: Path) -> None:
+    """A Python with some packages of its own, as many users have."""
+    python = environment(clone / ".venv")
+    Image.new("RGB", (20, 20)).save(clone / "xray.png")
+    (clone / "ward.csv").write_text("id,question,A,B,answer,images\nq,Which?,a,b,A,xray.png\n")
+    some = f"""
+import sys
+if sys.prefix == sys.base_prefix:
+    sys.path.append({sysconfig.get_path("purelib")!r})
+    sys.modules["PIL"] = None
+"""
+    line = one_line(call(clone, "-m mdagents data check ward.csv", site=some))
+    command = shlex.join([str(python), "-m", "mdagents", "data", "check", "ward.csv"])
+    assert line.endswith(f" needs PIL: {command}")
 
 
 def test_it_is_the_same_process_with_the_same_arguments_and_exit_status(clone: Path) -> None:
