@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Page, expect
 
+from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
-from tests.mdagents.view.served import serving
-from tests.support.browser import CHROMIUM, open_page, problems
+from tests.mdagents.view.served import serving, view
+from tests.support.browser import CHROMIUM, axe_findings, open_page, problems
 from tests.support.whole_runs import Run
 
 pytestmark = [
@@ -20,9 +20,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
 
-AXE = files("axe_playwright_python").joinpath("axe.min.js").read_text("utf-8")
-FINDINGS = """async () => (await axe.run()).violations.map(
-  (found) => `${found.id}: ${found.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)"""
+
+(TRACES,) = (REPOSITORY / "mdagents" / "examples").glob("*/traces")
 
 
 @pytest.fixture
@@ -30,13 +29,6 @@ async def page() -> AsyncIterator[Page]:
     """An empty page of a browser."""
     async with open_page() as page:
         yield page
-
-
-async def findings(page: Page) -> list[str]:
-    """What axe-core finds on the page."""
-    await page.evaluate(AXE)  # past the policy of the page, which allows its own scripts only
-    found: list[str] = await page.evaluate(FINDINGS)
-    return found
 
 
 @pytest.fixture
@@ -54,12 +46,21 @@ async def test_axe_finds_nothing_on_any_page(names: list[str], page: Page) -> No
     with serving() as address:
         await page.goto(f"{address}/runs/{first}")
         link = await page.locator("#list tbody a").first.get_attribute("href")
-        pages = ["/", f"/runs/{first}", link, f"/runs/{first}/report"]
+        pages = ["/", f"/runs/{first}", link, f"{link}/rate", f"/runs/{first}/report"]
         for path in [*pages, f"/compare?run={first}&run={second}", "/runs/none"]:
             await page.goto(f"{address}{path}")
             for theme in ("light", "dark"):
                 await page.emulate_media(color_scheme=theme)
-                assert await findings(page) == [], (path, theme)
+                assert await axe_findings(page) == [], (path, theme)
+
+
+async def test_axe_finds_nothing_on_recorded_traces(page: Page) -> None:
+    with view(str(TRACES), "--no-open") as (_, address):
+        for path in ("/", "/traces/1"):
+            await page.goto(f"{address}{path}")
+            for theme in ("light", "dark"):
+                await page.emulate_media(color_scheme=theme)
+                assert await axe_findings(page) == [], (path, theme)
 
 
 async def test_a_question_is_found_and_opened_by_keys_alone(names: list[str], page: Page) -> None:
