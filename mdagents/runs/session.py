@@ -117,6 +117,8 @@ async def carry_out(
         array_path = config.output_dir / f"{finished.name}.json"
         return RunResult(finished, folder, array_path, Outcome.FINISHED, already_finished=True)
     check_models(config, environment, plan.specs)
+    if config.otel:
+        import mdagents.telemetry.session  # noqa: F401 - says which package is missing
     with writable(config.output_dir):
         config.output_dir.mkdir(parents=True, exist_ok=True)
         if not os.access(config.output_dir, os.W_OK):  # before the cache in it raises the same

@@ -63,6 +63,7 @@ class Export:
         self._say = say
         self._loop = asyncio.get_running_loop()
         self._cause = ""
+        self._is_closing = False
         own = trace.get_tracer_provider()
         self._batches: _Batches | None = None
         self._provider: TracerProvider | None = None
@@ -104,6 +105,7 @@ class Export:
         provider, batches = self._provider, self._batches
         if provider is None or batches is None:
             return ""
+        self._is_closing = True
         # A daemon, so that a collector that never answers does not keep the program from ending.
         closing = threading.Thread(target=provider.shutdown, name="mdagents-otel", daemon=True)
         started = time.monotonic()
@@ -126,7 +128,7 @@ class Export:
     def _failed(self, cause: str) -> None:
         """Note that the collector has failed; called in the thread that sends."""
         is_first, self._cause = not self._cause, cause
-        if is_first:
+        if is_first and not self._is_closing:
             line = f"--otel: cannot send spans to {self._endpoint}: {cause}; the run goes on"
             with suppress(RuntimeError):  # the event loop is closed
                 self._loop.call_soon_threadsafe(self._say, line)

@@ -25,7 +25,6 @@ from exaid_core.trace.events import TraceEvent
 from exaid_core.trace.run_records import BufferDecision
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import (
-    Ended,
     Event,
     ExaidStep,
     Recruited,
@@ -132,8 +131,15 @@ class _Question:
     """(`agent_id`, phase) -> turns in progress."""
     latest: dict[str, _Turn] = field(default_factory=dict)
     """`agent_id` -> its latest turn, to which late calls belong."""
+    notes: list[tuple[str, Attributes, int]] = field(default_factory=list)
+    """(name, attributes, time) of its events so far."""
     steps: dict[str, tuple[Span, Context]] = field(default_factory=dict)
     """Role of EXAID -> span of its step in progress."""
+
+
+def _now() -> int:
+    """Return the time in ns since 1970 UTC, in full ms as in the ledger, so that spans nest."""
+    return time.time_ns() // _NS * _NS
 
 
 def _harmless(
@@ -173,7 +179,7 @@ class RunSpans:
         with_text: bool,
         per_question: bool,
         say: Callable[[str], None],
-        now: Callable[[], int] = time.time_ns,
+        now: Callable[[], int] = _now,
     ) -> None:
         self._tracer = tracer
         self._facts = facts
@@ -222,11 +228,11 @@ class RunSpans:
                 self._turn_ended(question, event)
             case Routed(level, by):
                 named = {"mdagents.difficulty": level.value} if level else {}
-                self._note(question, "mdagents.routed", {**named, "mdagents.routed_by": by.value})
+                attributes: Attributes = {**named, "mdagents.routed_by": by.value}
+                question.notes.append(("mdagents.routed", attributes, self._now()))
             case Recruited(members):
-                self._note(question, "mdagents.recruited", {"mdagents.members": len(members)})
-            case Ended():
-                question.until = max(question.until, question.began_at)
+                attributes = {"mdagents.members": len(members)}
+                question.notes.append(("mdagents.recruited", attributes, self._now()))
 
     @_harmless
     def booked(self, row: CallRow) -> None:
@@ -251,10 +257,7 @@ class RunSpans:
         question = self._questions.pop(record.case_id, None)
         if question is None:
             return
-        span = self._open(question, question.began_at)
-        for turn in [turn for turns in question.turns.values() for turn in turns]:
-            self._end_turn(question, turn, ABORTED)
-        question.turns.clear()
+        span = self._end_turns(question, ABORTED)
         ended_at = max(question.began_at + round(record.wall_seconds * 1e9), question.until)
         span.set_attributes(of_decision(record, with_text=self._with_text))
         if (score := of_score(record)) is not None:
@@ -322,10 +325,6 @@ class RunSpans:
             )
             question.context = set_span_in_context(question.span)
         return question.span
-
-    def _note(self, question: _Question, name: str, attributes: Attributes) -> None:
-        at = self._now()
-        self._open(question, at).add_event(name, attributes, at)
 
     def _parent_of(self, row: CallRow, queued_at: int, ended_at: int) -> Context | None:
         """Return the context in which the span of a row begins."""
@@ -404,6 +403,17 @@ class RunSpans:
         question.until = max(question.until, ended_at)
         span.end(ended_at)
 
+    def _end_turns(self, question: _Question, why: str) -> Span:
+        """End the turns that are left of a question, add its events, and return its span."""
+        for turn in [turn for turns in question.turns.values() for turn in turns]:
+            self._end_turn(question, turn, why)
+        question.turns.clear()
+        span = self._open(question, question.began_at)
+        for name, attributes, at in question.notes:
+            span.add_event(name, attributes, at)
+        question.notes.clear()
+        return span
+
     def _step(self, question: _Question, role: str, at: int) -> tuple[Span, Context]:
         """Return span and context of EXAID's step in progress; it begins `at` if there is none."""
         if role not in question.steps:
@@ -447,10 +457,8 @@ class RunSpans:
         question = self._questions.pop(case_id, None)
         if question is None:
             return
-        for turn in [turn for turns in question.turns.values() for turn in turns]:
-            self._end_turn(question, turn, why)
+        span = self._end_turns(question, why)
         self._end_steps(question)
-        span = self._open(question, question.began_at)
         span.set_attribute("error.type", why)
         span.set_status(_ERROR)
         span.end(max(self._now(), question.until))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -122,7 +123,7 @@ class Collector:
         return next((other for other in self.spans if other.id == span.parent), None)
 
     def sum(self, attribute: str) -> float:
-        return sum(span.attributes.get(attribute, 0) for span in self.spans)
+        return math.fsum(span.attributes.get(attribute, 0) for span in self.spans)
 
 
 def _spans(request: ExportTraceServiceRequest) -> Iterator[Span]:
