@@ -399,5 +399,5 @@ def test_spans_of_a_study(study: Study, monkeypatch: pytest.MonkeyPatch) -> None
     roots = collector.named("run ")
     assert {root.attributes["mdagents.method"] for root in roots} == {"zero_shot", "mdagents"}
     assert len(collector.questions) == 6
-    rows = [line for path in Path("output").glob("*/calls.jsonl") for line in path.open()]
-    assert len(collector.calls) == len(rows)
+    ledgers = [path.read_bytes() for path in Path("output").glob("*/calls.jsonl")]
+    assert len(collector.calls) == sum(ledger.count(b"\n") for ledger in ledgers)
