@@ -40,29 +40,30 @@ def name_of(text: str) -> str:
 
 
 def of_call(row: CallRow, *, with_text: bool) -> Attributes:
-    """Return the attributes of an attempt at a model, or of a reply from the cache."""
+    """Return the attributes of an attempt at a model, or of a reply from the cache.
+
+    What is usual is left out: each attribute takes about 5 µs until it is sent.
+    """
     attributes: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _PROVIDERS.get(row.provider, row.provider),
         "gen_ai.request.model": name_of(row.model_requested),
         "gen_ai.conversation.id": row.case_id,
-        "mdagents.agent.id": row.agent,
         "mdagents.role": row.role,
-        "mdagents.phase": row.phase,
-        "mdagents.outcome": row.outcome,
-        "mdagents.attempt": row.attempt,
-        "mdagents.cached": row.cached,
     }
     if row.model:
         attributes["gen_ai.response.model"] = name_of(row.model)
+    if row.attempt > 1:
+        attributes["mdagents.attempt"] = row.attempt
     if row.waited:
         attributes["mdagents.waited"] = row.waited
-    if row.batched:
-        attributes["mdagents.batched"] = True
-    if row.usage_estimated:
-        attributes["mdagents.usage_estimated"] = True
-    if row.restart:
-        attributes["mdagents.restart"] = row.restart
+    switches = {
+        "mdagents.cached": row.cached,
+        "mdagents.batched": row.batched,
+        "mdagents.usage_estimated": row.usage_estimated,
+        "mdagents.aborted": row.outcome == ABORTED,
+    }
+    attributes |= {name: True for name, is_on in switches.items() if is_on}
     if row.replied:
         attributes["gen_ai.response.finish_reasons"] = (_FINISH_REASONS[row.outcome],)
         attributes |= _reused(row) if row.cached else _usage(row)
@@ -135,7 +136,6 @@ def of_decision(record: SampleRecord, *, with_text: bool) -> Attributes:
     attributes: Attributes = {
         "mdagents.status": record.status.value,
         "mdagents.calls": record.calls,
-        "mdagents.experts_left_out": len(record.left_out),
     }
     optional = {
         "mdagents.difficulty": record.difficulty,
@@ -143,6 +143,7 @@ def of_decision(record: SampleRecord, *, with_text: bool) -> Attributes:
         "mdagents.answer": record.predicted,
         "mdagents.correct": record.correct,
         "mdagents.confidence": record.confidence,
+        "mdagents.turns_left_out": len(record.left_out) or None,
     }
     attributes |= {name: value for name, value in optional.items() if value is not None}
     if record.status not in _NOT_DECIDED:
