@@ -173,8 +173,11 @@ async def carry_out(
                         plan, store, answering, places, on_all_begun, clock, stops
                     )
                 if spans is not None:
-                    failed = result.error is not None
-                    spans.finish("error" if failed else result.outcome.value)
+                    totals, failed = store.manifest.totals, result.error is not None
+                    spans.finish(
+                        "error" if failed else result.outcome.value,
+                        totals.correct / totals.scored if totals.scored else None,
+                    )
                 return result
             finally:
                 showing.cancel()

@@ -121,7 +121,8 @@ class _Question:
 
     item: ItemKey
     case_id: str
-    question: Question
+    question: Question | None
+    """The question as presented; None if it ended before it was started, by a lost worker say."""
     began_at: int
     span: Span | None = None
     context: Context | None = None
@@ -186,6 +187,7 @@ class RunSpans:
         self._with_text = with_text
         self._say = say
         self._now = now
+        self._case_ids: dict[ItemKey, str] = {}
         self._questions: dict[str, _Question] = {}  # by case id
         self._decided: OrderedDict[str, _Question] = OrderedDict()
         self._is_over = False
@@ -206,7 +208,9 @@ class RunSpans:
     @_harmless
     def happened(self, item: ItemKey, event: Event) -> None:
         """Record an event of a question; an observer of its feed."""
-        case_id = make_case_id(*item)
+        case_id = self._case_ids.get(item)
+        if case_id is None:
+            case_id = self._case_ids[item] = make_case_id(*item)
         if isinstance(event, Started):
             self._interrupted(case_id, "restarted")
             self._decided.pop(case_id, None)
@@ -256,7 +260,9 @@ class RunSpans:
         """End the span of a question, and state its score."""
         question = self._questions.pop(record.case_id, None)
         if question is None:
-            return
+            began_at = self._now() - round(record.wall_seconds * 1e9)
+            item = record.question_id, record.epoch
+            question = _Question(item, record.case_id, None, began_at)
         span = self._end_turns(question, ABORTED)
         ended_at = max(question.began_at + round(record.wall_seconds * 1e9), question.until)
         span.set_attributes(of_decision(record, with_text=self._with_text))
@@ -313,7 +319,7 @@ class RunSpans:
                 "mdagents.question.id": well_formed(question_id),
                 "mdagents.epoch": epoch,
             }
-            if self._with_text:
+            if self._with_text and question.question is not None:
                 asked = question.question.block()
                 attributes["gen_ai.input.messages"] = as_messages([("user", asked)])
             question.span = self._tracer.start_span(

@@ -131,6 +131,7 @@ def test_sums_are_those_of_the_ledger_on_100_questions_with_faults(
         assert question.attributes["mdagents.status"] == record["status"]
     totals = json.loads(next(Path("output").glob("*/run.json")).read_text())["totals"]
     assert sum(scores) == totals["correct"]
+    assert collector.named("run ")[0].attributes["mdagents.accuracy"] == sum(scores) / len(scores)
 
 
 def test_replies_of_the_cache_are_marked_and_cost_nothing(run: Run, collector: Collector) -> None:
