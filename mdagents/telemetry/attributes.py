@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
@@ -34,6 +35,7 @@ _NOT_DECIDED = frozenset({Status.ANSWERED, Status.SKIPPED})
 """Statuses of questions that ended without an error."""
 
 
+@lru_cache(maxsize=4096)
 def name_of(text: str) -> str:
     """Return a name, of an agent or a model, on one line of at most 80 characters."""
     return one_line(text)[:_LONGEST_NAME] or "unnamed"
@@ -42,7 +44,7 @@ def name_of(text: str) -> str:
 def of_call(row: CallRow, *, with_text: bool) -> Attributes:
     """Return the attributes of an attempt at a model, or of a reply from the cache.
 
-    What is usual is left out: each attribute takes about 5 µs until it is sent.
+    What is usual is left out, since each attribute takes time until it is sent.
     """
     attributes: Attributes = {
         "gen_ai.operation.name": "chat",

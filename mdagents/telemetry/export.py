@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
+from mdagents.telemetry.light_spans import LightTracer
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.text import one_line
@@ -27,6 +28,7 @@ with needs_extra("opentelemetry", "--otel"):
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 SCOPE = "mdagents"
 """Name of the instrumentation scope of the spans."""
@@ -64,6 +66,7 @@ class Export:
         self._loop = asyncio.get_running_loop()
         self._cause = ""
         self._is_closing = False
+        self.tracer: trace.Tracer | LightTracer
         own = trace.get_tracer_provider()
         self._batches: _Batches | None = None
         self._provider: TracerProvider | None = None
@@ -92,7 +95,11 @@ class Export:
                 meter_provider=NoOpMeterProvider(),
             )
             self._provider.add_span_processor(self._batches)
-        self.tracer = self._provider.get_tracer(SCOPE, version)
+        of_sdk = self.tracer = self._provider.get_tracer(SCOPE, version)
+        # Texts are subject to limits, which only the SDK's spans know.
+        if not with_text and not isinstance(of_sdk, trace.NoOpTracer):
+            scope = InstrumentationScope(SCOPE, version)
+            self.tracer = LightTracer(self._provider, self._batches, scope)
         self._endpoint = _endpoint(variables)
 
     async def close(self) -> str:

@@ -45,6 +45,7 @@ from mdagents.telemetry.attributes import (
     of_decision,
     of_score,
 )
+from mdagents.telemetry.light_spans import LightTracer
 from mdagents_llm.config import LLMRole
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import ABORTED, CallRow
@@ -174,7 +175,7 @@ class RunSpans:
 
     def __init__(
         self,
-        tracer: Tracer,
+        tracer: Tracer | LightTracer,
         facts: RunFacts,
         *,
         with_text: bool,
