@@ -165,6 +165,15 @@ def test_the_sdk_can_be_switched_off(
     assert (status, "--otel" in err, collector.bodies) == (0, False, [])
 
 
+@pytest.mark.parametrize("text", [(), ("--otel-text",)])
+def test_the_sampler_of_the_standard_decides(
+    text: tuple[str, ...], run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    status, _, err = run(*FLAGS, *text)
+    assert (status, "--otel" in err, collector.bodies) == (0, False, [])
+
+
 def test_without_the_flag_nothing_is_sent(run: Run, collector: Collector) -> None:
     assert run("--difficulty", "basic", "--num-samples", "1")[0] == 0
     assert collector.bodies == []
