@@ -192,6 +192,7 @@ class RunSpans:
         self._questions: dict[str, _Question] = {}  # by case id
         self._decided: OrderedDict[str, _Question] = OrderedDict()
         self._is_over = False
+        self._until = 0  # end of the latest question, in fractions of a ms
         self.is_broken = False
         """Whether an error of this program has ended the spans."""
         self._span = tracer.start_span(
@@ -273,6 +274,7 @@ class RunSpans:
             words = well_formed(record.error) if self._with_text else None
             span.set_status(Status(StatusCode.ERROR, words))
         span.end(ended_at)
+        self._until = max(self._until, ended_at)
         self._decided[record.case_id] = question
         if len(self._decided) > _DECIDED_IN_MEMORY:
             _, oldest = self._decided.popitem(last=False)
@@ -304,7 +306,7 @@ class RunSpans:
         if outcome != "finished":
             self._span.set_attribute("error.type", outcome)
             self._span.set_status(_ERROR)
-        self._span.end(self._now())
+        self._span.end(max(self._now(), self._until))
 
     def _open(self, question: _Question, at: int) -> Span:
         """Return the span of a question; it begins by `at` if it is not open yet."""
