@@ -452,13 +452,13 @@ class RunSpans:
             del question.steps[role.value]
         describe(span, record, step.agents, with_text=self._with_text, with_usage=False)
         span.set_attribute("gen_ai.conversation.id", case_id)
-        span.end(now)
+        span.end(max(now, question.until) if question else now)
 
     def _end_steps(self, question: _Question) -> None:
         for span, _ in question.steps.values():
             span.set_attribute("error.type", "interrupted")
             span.set_status(_ERROR)
-            span.end(self._now())
+            span.end(max(self._now(), question.until))
         question.steps.clear()
 
     def _interrupted(self, case_id: str, why: str) -> None:
