@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from exaid_core.exaid import EXAID
     from exaid_core.sync import SyncExaid
 
-__all__ = ["ExaidSpans"]
+__all__ = ["ExaidSpans", "describe"]
 
 Attributes = dict[str, str | int | bool | tuple[str, ...]]
 
@@ -75,38 +75,63 @@ class ExaidSpans:
             start_time=end - (record.latency_ms or 0) * _NS,
         )
         if span.is_recording():
-            span.set_attributes(_common(record, role.value, agents))
-            if isinstance(record, BufferDecision):
-                span.set_attributes(_of_decision(record))
-            else:
-                span.set_attributes(_of_summary(record))
-            failure, words = _failure(record)
-            if failure:
-                span.set_attribute("error.type", failure)
-                description = words if self._with_text else None
-                span.set_status(trace.Status(trace.StatusCode.ERROR, description))
-            if self._with_text and isinstance(record, SummaryEvent) and record.summary_content:
-                span.set_attributes(_text(record.summary_content))
+            describe(span, record, agents, with_text=self._with_text)
         span.end(end_time=end)
+
+
+def describe(
+    span: trace.Span,
+    record: BufferDecision | SummaryEvent,
+    agents: tuple[str, ...],
+    *,
+    with_text: bool,
+    with_usage: bool = True,
+) -> None:
+    """Set the attributes and the status of a span from a record of EXAID's log.
+
+    Args:
+        span: Span of the decision, or of the summary or attempt at one.
+        record: Record of its end.
+        agents: Agents whose text it is about.
+        with_text: Whether to include the fields of a summary and the message of a failure.
+        with_usage: Whether to include model and tokens; not if spans below this one have them.
+    """
+    role = LLMRole.BUFFER_AGENT if isinstance(record, BufferDecision) else LLMRole.SUMMARIZER
+    span.set_attributes(_common(record, role.value, agents))
+    if with_usage:
+        span.set_attributes(_usage(record))
+    if isinstance(record, BufferDecision):
+        span.set_attributes(_of_decision(record))
+    else:
+        span.set_attributes(_of_summary(record))
+    failure, words = _failure(record)
+    if failure:
+        span.set_attribute("error.type", failure)
+        span.set_status(trace.Status(trace.StatusCode.ERROR, words if with_text else None))
+    if with_text and isinstance(record, SummaryEvent) and record.summary_content:
+        span.set_attributes(_text(record.summary_content))
 
 
 def _common(
     record: BufferDecision | SummaryEvent, agent: str, agents: tuple[str, ...]
 ) -> Attributes:
-    usage = record.llm_usage
-    optional = {
-        "gen_ai.response.model": usage.model_id or None,
-        "gen_ai.usage.input_tokens": usage.provider_prompt_tokens,
-        "gen_ai.usage.output_tokens": usage.provider_completion_tokens,
-    }
     return {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": agent,
         "gen_ai.conversation.id": record.case_id,
         "gen_ai.output.type": "json",
         "exaid.agents": agents,
-        **{name: value for name, value in optional.items() if value is not None},
     }
+
+
+def _usage(record: BufferDecision | SummaryEvent) -> Attributes:
+    usage = record.llm_usage
+    optional = {
+        "gen_ai.response.model": usage.model_id or None,
+        "gen_ai.usage.input_tokens": usage.provider_prompt_tokens,
+        "gen_ai.usage.output_tokens": usage.provider_completion_tokens,
+    }
+    return {name: value for name, value in optional.items() if value is not None}
 
 
 def _of_decision(record: BufferDecision) -> Attributes:

@@ -6,6 +6,7 @@
       Recruited      the panel, or all teams
       DebateMessage  delivered to an expert, when the turn is over for all
     Rung           of a ladder: a team has stated its opinions
+      ExaidStep      a call of EXAID has ended, possibly after the end; only with --otel
       Summarised     by EXAID, possibly after the end
     Ended
 
@@ -18,12 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.trace.events import TraceEvent
 from mdagents.datasets.questions import Question
 from mdagents.settings import Difficulty, RoutedBy
 from mdagents_llm.pictures import Picture
+
+if TYPE_CHECKING:
+    from exaid_core.trace.run_records import BufferDecision, SummaryEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +135,15 @@ class DebateMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ExaidStep:
+    """EXAID has logged a decision, or a summary or failed attempt at one."""
+
+    record: BufferDecision | SummaryEvent
+    agents: tuple[str, ...]
+    """`agent_id` of each agent whose text it is about."""
+
+
+@dataclass(frozen=True, slots=True)
 class Summarised:
     """EXAID has made a summary."""
 
@@ -156,6 +170,7 @@ Event = (
     | TraceEvent
     | TurnEnded
     | DebateMessage
+    | ExaidStep
     | Summarised
     | Ended
 )

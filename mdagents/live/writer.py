@@ -12,7 +12,7 @@ from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
 from mdagents.agents.case import make_case_id
-from mdagents.agents.events import Ended, Event, Started
+from mdagents.agents.events import Ended, Event, ExaidStep, Started
 from mdagents.display.display import Snapshot
 from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words
 from mdagents.live.reader import FeedReader
@@ -69,6 +69,8 @@ class LiveFeed:
 
     def happened(self, item: ItemKey, event: Event) -> None:
         """Record an event of a question; an observer of its feed."""
+        if isinstance(event, ExaidStep):
+            return
         if isinstance(event, TraceEvent):
             self._said.setdefault((item, event.turn_id, event.agent_id), []).append(event)
             return

@@ -65,6 +65,9 @@ def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str,
     if not options.view:
         for flag in ("--view-port", "--view-host", "--no-open"):
             yield flag, "without --view there is no live view"
+    if not config.otel:
+        for flag in ("--otel-text", "--otel-traces"):
+            yield flag, "without --otel no spans are made"
     if Path(config.dataset).suffix in ENDINGS:
         yield "--split", f"--dataset {config.dataset} is one file"
     if config.fresh:

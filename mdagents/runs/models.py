@@ -12,6 +12,7 @@ from mdagents.agents.case import expert_number, sees_pictures
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.picture_flags import Images
+from mdagents.runs.otel_text import wants_text
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import TeamRole
 from mdagents.teams.train_split import Embedding
@@ -249,7 +250,10 @@ def make_runtime(
         tokens_per_minute=config.tpm,
         replies=replies,
         replay=replay,
-        logged=Logged(prompts=config.log_prompts, reasoning=config.keep_reasoning),
+        logged=Logged(
+            prompts=config.log_prompts or wants_text(config, environment.variables),
+            reasoning=config.keep_reasoning,
+        ),
         on_wait=on_wait,
         may_send=may_send,
         batching=batching,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mdagents.agents.events import Event
 from mdagents.datasets.questions import Question
@@ -22,6 +24,9 @@ from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.pictures import Picture
 
+if TYPE_CHECKING:
+    from mdagents.telemetry.run_spans import RunSpans
+
 
 class RunRecorder:
     """Writes the results of a run to its files and shows them; implements `Recorder`.
@@ -31,6 +36,7 @@ class RunRecorder:
         store: Files of the run.
         display: Display to notify of events and results.
         live: Feed of the live view to notify of events and ledger rows.
+        spans: Spans of the run to notify of events, ledger rows and results; None: none are made.
         show_interaction_table: Whether the display shows who wrote to whom in a debate.
     """
 
@@ -40,12 +46,15 @@ class RunRecorder:
         store: RunStore,
         display: Display,
         live: LiveFeed,
+        spans: RunSpans | None = None,
         *,
         show_interaction_table: bool = False,
     ) -> None:
         self._store = store
         self._display = display
         self._live = live
+        self._spans = spans
+        self._logs_prompts = plan.config.log_prompts
         self._shows_table = show_interaction_table
         self._most_errors = plan.most_errors
         self.files = CaseFolder(store.folder)
@@ -58,6 +67,7 @@ class RunRecorder:
         self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (
             display.happened,
             live.happened,
+            *([spans.happened] if spans is not None else []),
         )
 
     async def pictures_of(self, item: Item, question: Question) -> tuple[Picture, ...]:
@@ -65,7 +75,11 @@ class RunRecorder:
         return await self._pictures.of(question)
 
     def booked(self, row: CallRow) -> None:
-        """Write a ledger row and pass it to the live view."""
+        """Write a ledger row and pass it to the live view and to the spans."""
+        if self._spans is not None:
+            self._spans.booked(row)
+            if not self._logs_prompts:  # only the spans were to have them
+                row = replace(row, prompt=None, reply=None)
         self._store.book(row)
         self._live.booked(row)
 
@@ -74,6 +88,8 @@ class RunRecorder:
         store, display = self._store, self._display
         store.append(record)
         display.finished(record, store.manifest.totals)
+        if self._spans is not None:
+            self._spans.decided(record)
         if self._shows_table and record.panel:
             tree = hierarchy_tree(record.panel)
             display.say(f"{record.question_id}: who reports to whom\n{tree}")
@@ -97,3 +113,5 @@ class RunRecorder:
     def restarted(self, item: ItemKey) -> None:
         """Note that an undecided question starts again."""
         self._store.restart(item)
+        if self._spans is not None:
+            self._spans.restarted(item)

@@ -28,12 +28,14 @@ from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
 from mdagents.runs.engines.local import local_engine
+from mdagents.runs.flags.output_flags import OtelTraces
 from mdagents.runs.models import check_models, make_runtime
+from mdagents.runs.otel_text import wants_text
 from mdagents.runs.plan import Plan
 from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
-from mdagents.settings import Status
+from mdagents.settings import Status, TeamRole
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import Endpoints
@@ -45,6 +47,7 @@ from mdagents_llm.text import counted
 
 if TYPE_CHECKING:
     from mdagents.runs.engines.cluster import Cluster, Hire
+    from mdagents.telemetry.run_spans import RunSpans
     from mdagents.view.subprocess_view import RunView
 
 CACHE_FILE = Path(".cache") / "replies.sqlite"
@@ -114,6 +117,8 @@ async def carry_out(
         array_path = config.output_dir / f"{finished.name}.json"
         return RunResult(finished, folder, array_path, Outcome.FINISHED, already_finished=True)
     check_models(config, environment, plan.specs)
+    if config.otel:
+        import mdagents.telemetry.session  # noqa: F401 - says which package is missing
     with writable(config.output_dir):
         config.output_dir.mkdir(parents=True, exist_ok=True)
         if not os.access(config.output_dir, os.W_OK):  # before the cache in it raises the same
@@ -132,12 +137,15 @@ async def carry_out(
     stops = Stops(shown.say, first) if shared is None else shared.stops
     if stops_on_signals and config.is_distributed:
         stops.listen()  # Ray must not be stopped in the middle of its start
-    async with _engine(plan, task, environment, ledger, clock, shown, stops, shared) as engine:
+    async with (
+        _spans(plan, environment, shown) as spans,
+        _engine(plan, task, environment, ledger, clock, shown, stops, shared) as engine,
+    ):
         on_ready()
         live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
         with _store(plan, clock) as store, shown, live:
             recorder = RunRecorder(
-                plan, store, shown, live, show_interaction_table=show_interaction_table
+                plan, store, shown, live, spans, show_interaction_table=show_interaction_table
             )
             kept = [(item, store.attempts[item]) for item in store.unsummarised if recorder.policy]
             answering = engine.answering(recorder, kept)
@@ -161,14 +169,55 @@ async def carry_out(
             writing = asyncio.ensure_future(live.keep_writing())
             try:
                 with ledger.subscribed(recorder.booked):
-                    return await _execute(
+                    result = await _execute(
                         plan, store, answering, places, on_all_begun, clock, stops
                     )
+                if spans is not None:
+                    totals, failed = store.manifest.totals, result.error is not None
+                    spans.finish(
+                        "error" if failed else result.outcome.value,
+                        totals.correct / totals.scored if totals.scored else None,
+                    )
+                return result
             finally:
                 showing.cancel()
                 writing.cancel()
                 if store.manifest.finished:
                     live.remove()
+
+
+@asynccontextmanager
+async def _spans(
+    plan: Plan, environment: Environment, shown: Display
+) -> AsyncIterator[RunSpans | None]:
+    """Make the spans of a run for OpenTelemetry and send them; yields None without `--otel`.
+
+    Raises:
+        ConfigError: A package is missing, or a standard variable cannot be used.
+    """
+    config = plan.config
+    if not config.otel:
+        yield None
+        return
+    from mdagents.telemetry.run_spans import RunFacts
+    from mdagents.telemetry.session import run_spans  # an extra that most runs do without
+
+    facts = RunFacts(
+        name=plan.manifest.name,
+        dataset=plan.manifest.dataset,
+        method=config.method_name,
+        model=plan.manifest.models[TeamRole.EXPERT.value],
+        questions=len(plan.items),
+        version=plan.manifest.version,
+    )
+    async with run_spans(
+        facts,
+        environment.variables,
+        shown.say,
+        with_text=wants_text(config, environment.variables),
+        per_question=config.otel_traces is OtelTraces.QUESTION,
+    ) as spans:
+        yield spans
 
 
 @asynccontextmanager

@@ -75,6 +75,8 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         help="forecast calls, tokens, cost and time of each run; call no model")  # fmt: skip
     add("--retry-errors", action="store_true",
         help="answer questions that ended in api_error again")  # fmt: skip
+    add("--otel", action="store_true",
+        help="send spans of each run to an OpenTelemetry collector")  # fmt: skip
     add("--display", choices=DISPLAYS, default="full",
         help="progress on stderr; without a terminal full prints lines [%(default)s]")  # fmt: skip
     add("--data-dir", metavar="DIR", default="data", help="folder of the data sets [%(default)s]")
@@ -105,6 +107,8 @@ class _Program:
         flags = {"data-dir": options.data_dir, "output-dir": options.output_dir}
         if options.retry_errors:
             flags["retry-errors"] = "true"
+        if options.otel:
+            flags["otel"] = "true"
         cells = cells_of(study, flags, self._variables)
         if options.dry_run:
             forecasts = {str(c): forecast(c.config, self._environment) for c in cells}
@@ -112,6 +116,8 @@ class _Program:
             return FINISHED
         with needs_extra("report", "the page of a study"):
             check_installed("jinja2", "matplotlib")
+        if any(cell.config.otel for cell in cells):
+            import mdagents.telemetry.session  # noqa: F401 - says which package is missing
         clock = Clock()
         runs = [CellRun.planned(cell, self._environment, clock) for cell in cells]
         _check(study, runs)

@@ -114,6 +114,7 @@ class LocalEngine:
             models=self._exaid_models,
             budget=task.budget,
             recorded=recorder.recorded,
+            tells_steps=task.config.otel,
         )
         ledger = runtime.ledger
         exaid = ExaidQueue(observers, recorder.summarised, unsummarised, self._postpone)

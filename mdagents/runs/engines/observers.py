@@ -17,7 +17,7 @@ from exaid_core.policy import TriggerPolicy
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import EventKind, TraceEvent
 from mdagents.agents.case import make_case_id
-from mdagents.agents.events import Event, Observer, Summarised
+from mdagents.agents.events import Event, ExaidStep, Observer, Summarised
 from mdagents.records.case_files import CaseFiles
 from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from exaid_core.recording import Progress, Recording
     from exaid_core.run_log import RunLog
     from exaid_core.schema.agent_summary import AgentSummary
+    from exaid_core.trace.run_records import BufferDecision, SummaryEvent
     from exaid_core.trace.traces import Trace
 
 _STAFFING = frozenset({TeamRole.ROUTER.value, TeamRole.RECRUITER.value})
@@ -87,6 +88,8 @@ class RunObservers:
     """Thread that writes the traces and logs."""
     recorded: Path | None = None
     """Folder of the run whose replies and EXAID steps are replayed; None: this is not a replay."""
+    tells_steps: bool = False
+    """Whether watchers are notified of each decision of EXAID and each attempt at a summary."""
 
     def open(self, item: ItemKey) -> CaseObservers:
         """Start to observe a case."""
@@ -282,7 +285,7 @@ class CaseObservers:
         from exaid_core.config import ExaidConfig
         from exaid_core.exaid import EXAID
 
-        return EXAID(
+        exaid = EXAID(
             buffer_llm=Limited(run.models.buffer_agent, run.budget),
             summarizer_llm=Limited(run.models.summarizer, run.budget),
             # The run has its own time limits for the calls of all roles.
@@ -294,6 +297,9 @@ class CaseObservers:
             on_error=partial(_note_breakage, self._errors),
             room=run.models.room,
         )
+        if run.tells_steps:
+            exaid.log.watch(partial(_tell_step, self.tell))
+        return exaid
 
     def _write_trace(self) -> None:
         from exaid_core.trace.files import packed
@@ -382,6 +388,12 @@ def _is_clinical(event: TraceEvent) -> bool:
 def _tell_clinical(tell: Callable[[TraceEvent], None], event: TraceEvent) -> None:
     if _is_clinical(event):
         tell(event)
+
+
+def _tell_step(
+    tell: Observer, record: BufferDecision | SummaryEvent, agents: tuple[str, ...]
+) -> None:
+    tell(ExaidStep(record, agents))
 
 
 def _tell_summary(tell: Observer, told: list[int], summary: AgentSummary) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,6 +13,14 @@ from mdagents.runs.flags.flag import Flag, Flags, StartFlag
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.processes import cores
+
+
+class OtelTraces(StrEnum):
+    """What makes a trace of its own in OpenTelemetry."""
+
+    RUN = "run"
+    QUESTION = "question"
+    """Each question is a trace that links to that of the run; for runs of thousands of spans."""
 
 
 class OutputFlags(Flags):
@@ -41,6 +50,15 @@ class OutputFlags(Flags):
         StartFlag("keep the hidden reasoning that endpoints return, in calls.jsonl and on pages"),
     ] = False
     """Hidden reasoning is asked for where an endpoint shows it only then."""
+    otel: Annotated[
+        bool, StartFlag("send spans to an OpenTelemetry collector; OTEL_* variables say where")
+    ] = False
+    otel_text: Annotated[
+        bool, StartFlag("with --otel: questions, prompts and replies in the spans as well")
+    ] = False
+    otel_traces: Annotated[
+        OtelTraces, StartFlag("with --otel: one trace for the run, or one per question")
+    ] = OtelTraces.RUN
 
     @field_validator("processes", mode="before")
     @classmethod

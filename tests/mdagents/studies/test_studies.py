@@ -39,6 +39,7 @@ from tests.mdagents.studies.conftest import (
     records_of_runs,
     write_study,
 )
+from tests.support.otlp import Collector
 from tests.support.sweeps import seeds
 from tests.support.whole_runs import SAMPLE
 
@@ -388,3 +389,15 @@ def test_a_study_that_is_cancelled_at_any_moment_leaves_nothing_behind(
     runs = asyncio.run(carry_out(None))
     assert {run.state for run in runs} == {State.FINISHED}
     assert all(manifest.finished for manifest in manifests())
+
+
+def test_spans_of_a_study(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        status, _, err = study("--otel", models=["gpt-4o-mini"], methods=["zero_shot", "basic"])
+    assert status == 0, err
+    roots = collector.named("run ")
+    assert {root.attributes["mdagents.method"] for root in roots} == {"zero_shot", "mdagents"}
+    assert len(collector.questions) == 6
+    ledgers = [path.read_bytes() for path in Path("output").glob("*/calls.jsonl")]
+    assert len(collector.calls) == sum(ledger.count(b"\n") for ledger in ledgers)

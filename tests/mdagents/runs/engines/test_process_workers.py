@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.mdagents.runs.engines.conftest import KEY, Machine, ended, records, wait_until
+from tests.support.otlp import Collector
 from tests.support.whole_runs import Run
 
 ON_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="processes are found the Linux way")
@@ -103,6 +107,28 @@ def test_a_stopped_worker_delays_no_end(machine: Machine, provider: FakeProvider
     assert ended(process)[0] == 143
     assert time.monotonic() - started < 15
     assert machine.workers() == []
+
+
+@ON_LINUX
+@pytest.mark.process
+def test_spans_of_a_run_whose_worker_was_killed(machine: Machine, provider: FakeProvider) -> None:
+    provider.latency = 0.2
+    with Collector() as collector:
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+        process = machine.start(*FLAGS, "--otel", **variables)
+        provider.wait_for_calls(20)
+        os.kill(machine.workers()[0], signal.SIGKILL)
+        assert ended(process)[0] == 0
+    (path,) = Path("output").glob("*/calls.jsonl")
+    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    assert len(collector.calls) == len(rows)
+    tokens = sum(row["input_tokens"] for row in rows if not row["cached"])
+    assert collector.sum("gen_ai.usage.input_tokens") == tokens
+    ends = Counter(q.attributes.get("error.type", "decided") for q in collector.questions)
+    assert ends["decided"] == 12
+    assert set(ends) <= {"decided", "worker_lost"}  # the latter if the worker had reported them
+    (root,) = collector.named("run ")
+    assert {question.parent for question in collector.questions} == {root.id}
 
 
 BUSY = """

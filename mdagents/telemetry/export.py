@@ -1,0 +1,323 @@
+"""Sends spans to a collector, by OTLP over HTTP, in a thread of its own.
+
+The standard variables say where to (`OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`, …) and how
+(`OTEL_BSP_*`); the SDK of OpenTelemetry reads them. Nothing here raises or waits while a run is in
+progress: a full queue drops its oldest spans, and spans that a collector does not take are counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
+
+from mdagents.telemetry.light_spans import LightTracer
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.extras import needs_extra
+from mdagents_llm.text import one_line
+
+with needs_extra("opentelemetry", "--otel"):
+    from opentelemetry import trace
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.metrics import NoOpMeterProvider
+    from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
+    from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+SCOPE = "mdagents"
+"""Name of the instrumentation scope of the spans."""
+
+_LONGEST_QUEUE = 8192  # spans that wait; about 20 MB
+_BATCH_WITH_TEXT = 64  # spans of 20 kB each; collectors take 4 to 20 MB at a time
+_TO_SEND_THE_REST = 5.0  # seconds at the end of a run
+_IF_IN_TROUBLE = 1.0  # the same, once the collector has failed
+_STEP = 0.02  # seconds between two looks at the thread
+_LONGEST_CAUSE = 150  # characters
+
+
+class Export:
+    """A tracer, and the thread that sends its spans in batches.
+
+    Args:
+        variables: Environment variables, with those of `.env`.
+        version: Version of this program.
+        say: Called in the thread of the event loop with one line when the collector first fails.
+        with_text: Whether spans hold text, so that fewer make a batch.
+
+    Raises:
+        ConfigError: A standard variable has a value that cannot be used here.
+    """
+
+    def __init__(
+        self,
+        variables: Mapping[str, str],
+        version: str,
+        say: Callable[[str], None],
+        *,
+        with_text: bool,
+    ) -> None:
+        self._say = say
+        self._loop = asyncio.get_running_loop()
+        self._cause = ""
+        self._is_closing = False
+        self.tracer: trace.Tracer | LightTracer
+        own = trace.get_tracer_provider()
+        self._batches: _Batches | None = None
+        self._provider: TracerProvider | None = None
+        if not isinstance(
+            own, trace.ProxyTracerProvider
+        ):  # the caller's program exports its spans already
+            self.tracer = own.get_tracer(SCOPE, version)
+            return
+        _check(variables)
+        _keep_quiet()
+        with _in_environment(variables), _one_line_errors():
+            self._exporter = _Watched(OTLPSpanExporter(), self._failed)
+            self._batches = _Batches(
+                self._exporter,
+                max_queue_size=_unless_set(variables, "OTEL_BSP_MAX_QUEUE_SIZE", _LONGEST_QUEUE),
+                max_export_batch_size=_unless_set(
+                    variables, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", _BATCH_WITH_TEXT
+                )
+                if with_text
+                else None,
+                meter_provider=NoOpMeterProvider(),
+            )
+            self._provider = TracerProvider(
+                resource=_resource(version),
+                shutdown_on_exit=False,
+                meter_provider=NoOpMeterProvider(),
+            )
+            self._provider.add_span_processor(self._batches)
+        of_sdk = self.tracer = self._provider.get_tracer(SCOPE, version)
+        # Texts are subject to limits, which only the SDK's spans know.
+        if not with_text and not isinstance(of_sdk, trace.NoOpTracer):
+            scope = InstrumentationScope(SCOPE, version)
+            self.tracer = LightTracer(self._provider, self._batches, scope)
+        self._endpoint = _endpoint(variables)
+
+    async def close(self) -> str:
+        """Send the rest, for 5 seconds at most, or 1 if the collector has failed.
+
+        Returns:
+            How many spans were not sent and why, on one line; empty if all were, or if the caller's
+            program sends them.
+        """
+        provider, batches = self._provider, self._batches
+        if provider is None or batches is None:
+            return ""
+        self._is_closing = True
+        # A daemon, so that a collector that never answers does not keep the program from ending.
+        closing = threading.Thread(target=provider.shutdown, name="mdagents-otel", daemon=True)
+        started = time.monotonic()
+        closing.start()
+        while closing.is_alive():
+            limit = _IF_IN_TROUBLE if self._cause else _TO_SEND_THE_REST
+            if time.monotonic() - started > limit:
+                self._exporter.shutdown()
+                break
+            await asyncio.sleep(_STEP)
+        unsent = batches.ended - self._exporter.sent
+        self._exporter.forget()
+        if not unsent:
+            return ""
+        cause = self._cause or "the queue was full, or the collector too slow"
+        return (
+            f"--otel: {unsent:,} of {batches.ended:,} spans not sent to {self._endpoint}: {cause}"
+        )
+
+    def _failed(self, cause: str) -> None:
+        """Note that the collector has failed; called in the thread that sends."""
+        is_first, self._cause = not self._cause, cause
+        if is_first and not self._is_closing:
+            line = f"--otel: cannot send spans to {self._endpoint}: {cause}; the run goes on"
+            with suppress(RuntimeError):  # the event loop is closed
+                self._loop.call_soon_threadsafe(self._say, line)
+
+
+class _Batches(BatchSpanProcessor):
+    """A batch processor that counts the spans that it is given."""
+
+    ended = 0
+    """Number of spans so far."""
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if span.context is not None and span.context.trace_flags.sampled:
+            self.ended += 1
+            super().on_end(span)
+
+
+class _Watched(SpanExporter):
+    """Exporter that counts the spans that arrived and reports failures.
+
+    The SDK only logs why an attempt failed, so this listens to its log.
+
+    Args:
+        inner: Exporter that sends the spans.
+        failed: Called with the cause of each failure, in the thread that sends.
+    """
+
+    def __init__(self, inner: OTLPSpanExporter, failed: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._listener = _Listener(failed)
+        self._failed = failed
+        self._is_shut = False
+        self.sent = 0
+        """Number of spans that the collector has taken."""
+        _exporter_log().addHandler(self._listener)
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        self._listener.thread = threading.get_ident()
+        result = self._inner.export(spans)
+        if result is SpanExportResult.SUCCESS:
+            self.sent += len(spans)
+        elif not self._listener.has_heard:
+            self._failed("the collector refused them")
+        return result
+
+    def shutdown(self) -> None:
+        if not self._is_shut:
+            self._is_shut = True
+            self._inner.shutdown()  # type: ignore[no-untyped-call]
+
+    def force_flush(self, timeout_millis: int = 30000) -> bool:
+        return self._inner.force_flush(timeout_millis)
+
+    def forget(self) -> None:
+        """Stop listening to the log."""
+        _exporter_log().removeHandler(self._listener)
+
+
+class _Listener(logging.Handler):
+    """Passes on the causes of failures that one thread logs."""
+
+    def __init__(self, failed: Callable[[str], None]) -> None:
+        super().__init__(logging.WARNING)
+        self._failed = failed
+        self.thread = 0
+        self.has_heard = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.thread == self.thread:
+            cause = _cause(record)
+            self.has_heard = True
+            if cause:
+                self._failed(cause)
+
+
+def _cause(record: logging.LogRecord) -> str:
+    """Return the cause of a failure without the address, which may hold a token.
+
+    Empty for a message that only says that the attempts are over.
+    """
+    arguments = record.args if isinstance(record.args, tuple) else ()
+    words = one_line(record.getMessage())
+    causes = [each for each in arguments if isinstance(each, Exception)]
+    if causes:
+        innermost: BaseException = causes[0]
+        while (inner := innermost.__cause__ or innermost.__context__) is not None:
+            innermost = inner
+        return _reason(innermost)
+    if "batch code:" in words:
+        return "HTTP " + words.partition("batch code: ")[2][:_LONGEST_CAUSE].replace(
+            ", reason:", ""
+        )
+    if words.startswith("Transient error"):
+        return words.removeprefix("Transient error ").partition(" encountered")[0][:_LONGEST_CAUSE]
+    return "" if "due to timeout, max retries" in words else words[:_LONGEST_CAUSE]
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return type(error).__name__
+
+
+def _exporter_log() -> logging.Logger:
+    return logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+
+
+def _keep_quiet() -> None:
+    """Keep the SDK's log off standard error where nobody has set up logging."""
+    log = logging.getLogger("opentelemetry")
+    if not any(isinstance(handler, logging.NullHandler) for handler in log.handlers):
+        log.addHandler(logging.NullHandler())
+
+
+def _check(variables: Mapping[str, str]) -> None:
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
+        protocol = variables.get(name, "")
+        if protocol and protocol != "http/protobuf":
+            raise ConfigError(
+                f"{name} is {one_line(protocol)[:30]}, but --otel sends http/protobuf; unset it, "
+                "and give the collector's HTTP address (port 4318)"
+            )
+    exporter = variables.get("OTEL_TRACES_EXPORTER", "otlp")
+    if exporter != "otlp":
+        raise ConfigError(
+            f"OTEL_TRACES_EXPORTER is {one_line(exporter)[:30]}, but --otel sends otlp; unset it, "
+            "or leave --otel out"
+        )
+    for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        try:
+            parts = urlsplit(variables.get(name, "http://localhost"))
+            is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_one = False
+        if not is_one:
+            raise ConfigError(f"{name} must begin with http:// or https:// and a host")
+
+
+def _endpoint(variables: Mapping[str, str]) -> str:
+    """Return the collector's address for messages: scheme, host, port and path alone."""
+    base = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
+    own = variables.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+    parts = urlsplit(own or base)
+    port = f":{parts.port}" if parts.port else ""
+    path = parts.path if own else f"{parts.path.rstrip('/')}/v1/traces"
+    return f"{parts.scheme}://{parts.hostname}{port}{path}"
+
+
+def _resource(version: str) -> Resource:
+    """Return what is known of this program; the standard variables come first."""
+    attributes = {SERVICE_VERSION: version, **Resource.create().attributes}
+    if str(attributes[SERVICE_NAME]).startswith("unknown_service"):
+        attributes[SERVICE_NAME] = SCOPE
+    return Resource(attributes)
+
+
+def _unless_set(variables: Mapping[str, str], name: str, usual: int) -> int | None:
+    return None if name in variables else usual
+
+
+@contextmanager
+def _in_environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Let the SDK, which reads the environment of the process alone, see `.env` as well."""
+    ours = {n: v for n, v in variables.items() if n.startswith("OTEL_") and n not in os.environ}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            os.environ.pop(name, None)
+
+
+@contextmanager
+def _one_line_errors() -> Iterator[None]:
+    """Turn the SDK's errors about values of variables, and certificates, into `ConfigError`.
+
+    Raises:
+        ConfigError: The SDK refused a value.
+    """
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise ConfigError(
+            f"--otel: a variable OTEL_* cannot be used: {one_line(str(error))[:_LONGEST_CAUSE]}"
+        ) from error

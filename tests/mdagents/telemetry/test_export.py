@@ -1,0 +1,245 @@
+"""How spans are sent: standard variables, collectors that fail, and what a killed run leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+from mdagents.telemetry import export
+from tests.conftest import REPOSITORY
+from tests.fake_provider import FakeProvider
+from tests.fake_provider.chat_api import SeenRequest
+from tests.mdagents.telemetry.conftest import BASIC, ledger, questions_file
+from tests.support.environment import bare_environment
+from tests.support.otlp import Collector, Span
+from tests.support.whole_runs import Run, records
+
+FLAGS = (*BASIC, "--num-samples", "2")
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a collector that takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_collector_that_is_not_there_costs_a_notice(
+    run: Run, nobody: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", nobody)
+    monkeypatch.setattr(export, "_IF_IN_TROUBLE", 0.1)
+    status, _, err = run(*FLAGS, "--display", "none")
+    assert status == 0
+    (line,) = [line for line in err.splitlines() if "--otel" in line]
+    assert line.endswith(f"spans not sent to {nobody}/v1/traces: Connection refused")
+    assert [record["status"] for record in records()] == ["answered"] * 2
+
+
+def test_a_collector_that_never_answers_ends_nothing(
+    run: Run, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", f"{silent}/api/otel?token=t0ken")
+    monkeypatch.setattr(export, "_TO_SEND_THE_REST", 0.1)
+    status, _, err = run(*FLAGS, "--display", "none")
+    assert status == 0
+    assert f"spans not sent to {silent}/api/otel: the queue was full, or the collector too" in err
+    assert "t0ken" not in err
+
+
+@pytest.mark.parametrize("status", [401, 413, 503])
+def test_a_collector_that_refuses_is_named_without_its_token(
+    status: int, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector.status = status
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Basic t0ken,x-id=7")
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
+    monkeypatch.setattr(export, "_IF_IN_TROUBLE", 0.1)
+    code, _, err = run(*FLAGS, "--display", "log")
+    assert code == 0
+    assert collector.headers[0]["authorization"] == "Basic t0ken"
+    assert collector.headers[0]["x-id"] == "7"
+    said = [line for line in err.splitlines() if "--otel" in line]
+    assert "spans not sent to" in said[-1]
+    assert str(status) in said[-1] or "Unavailable" in said[-1]
+    if len(said) > 1:  # it had failed before the end
+        assert said[0].startswith(f"--otel: cannot send spans to {collector.url}/v1/traces: ")
+        assert said[0].endswith("; the run goes on")
+    assert "t0ken" not in err
+    assert "Traceback" not in err
+
+
+def test_a_full_queue_drops_spans_and_says_how_many(
+    provider: FakeProvider, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
+    monkeypatch.setenv("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "4")
+    calls, many = count(1), threading.Event()
+
+    def reply(_: SeenRequest) -> dict[str, object]:
+        if next(calls) == 40:
+            many.set()
+        return {}
+
+    def hold(_: list[Span]) -> None:
+        many.wait(60)
+
+    provider.when("Ascorbic", reply)
+    collector.on_batch = hold
+    status, _, err = run(*BASIC, "--dataset", questions_file(20), "--display", "none")
+    assert (status, many.is_set()) == (0, True)
+    (line,) = [line for line in err.splitlines() if "spans not sent" in line]
+    unsent, of = (int(line.split()[place]) for place in (1, 3))
+    assert unsent > 0
+    assert of - unsent == len(collector.spans)
+    assert "the queue was full" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "--otel sends http/protobuf; unset it"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "--otel sends http/protobuf"),
+        ("OTEL_TRACES_EXPORTER", "zipkin", "--otel sends otlp; unset it"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "must begin with http:// or https://"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:99999", "must begin with http:// or https://"),
+        ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "99999", "a variable OTEL_* cannot be used"),
+        ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "yes!", "must be NO_CONTENT"),
+    ],
+)
+def test_a_variable_that_cannot_be_used_is_named(
+    name: str, value: str, problem: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    status, _, err = run(*FLAGS)
+    assert (status, err.count("\n")) == (2, 1), err
+    assert problem in err
+    assert not list(Path().glob("output/*/run.json"))
+
+
+def test_variables_of_env_files_and_of_the_standard_are_obeyed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "bench")
+    monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=lab")
+    with Collector() as collector:
+        Path(".env").write_text(
+            f"OTEL_EXPORTER_OTLP_ENDPOINT={collector.url}/base\n"
+            "OTEL_EXPORTER_OTLP_COMPRESSION=gzip\n"
+        )
+        assert run(*FLAGS)[0] == 0
+    assert set(collector.paths) == {"/base/v1/traces"}
+    assert collector.headers[0]["content-encoding"] == "gzip"
+    assert collector.resources[0]["service.name"] == "bench"
+    assert collector.resources[0]["deployment.environment.name"] == "lab"
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" not in os.environ
+
+
+def test_the_sdk_can_be_switched_off(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    status, _, err = run(*FLAGS)
+    assert (status, "--otel" in err, collector.bodies) == (0, False, [])
+
+
+@pytest.mark.parametrize("text", [(), ("--otel-text",)])
+def test_the_sampler_of_the_standard_decides(
+    text: tuple[str, ...], run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER", "always_off")
+    status, _, err = run(*FLAGS, *text)
+    assert (status, "--otel" in err, collector.bodies) == (0, False, [])
+
+
+def test_without_the_flag_nothing_is_sent(run: Run, collector: Collector) -> None:
+    assert run("--difficulty", "basic", "--num-samples", "1")[0] == 0
+    assert collector.bodies == []
+
+
+def test_a_program_that_exports_its_spans_already_gets_them(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    monkeypatch.setattr(trace, "get_tracer_provider", lambda: provider)
+    assert run(*FLAGS)[0] == 0
+    assert collector.bodies == []
+    names = [span.name.split()[0] for span in exporter.get_finished_spans()]
+    assert names.count("chat") == len(ledger())
+    assert names.count("run") == 1
+
+
+def test_an_interrupted_run_ends_its_spans(
+    provider: FakeProvider, run: Run, collector: Collector
+) -> None:
+    def stop(_: SeenRequest) -> dict[str, object]:
+        os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+    provider.when("Ascorbic", stop, times=1)
+    status, _, _ = run(*BASIC, "--dataset", questions_file(30), "--max-samples", "1")
+    assert status == 130
+    (root,) = collector.named("run ")
+    assert root.attributes["error.type"] == "interrupted"
+    assert len(collector.questions) == len(records())
+    assert len(collector.calls) == len(ledger())
+
+
+@pytest.mark.process
+def test_a_killed_run_loses_one_batch_at_most(provider: FakeProvider) -> None:
+    batch = 16
+    killed: list[int] = []
+
+    def kill_at_the_third(spans: list[Span]) -> None:
+        if len(collector.bodies) == 3:
+            program.kill()
+            killed.append(program.wait())
+
+    provider.latency = 0.01
+    with Collector(on_batch=kill_at_the_third) as collector:
+        program = subprocess.Popen(
+            [sys.executable, str(REPOSITORY / "main.py"), *BASIC, "--dataset", questions_file(100)],
+            env=bare_environment(
+                MDAGENTS_EXAID="off",
+                OPENAI_API_KEY="test-key",
+                OPENAI_BASE_URL=provider.openai_base_url,
+                OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
+                OTEL_BSP_MAX_EXPORT_BATCH_SIZE=str(batch),
+            ),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        program.wait()
+    assert killed == [-signal.SIGKILL]
+    written = [json.loads(line) for line in _whole_lines()]
+    missing = len(written) - len(collector.calls)
+    assert len(collector.spans) == 3 * batch
+    assert missing <= batch
+
+
+def _whole_lines() -> list[Any]:
+    (path,) = Path("output").glob("*/calls.jsonl")
+    return path.read_text("utf-8").rpartition("\n")[0].splitlines()
