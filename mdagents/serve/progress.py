@@ -1,0 +1,69 @@
+"""The debate in brief: one line for each event of a question that a reader would want to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mdagents.agents.events import (
+    DebateMessage,
+    Event,
+    Recruited,
+    Routed,
+    Rung,
+    TurnBegan,
+    TurnEnded,
+)
+
+_LONGEST = 300  # characters of a message or a reason
+
+
+class Progress:
+    """Observer of a question that writes lines.
+
+    Args:
+        write: Receives each line, without its line break.
+    """
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._roles: dict[str, str] = {}
+        self.lines: list[str] = []
+        """Lines so far."""
+
+    def tell(self, event: Event) -> None:
+        """Write the line of an event; most events have none."""
+        line = self._line(event)
+        if line:
+            self.lines.append(line)
+            self._write(line)
+
+    def _line(self, event: Event) -> str:
+        match event:
+            case TurnBegan():
+                self._roles[event.agent] = event.role
+                return ""
+            case Routed(level=level) if level is not None:
+                return f"Team: {level.value} ({event.by.value}). {_short(event.reason)}".rstrip()
+            case Recruited():
+                return f"Recruited: {', '.join(member.role for member in event.members)}"
+            case TurnEnded(failed=True):
+                return f"{self._name(event.agent)}: no reply"
+            case TurnEnded(answer=str() as answer):
+                sure = "" if event.confidence is None else f", confidence {event.confidence:.2f}"
+                return f"{self._name(event.agent)}: {answer}{sure}"
+            case DebateMessage():
+                sender, recipient = self._name(event.sender), self._name(event.recipient)
+                return f"{sender} to {recipient}: {_short(event.text)}"
+            case Rung():
+                votes = ", ".join(f"{letter} {count}" for letter, count in event.votes.items())
+                return f"{event.level.value}: {votes}. {_short(event.why)}"
+            case _:
+                return ""
+
+    def _name(self, agent: str) -> str:
+        return self._roles.get(agent, agent)
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
