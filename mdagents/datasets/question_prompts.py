@@ -39,7 +39,7 @@ _ANSWER = re.compile(
 )
 _LABEL = re.compile(r"^[ \t]*(?:question|q)\b[ \t]*\d*[ \t]*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
 _LIST_LABEL = re.compile(
-    r"\s*^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
+    r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
 )
 _BLANK = re.compile(r"\n[ \t]*\n")
 
@@ -149,7 +149,7 @@ def without_instructions(text: str) -> tuple[str, list[str]]:
 
 def _question_of(text: str) -> tuple[str, list[str]]:
     """Return the question in the text before its options, and instructions."""
-    text = _LIST_LABEL.sub("", text.rstrip())
+    text = _LIST_LABEL.sub("", text.rstrip()).rstrip()
     question, instructions = without_instructions(text)
     question = question or text.strip()
     labels = list(_LABEL.finditer(question))

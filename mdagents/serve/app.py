@@ -21,7 +21,7 @@ from mdagents.serve.chat_completions import ChatWire
 from mdagents.serve.errors import TOO_MUCH, ApiError, invalid
 from mdagents.serve.event_stream import EventStream, until_gone
 from mdagents.serve.metrics import CONTENT_TYPE
-from mdagents.serve.progress import Progress
+from mdagents.serve.progress import Line, Progress
 from mdagents.serve.replies import Wire, json_bytes
 from mdagents.serve.requests import Ask, read_chat, read_responses
 from mdagents.serve.responses_api import ResponsesWire
@@ -36,11 +36,13 @@ _TO_ARRIVE = 60.0  # seconds for the body of a request
 _TO_FAIL = 10.0
 """Seconds for which a stream waits for its first event, so that an early error has its status."""
 _PING = 15.0  # seconds between comments that keep a silent connection open
+_TO_RETURN = 10  # seconds after which a server may be back
 _OPEN = frozenset({"/health"})
 """Paths that need no token."""
 _GONE = 499
 """Status for the metrics of a request whose client has left, as nginx names it."""
-_DONE = ""  # after the last line of a debate
+Lines = asyncio.Queue[Line | None]
+"""Lines of a debate in brief as they are written; None after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,16 +182,16 @@ async def _answer(request: Request, api: _Api) -> Response:
     try:
         ask = api.read(await _body(request))
         team = service.team(ask.model).name
-        lines: asyncio.Queue[str] = asyncio.Queue()
+        lines = Lines()
         progress = Progress(lines.put_nowait)
         task = service.start(ask, progress.tell)
-        task.add_done_callback(lambda _: lines.put_nowait(_DONE))
+        task.add_done_callback(lambda _: lines.put_nowait(None))
         if ask.stream:
             return await _streamed(request, api.wire(ask), task, lines, counted)
         if not await _finished(request, task):
             counted(_GONE)
             return Response(status_code=_GONE)
-        body = api.wire(ask).whole(task.result(), progress.lines)
+        body = api.wire(ask).whole(_record_of(task), progress.lines)
     except ApiError as error:
         counted(error.status)
         return _response_of(error)
@@ -248,6 +250,17 @@ async def _finished(request: Request, task: asyncio.Task[SampleRecord]) -> bool:
         await asyncio.gather(gone, return_exceptions=True)
 
 
+def _record_of(task: asyncio.Task[SampleRecord]) -> SampleRecord:
+    """Return the record of a task that is done.
+
+    Raises:
+        ApiError: The question was not answered, or the server stopped it.
+    """
+    if task.cancelled():
+        raise ApiError(503, "the server has ended", "shutting_down", retry_after=_TO_RETURN)
+    return task.result()
+
+
 async def _stop(task: asyncio.Task[SampleRecord]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -257,7 +270,7 @@ async def _streamed(
     request: Request,
     wire: Wire,
     task: asyncio.Task[SampleRecord],
-    lines: asyncio.Queue[str],
+    lines: Lines,
     counted: Callable[[int], None],
 ) -> Response:
     """Return a stream; an error before its first event has its own status instead.
@@ -265,27 +278,25 @@ async def _streamed(
     Raises:
         ApiError: The question was not answered.
     """
-    first = asyncio.ensure_future(lines.get())
+    first = asyncio.ensure_future(_until_a_reply(lines))
     gone = asyncio.ensure_future(until_gone(request.receive))
     try:
         await asyncio.wait({first, gone}, timeout=_TO_FAIL, return_when=asyncio.FIRST_COMPLETED)
+        has_left = gone.done() and not task.done()
     except asyncio.CancelledError:
-        await _stop(task)
+        has_left = True
         raise
     finally:
         gone.cancel()
-        (left,) = await asyncio.gather(gone, return_exceptions=True)
-        if not first.done():
-            first.cancel()
-            await asyncio.gather(first, return_exceptions=True)
-    if left is None and not task.done():
-        await _stop(task)
+        if has_left:
+            await _stop(task)
+    if has_left:
+        first.cancel()
         counted(_GONE)
         return Response(status_code=_GONE)
-    early = None if first.cancelled() else first.result()
-    if early == _DONE:
-        task.result()  # raises the error, if it is one
-    stream = _Stream(wire, task, lines, early)
+    if first.done() and first.result()[-1] is None:
+        _record_of(task)  # raises the error, if it is one
+    stream = _Stream(wire, task, lines, first)
 
     async def at_end() -> None:
         await _stop(task)
@@ -294,27 +305,35 @@ async def _streamed(
     return EventStream(stream.events(), at_end)
 
 
+async def _until_a_reply(lines: Lines) -> list[Line | None]:
+    """Return the lines up to one that tells of a reply, or to the end."""
+    taken = [await lines.get()]
+    while (last := taken[-1]) is not None and last.is_failure:
+        taken.append(await lines.get())
+    return taken
+
+
 class _Stream:
     """The events of an answer.
 
     Args:
         wire: Form of the events.
         task: Task that answers.
-        lines: Lines of the debate in brief, with `_DONE` as the last one.
-        early: First line, already taken; None if there is none yet.
+        lines: Lines of the debate in brief.
+        first: Its first lines.
     """
 
     def __init__(
         self,
         wire: Wire,
         task: asyncio.Task[SampleRecord],
-        lines: asyncio.Queue[str],
-        early: str | None,
+        lines: Lines,
+        first: asyncio.Future[list[Line | None]],
     ) -> None:
         self._wire = wire
         self._task = task
         self._lines = lines
-        self._early = early
+        self._first = first
         self.status = _GONE
         """Status for the metrics."""
 
@@ -322,19 +341,31 @@ class _Stream:
         """Yield the events, with comments in between while nothing happens."""
         for event in self._wire.begin():
             yield event
-        line = self._early
-        while line != _DONE:
-            for event in [b": ping\n\n"] if line is None else self._wire.thought(line):
+        async for line in self._lines_and_pauses():
+            for event in [b": ping\n\n"] if line is None else self._wire.thought(line.text):
                 yield event
-            try:
-                async with asyncio.timeout(_PING):
-                    line = await self._lines.get()
-            except TimeoutError:
-                line = None
         try:
-            events, status = self._wire.finish(self._task.result()), 200
+            events, status = self._wire.finish(_record_of(self._task)), 200
         except ApiError as error:
             events, status = self._wire.fail(error), error.status
         for event in events:
             yield event
         self.status = status
+
+    async def _lines_and_pauses(self) -> AsyncGenerator[Line | None, None]:
+        """Yield the lines, and None while there is none for a while."""
+        getting: asyncio.Future[Any] = self._first
+        try:
+            while True:
+                await asyncio.wait({getting}, timeout=_PING)
+                if not getting.done():
+                    yield None
+                    continue
+                taken = getting.result()
+                for line in taken if isinstance(taken, list) else [taken]:
+                    if line is None:
+                        return
+                    yield line
+                getting = asyncio.ensure_future(self._lines.get())
+        finally:
+            getting.cancel()

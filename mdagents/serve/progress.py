@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from mdagents.agents.events import (
     DebateMessage,
@@ -17,14 +18,23 @@ from mdagents.agents.events import (
 _LONGEST = 300  # characters of a message or a reason
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a debate in brief, without its line break."""
+
+    text: str
+    is_failure: bool = False
+    """Whether it tells of a reply that did not come, which may be the end of the question."""
+
+
 class Progress:
     """Observer of a question that writes lines.
 
     Args:
-        write: Receives each line, without its line break.
+        write: Receives each line.
     """
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    def __init__(self, write: Callable[[Line], None]) -> None:
         self._write = write
         self._roles: dict[str, str] = {}
         self.lines: list[str] = []
@@ -32,10 +42,10 @@ class Progress:
 
     def tell(self, event: Event) -> None:
         """Write the line of an event; most events have none."""
-        line = self._line(event)
-        if line:
-            self.lines.append(line)
-            self._write(line)
+        text = self._line(event)
+        if text:
+            self.lines.append(text)
+            self._write(Line(text, isinstance(event, TurnEnded) and event.failed))
 
     def _line(self, event: Event) -> str:
         match event:

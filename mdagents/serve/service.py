@@ -37,7 +37,7 @@ from mdagents.teams.own_method import is_own
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import ModelSpec
-from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.errors import BenchError, ConfigError, UnexpectedError, is_debugging
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.llm_registry import ModelRegistry
@@ -191,6 +191,10 @@ class Service:
                     answered = await team.answerer.answer(question, tell=tell, seed=ask.seed)
                 except BenchError as raised:
                     raise error_of(raised) from raised
+                except Exception as raised:  # whatever is raised costs this question alone
+                    if is_debugging():
+                        raise
+                    raise error_of(UnexpectedError.of(raised)) from raised
         took = self._clock.monotonic() - started
         self._seconds = [*self._seconds[1 - _REMEMBERED :], took]
         self.metrics.seconds.labels(team.name).observe(took)
