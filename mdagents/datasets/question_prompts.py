@@ -27,8 +27,8 @@ _REQUEST = re.compile(
     r"|finish|conclude)\b.{0,80}\b(?:letter|option|choice|answer|one|json)\b",
     re.IGNORECASE,
 )
-"""The same after the options; before them it may be the question itself: "Choose the best answer".
-"""
+"""Requests for an answer after the options. Before them, "Choose the best answer" may be the
+question itself."""
 _PIECE = re.compile(r"(?<=[.!?])(?=\s)|(?=\n)")
 """Place between two sentences or lines."""
 _CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer\b(?: is)?\s*:?", re.IGNORECASE)

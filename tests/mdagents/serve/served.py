@@ -81,11 +81,16 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 @contextmanager
 def serving(
-    names: Sequence[str] = ("adaptive",), *, token: str = "", queue: int = 64, **flags: Any
+    names: Sequence[str] = ("adaptive",),
+    *,
+    token: str = "",
+    queue: int = 64,
+    port: int = 0,
+    **flags: Any,
 ) -> Iterator[Served]:
-    """A server in a thread; `flags` are those of a run."""
+    """A server in a thread, at any free port; `flags` are those of a run."""
     config = RunConfig(**{"model": "gpt-4o-mini", "cache": "off", "max_retries": 0} | flags)
-    place = listen("", 0)
+    place = listen("", port)
     app = make_app(LOOPBACK, token)
     server = server_of(app, 5, "mdagents")
     ready = threading.Event()
