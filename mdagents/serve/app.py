@@ -32,10 +32,6 @@ from mdagents_llm.web.guard import guards, is_from_own_page
 
 LARGEST_BODY = 32 * 2**20
 """Maximum size of the body of a request in bytes: a question with several pictures."""
-_TO_ARRIVE = 60.0  # seconds for the body of a request
-_TO_FAIL = 10.0
-"""Seconds for which a stream waits for its first event, so that an early error has its status."""
-_PING = 15.0  # seconds between comments that keep a silent connection open
 _TO_RETURN = 10  # seconds after which a server may be back
 _OPEN = frozenset({"/health"})
 """Paths that need no token."""
@@ -43,6 +39,18 @@ _GONE = 499
 """Status for the metrics of a request whose client has left, as nginx names it."""
 Lines = asyncio.Queue[Line | None]
 """Lines of a debate in brief as they are written; None after the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Times of requests and responses, in seconds."""
+
+    to_arrive: float = 60.0
+    """Time for the body of a request."""
+    to_fail: float = 10.0
+    """Time for which a stream waits for its first reply, so that an early error has its status."""
+    ping: float = 15.0
+    """Time between comments that keep a silent stream open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +63,16 @@ _CHAT = _Api(read_chat, ChatWire)
 _RESPONSES = _Api(read_responses, ResponsesWire)
 
 
-def make_app(hosts: Sequence[str], token: str) -> Starlette:
+def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> Starlette:
     """Make the application; `app.state.service` must be set before the first request.
 
     Args:
         hosts: Host names that are answered; see `guards`. With a token all are: a page of another
             site does not have it.
         token: Token that clients give as their API key; empty requires none.
+        timing: Times of requests and responses; None for the defaults.
     """
-    return Starlette(
+    app = Starlette(
         routes=[
             Route("/v1/chat/completions", _chat, methods=["POST"]),
             Route("/v1/responses", _responses, methods=["POST"]),
@@ -79,6 +88,8 @@ def make_app(hosts: Sequence[str], token: str) -> Starlette:
             Exception: _unexpected,
         },
     )
+    app.state.timing = timing or Timing()
+    return app
 
 
 class _Access:
@@ -175,19 +186,20 @@ def _json(body: object, status: int = 200) -> Response:
 async def _answer(request: Request, api: _Api) -> Response:
     """Answer one request, whole or as a stream."""
     service, team = _service(request), "unknown"
+    timing: Timing = request.app.state.timing
 
     def counted(status: int) -> None:
         service.metrics.requests.labels(team, str(status)).inc()
 
     try:
-        ask = api.read(await _body(request))
+        ask = api.read(await _body(request, timing.to_arrive))
         team = service.team(ask.model).name
         lines = Lines()
         progress = Progress(lines.put_nowait)
         task = service.start(ask, progress.tell)
         task.add_done_callback(lambda _: lines.put_nowait(None))
         if ask.stream:
-            return await _streamed(request, api.wire(ask), task, lines, counted)
+            return await _streamed(request, api.wire(ask), task, lines, timing, counted)
         if not await _finished(request, task):
             counted(_GONE)
             return Response(status_code=_GONE)
@@ -204,7 +216,7 @@ async def _answer(request: Request, api: _Api) -> Response:
     return _json(body)
 
 
-async def _body(request: Request) -> Mapping[str, Any]:
+async def _body(request: Request, seconds: float) -> Mapping[str, Any]:
     """Return the body of a request.
 
     Raises:
@@ -221,13 +233,13 @@ async def _body(request: Request) -> Mapping[str, Any]:
         raise large
     content = bytearray()
     try:
-        async with asyncio.timeout(_TO_ARRIVE):
+        async with asyncio.timeout(seconds):
             async for piece in request.stream():
                 content += piece
                 if len(content) > LARGEST_BODY:
                     raise large
     except TimeoutError:
-        raise ApiError(408, f"the body took more than {_TO_ARRIVE:g} s", "timeout") from None
+        raise ApiError(408, f"the body took more than {seconds:g} s", "timeout") from None
     try:
         body = load_json(bytes(content), "the body")
     except ConfigError as error:
@@ -271,6 +283,7 @@ async def _streamed(
     wire: Wire,
     task: asyncio.Task[SampleRecord],
     lines: Lines,
+    timing: Timing,
     counted: Callable[[int], None],
 ) -> Response:
     """Return a stream; an error before its first event has its own status instead.
@@ -281,7 +294,8 @@ async def _streamed(
     first = asyncio.ensure_future(_until_a_reply(lines))
     gone = asyncio.ensure_future(until_gone(request.receive))
     try:
-        await asyncio.wait({first, gone}, timeout=_TO_FAIL, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {first, gone}
+        await asyncio.wait(either, timeout=timing.to_fail, return_when=asyncio.FIRST_COMPLETED)
         has_left = gone.done() and not task.done()
     except asyncio.CancelledError:
         has_left = True
@@ -296,7 +310,7 @@ async def _streamed(
         return Response(status_code=_GONE)
     if first.done() and first.result()[-1] is None:
         _record_of(task)  # raises the error, if it is one
-    stream = _Stream(wire, task, lines, first)
+    stream = _Stream(wire, task, lines, first, timing.ping)
 
     async def at_end() -> None:
         await _stop(task)
@@ -308,7 +322,7 @@ async def _streamed(
 async def _until_a_reply(lines: Lines) -> list[Line | None]:
     """Return the lines up to one that tells of a reply, or to the end."""
     taken = [await lines.get()]
-    while (last := taken[-1]) is not None and last.is_failure:
+    while (last := taken[-1]) is not None and not last.is_of_reply:
         taken.append(await lines.get())
     return taken
 
@@ -321,6 +335,7 @@ class _Stream:
         task: Task that answers.
         lines: Lines of the debate in brief.
         first: Its first lines.
+        ping: Seconds between comments while nothing happens.
     """
 
     def __init__(
@@ -329,11 +344,13 @@ class _Stream:
         task: asyncio.Task[SampleRecord],
         lines: Lines,
         first: asyncio.Future[list[Line | None]],
+        ping: float,
     ) -> None:
         self._wire = wire
         self._task = task
         self._lines = lines
         self._first = first
+        self._ping = ping
         self.status = _GONE
         """Status for the metrics."""
 
@@ -357,7 +374,7 @@ class _Stream:
         getting: asyncio.Future[Any] = self._first
         try:
             while True:
-                await asyncio.wait({getting}, timeout=_PING)
+                await asyncio.wait({getting}, timeout=self._ping)
                 if not getting.done():
                     yield None
                     continue

@@ -123,7 +123,9 @@ async def _serve(
             doing = counted(service.in_progress, "question")
             print_line(f"stopping: {doing} in progress may finish; Ctrl-C stops at once")
 
-    opened = open_service(config, names, environment, Clock(), most_queued=most_queued)
+    opened = open_service(
+        config, names, environment, Clock(), most_queued=most_queued, say=print_line
+    )
     async with opened as service:
         service.is_draining = lambda: server.should_exit
         app.state.service = service

@@ -12,8 +12,10 @@ from mdagents_llm.errors import (
     EndpointDown,
     ErrorKind,
     LimitExceeded,
+    MethodError,
     PictureError,
     ProviderError,
+    StorageError,
     StructuredOutputError,
     UnexpectedError,
 )
@@ -86,6 +88,11 @@ _CODES = {
 _BUSY = 10  # seconds until an overloaded provider may be asked again
 
 
+_IN_THE_LOG = "its log says why"
+OF_THE_SERVER = (EndpointDown, MethodError, StorageError)
+"""Errors whose messages are for the user of the server: they name variables, files and code."""
+
+
 def error_of(error: BenchError, details: Mapping[str, object] | None = None) -> ApiError:
     """Return the error for a question that a team could not answer.
 
@@ -117,10 +124,12 @@ def error_of(error: BenchError, details: Mapping[str, object] | None = None) -> 
         case ProviderError():
             found = ApiError(502, message, error.kind.value)
         case EndpointDown():
-            found = ApiError(503, message, "endpoint_down")
+            what = f"the model of the team cannot reply; {_IN_THE_LOG}"
+            found = ApiError(503, what, "endpoint_down")
         case UnexpectedError():
             found = ApiError(500, message, "unexpected")
         case _:
-            found = ApiError(500, message, "server_error")
+            what = f"the server cannot answer; {_IN_THE_LOG}"
+            found = ApiError(500, what, "server_error")
     found.details = details
     return found

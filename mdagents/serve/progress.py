@@ -14,6 +14,7 @@ from mdagents.agents.events import (
     TurnBegan,
     TurnEnded,
 )
+from mdagents.settings import RoutedBy
 
 _LONGEST = 300  # characters of a message or a reason
 
@@ -23,8 +24,8 @@ class Line:
     """A line of a debate in brief, without its line break."""
 
     text: str
-    is_failure: bool = False
-    """Whether it tells of a reply that did not come, which may be the end of the question."""
+    is_of_reply: bool
+    """Whether it tells of a reply; without any so far, the question may yet end in an error."""
 
 
 class Progress:
@@ -45,7 +46,9 @@ class Progress:
         text = self._line(event)
         if text:
             self.lines.append(text)
-            self._write(Line(text, isinstance(event, TurnEnded) and event.failed))
+            is_chosen = isinstance(event, Routed) and event.by is RoutedBy.FORCED
+            has_failed = isinstance(event, TurnEnded) and event.failed
+            self._write(Line(text, not (is_chosen or has_failed)))
 
     def _line(self, event: Event) -> str:
         match event:

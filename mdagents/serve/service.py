@@ -27,7 +27,7 @@ from mdagents.runs.models import (
 )
 from mdagents.runs.one_question import Answerer, config_of_team, shared_budget
 from mdagents.runs.session import kept_replies
-from mdagents.serve.errors import ApiError, error_of, invalid
+from mdagents.serve.errors import OF_THE_SERVER, ApiError, error_of, invalid
 from mdagents.serve.files import ServedFiles, served_files
 from mdagents.serve.metrics import Metrics
 from mdagents.serve.requests import Ask, no_model, team_of
@@ -72,6 +72,7 @@ class Service:
         clock: Clock for all times.
         places: Maximum number of questions in progress.
         most_queued: Maximum number of questions that wait for a place.
+        say: Shows a line to the user of the server.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Service:
         clock: Clock,
         places: int,
         most_queued: int,
+        say: Callable[[str], None],
     ) -> None:
         self.teams = teams
         self.metrics = metrics
@@ -94,6 +96,7 @@ class Service:
         self._clock = clock
         self._free = asyncio.Semaphore(places)
         self._most_queued = most_queued
+        self._say = say
         self._queued = 0
         self._tasks: set[asyncio.Task[SampleRecord]] = set()
         self._team_of_case: dict[str, str] = {}
@@ -190,7 +193,7 @@ class Service:
                 try:
                     answered = await team.answerer.answer(question, tell=tell, seed=ask.seed)
                 except BenchError as raised:
-                    raise error_of(raised) from raised
+                    raise self._told(raised) from raised
                 except Exception as raised:  # whatever is raised costs this question alone
                     if is_debugging():
                         raise
@@ -202,10 +205,16 @@ class Service:
         try:
             self.files.decided(record)
         except BenchError as unwritten:
-            raise error_of(unwritten) from unwritten
+            raise self._told(unwritten) from unwritten
         if error is not None:
             raise error_of(error, details_of(record, ask)) from error
         return record
+
+    def _told(self, error: BenchError) -> ApiError:
+        """Return the error for a client, and show the user of the server what it leaves out."""
+        if isinstance(error, OF_THE_SERVER):
+            self._say(f"error: {error}")
+        return error_of(error)
 
     @asynccontextmanager
     async def _place(self, seconds: float | None) -> AsyncIterator[None]:
@@ -283,6 +292,7 @@ async def open_service(
     clock: Clock,
     *,
     most_queued: int,
+    say: Callable[[str], None],
 ) -> AsyncIterator[Service]:
     """Open models, files and teams, and close them at the end.
 
@@ -293,6 +303,7 @@ async def open_service(
         environment: API keys and endpoints.
         clock: Clock for all times.
         most_queued: Maximum number of questions that wait for a place.
+        say: Shows a line to the user of the server.
 
     Raises:
         ConfigError: A team of `names`, a model or a folder cannot be used.
@@ -338,7 +349,7 @@ async def open_service(
         await registry.prepare()
         places = config.max_samples or usual_places(registry, has_pictures=False)
         files = opened.enter_context(served_files(config.output_dir, clock.now()))
-        service = Service(teams, left_out, files, Metrics(), clock, places, most_queued)
+        service = Service(teams, left_out, files, Metrics(), clock, places, most_queued, say)
         opened.push_async_callback(service.end)
         opened.enter_context(ledger.subscribed(spent.add))
         opened.enter_context(ledger.subscribed(service.booked))

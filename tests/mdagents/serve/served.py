@@ -15,7 +15,7 @@ import httpx2
 from openai import DefaultHttpxClient, OpenAI
 
 from mdagents.runs.config import RunConfig
-from mdagents.serve.app import make_app
+from mdagents.serve.app import Timing, make_app
 from mdagents.serve.service import Service, open_service
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
@@ -35,7 +35,9 @@ class Served:
     url: str
     service: Service
     folder: Path
-    token: str = ""
+    token: str
+    said: list[str]
+    """What the user of the server was told."""
 
     def client(self, **options: Any) -> OpenAI:
         """The SDK of OpenAI; it retries nothing unless told to."""
@@ -85,21 +87,24 @@ def serving(
     *,
     token: str = "",
     queue: int = 64,
-    port: int = 0,
+    timing: Timing | None = None,
     **flags: Any,
 ) -> Iterator[Served]:
     """A server in a thread, at any free port; `flags` are those of a run."""
     config = RunConfig(**{"model": "gpt-4o-mini", "cache": "off", "max_retries": 0} | flags)
-    place = listen("", port)
-    app = make_app(LOOPBACK, token)
+    place = listen("", 0)
+    app = make_app(LOOPBACK, token, timing)
     server = server_of(app, 5, "mdagents")
     ready = threading.Event()
     opened: list[Service] = []
+    said: list[str] = []
     raised: list[BaseException] = []
 
     async def serve() -> None:
         environment = parse_environment(read_variables())
-        async with open_service(config, names, environment, Clock(), most_queued=queue) as service:
+        async with open_service(
+            config, names, environment, Clock(), most_queued=queue, say=said.append
+        ) as service:
             service.is_draining = lambda: server.should_exit
             app.state.service = service
             opened.append(service)
@@ -121,7 +126,7 @@ def serving(
         try:
             if raised:
                 raise raised[0]
-            yield Served(place.url(), opened[0], opened[0].files.folder, token)
+            yield Served(place.url(), opened[0], opened[0].files.folder, token, said)
         finally:
             server.should_exit = server.force_exit = True
             thread.join()

@@ -50,24 +50,29 @@ def url_in(line: str) -> str:
     return found[0]
 
 
-def post(url: str, **options: object) -> httpx2.Response:
+def post(
+    url: str, *, stream: bool = False, headers: dict[str, str] | None = None
+) -> httpx2.Response:
+    body = BODY | {"stream": stream}
     with httpx2.Client(verify=False) as client:
-        return client.post(f"{url}/chat/completions", json=BODY, timeout=60, **options)  # type: ignore[arg-type]
+        return client.post(f"{url}/chat/completions", json=body, timeout=60, headers=headers)
 
 
-def test_ctrl_c_lets_questions_finish(provider: FakeProvider) -> None:
+@pytest.mark.parametrize("stream", [False, True])
+def test_ctrl_c_lets_questions_finish(provider: FakeProvider, stream: bool) -> None:
     with (
         program(provider, "--model", "gpt-4o-mini") as (process, line),
         ThreadPoolExecutor(1) as threads,
     ):
         assert line.startswith("model mdagents/adaptive at http://127.0.0.1:")
-        with provider.hold() as hold:
-            asked = threads.submit(post, url_in(line))
+        with provider.hold(lambda request: request.index > 0) as hold:
+            asked = threads.submit(post, url_in(line), stream=stream)
             hold.wait(1)
             process.send_signal(signal.SIGINT)
             assert process.stderr is not None
             told = process.stderr.readline() + process.stderr.readline()
         assert asked.result().status_code == 200
+        assert asked.result().text.endswith("data: [DONE]\n\n") is stream
         assert process.wait(30) == 0
         assert "stopping: 1 question in progress may finish; Ctrl-C stops at once" in told
         with pytest.raises(httpx2.ConnectError):
@@ -154,3 +159,48 @@ def _file(name: str) -> Path:
     (found,) = Path("output").glob(f"served-*/{name}")
     assert found.stat().st_mode & 0o077 == 0
     return found
+
+
+def test_inspect_asks_a_team(provider: FakeProvider) -> None:
+    """As docs/how-to/serve.md shows it, with the default template of `multiple_choice`."""
+    Path("vitamins.py").write_text(
+        """
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.scorer import choice
+from inspect_ai.solver import multiple_choice
+
+OPTIONS = ["Retinol", "Thiamine", "Ascorbic acid"]
+
+@task
+def vitamins():
+    asked = [("scurvy", "C"), ("beriberi", "B")]
+    samples = [
+        Sample(input=f"Which vitamin is lacking in {what}?", choices=OPTIONS, target=right)
+        for what, right in asked
+    ]
+    return Task(dataset=MemoryDataset(samples), solver=multiple_choice(), scorer=choice())
+"""
+    )
+    provider.when(lambda request: request.schema is not None, lambda request: {"answer": "C"})
+    with program(provider) as (_, line):
+        done = subprocess.run(
+            [
+                sys.executable, "-m", "inspect_ai", "eval", "vitamins.py", "--model",
+                "openai-api/team/mdagents/basic", "--display", "none", "--log-format", "json",
+                "--log-dir", "logs",
+            ],
+            env=bare_environment(
+                TEAM_BASE_URL=url_in(line), TEAM_API_KEY="any", HOME=str(Path.cwd())
+            ),
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (log,) = (json.loads(path.read_text()) for path in Path("logs").glob("*.json"))
+    assert log["results"]["scores"][0]["metrics"]["accuracy"]["value"] == 0.5
+    (usage,) = log["stats"]["model_usage"].values()
+    assert usage["input_tokens"] + usage.get("input_tokens_cache_read", 0) == provider.totals.input
+    assert usage["output_tokens"] == provider.totals.output

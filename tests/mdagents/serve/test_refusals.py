@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import socket
+from pathlib import Path
 from typing import Any
 
+import httpx2
 import openai
 import pytest
 
-from mdagents.serve.app import LARGEST_BODY
+from mdagents.serve.app import LARGEST_BODY, Timing
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.faults import Fault
 from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving
@@ -160,19 +162,24 @@ def test_a_failed_answer_is_an_error_and_no_letter(
         assert "choices" not in response.json()
 
 
-def late(provider: FakeProvider) -> Callable[..., bool]:
-    """Requests after the first, by which a stream has begun."""
-    return lambda request: request.index > 0
+def fail_after_one_reply(provider: FakeProvider) -> None:
+    """Let all calls fail but the next one, by whose reply a stream begins."""
+    provider.forget_faults()
+    replied = len(provider.calls)
+    provider.fail_next(
+        Fault.SERVER_ERROR, times=1000, match=lambda request: request.index > replied
+    )
 
 
 def test_an_error_in_the_middle_of_a_stream_is_raised_by_the_sdk(provider: FakeProvider) -> None:
-    provider.fail_next(Fault.SERVER_ERROR, times=1000, match=late(provider))
     with serving() as served, served.client() as client:
+        fail_after_one_reply(provider)
         stream = client.chat.completions.create(
             model=MODEL, messages=[{"role": "user", "content": PROMPT}], stream=True
         )
         with pytest.raises(openai.APIError, match="500"):
             list(stream)
+        fail_after_one_reply(provider)
         events = client.responses.create(model=MODEL, input=PROMPT, stream=True)
         with pytest.raises(openai.APIError, match="500"):
             list(events)
@@ -192,3 +199,58 @@ def test_limits_of_a_question_and_of_the_server(provider: FakeProvider) -> None:
     assert (large.status_code, large.json()["error"]["code"]) == (502, "limit")
     assert {first.status_code, second.status_code} == {429}
     assert second.json()["error"]["type"] == "insufficient_quota"
+
+
+def test_what_concerns_the_server_alone_is_told_there(provider: FakeProvider) -> None:
+    Path("my_team.py").write_text(
+        "async def solve(case, question, settings):\n    raise ValueError('my secret')\n"
+    )
+    provider.fail_next(Fault.UNAUTHORIZED, times=1000)
+    with serving(["my_team.py"]) as served:
+        own = served.post(json=body(model="mdagents/my_team.py"))
+        down = served.post(json=body(model="mdagents/zero_shot"))
+        told = "\n".join(served.said)
+    assert (own.status_code, down.status_code) == (500, 503)
+    assert "my secret" not in own.text
+    assert "OPENAI_API_KEY" not in down.text
+    assert "the method my_team line 2: ValueError: my secret" in told
+    assert "OPENAI_API_KEY" in told
+
+
+def test_the_sdk_does_not_pay_for_a_failed_team_again(provider: FakeProvider) -> None:
+    provider.fail_next(Fault.INVALID_SCHEMA, times=1000)
+    with serving() as served, served.client(max_retries=2) as client:
+        for _ in range(2):
+            with pytest.raises(openai.InternalServerError):
+                client.chat.completions.create(
+                    model="mdagents/zero_shot", messages=[{"role": "user", "content": PROMPT}]
+                )
+        assert len(served.records()) == 2
+
+
+def test_a_silent_stream_is_kept_open(provider: FakeProvider) -> None:
+    timing = Timing(to_fail=0.01, ping=0.01)
+    with (
+        serving(timing=timing) as served,
+        httpx2.Client(verify=False) as client,
+        provider.hold() as hold,
+        client.stream("POST", f"{served.url}/v1/chat/completions", json=body(stream=True)) as sent,
+    ):
+        assert sent.headers["content-type"].startswith("text/event-stream")
+        assert sent.headers["x-accel-buffering"] == "no"
+        lines = sent.iter_lines()
+        assert next(lines).startswith("data: {")
+        assert ": ping" in lines
+        hold.release()
+        assert [line for line in lines if line][-1] == "data: [DONE]"
+
+
+def test_a_body_that_does_not_arrive(provider: FakeProvider) -> None:
+    with serving(timing=Timing(to_arrive=0.05)) as served:
+        host, port = served.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as slow:
+            slow.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+            )
+            assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
