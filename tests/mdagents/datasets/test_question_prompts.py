@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mdagents.datasets.question_prompts import read_prompt, without_instructions
@@ -97,6 +97,7 @@ _WORDS = st.lists(
 ).map(" ".join)
 
 
+@settings(max_examples=40)
 @given(st.sampled_from(FORMS), _WORDS, st.lists(_WORDS, min_size=2, max_size=10))
 def test_any_question_is_read_as_it_was_written(
     form: Callable[..., str], question: str, options: list[str]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.fake_provider import FakeProvider
 from tests.mdagents.serve.served import MODEL, OPTIONS, QUESTION, Served, serving
+from tests.support.sweeps import seeds
 
 
 def body(number: int, **more: Any) -> dict[str, Any]:
@@ -119,10 +120,10 @@ def test_a_client_that_leaves_stops_its_team(provider: FakeProvider, stream: boo
 def test_clients_that_leave_at_random_moments(provider: FakeProvider) -> None:
     """The ledger agrees with the provider, and no place is lost."""
     provider.latency = 0.01
-    moments = random.Random(7)
+    chosen = seeds(8)
     with serving(max_samples=4, max_connections=4) as served:
 
-        async def ask(client: httpx2.AsyncClient, number: int) -> None:
+        async def ask(client: httpx2.AsyncClient, number: int, moments: random.Random) -> None:
             url = f"{served.url}/v1/{'responses' if number % 3 == 0 else 'chat/completions'}"
             sent = body(number, stream=bool(number % 2))
             if number % 3 == 0:
@@ -134,8 +135,10 @@ def test_clients_that_leave_at_random_moments(provider: FakeProvider) -> None:
 
         async def all_of_them() -> None:
             async with httpx2.AsyncClient(verify=False) as client:
-                for start in range(0, 120, 12):
-                    await asyncio.gather(*(ask(client, start + each) for each in range(12)))
+                for seed in chosen:
+                    moments = random.Random(seed)
+                    numbers = range(20 * seed, 20 * seed + 20)
+                    await asyncio.gather(*(ask(client, number, moments) for number in numbers))
 
         asyncio.run(all_of_them())
         while served.service.in_progress:
