@@ -160,7 +160,8 @@ def _question_of(text: str) -> tuple[str, list[str]]:
 
 def _after_options(text: str) -> tuple[str, list[str], str]:
     """Return (what belongs to the question, instructions, last line) of the text after options."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # MedQA has questions with a stray quotation mark after the last option.
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
     ending = lines.pop() if lines and _CUE.search(lines[-1]) else ""
     patterns = (_INSTRUCTION, _REQUEST, _CUE)
     kept = [line for line in lines if not any(one.search(line) for one in patterns)]

@@ -38,6 +38,9 @@ _QUEUE = 64
 _LONGEST_QUEUE = 10_000
 _SECONDS = 600.0
 """Time limit of a question where the user sets none: the timeout of OpenAI's SDKs."""
+_IDLE = 90
+"""Seconds after which an idle connection is closed: longer than clients keep one, which would
+otherwise send a question into a connection that is being closed."""
 _LEAST_TOKEN = 16  # characters
 _LOOK = 0.2  # seconds between two looks at whether the server is to end
 
@@ -90,7 +93,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents serve") -> int:
     with place.socket:
         app = make_app(place.hosts, place.token)
         seconds = config.sample_time_limit or _SECONDS
-        server = server_of(app, round(seconds) + 1, "mdagents")
+        server = server_of(app, round(seconds) + 1, "mdagents", keep_alive=_IDLE)
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, server.handle_exit)  # also before the server has started
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:

@@ -128,7 +128,7 @@ class Service:
             raise no_model(model, self.names, self._left_out.get(name, ""))
         return self.teams[name]
 
-    def check(self, ask: Ask) -> Team:
+    def _check(self, ask: Ask) -> Team:
         """Return the team for a question, if it can be accepted now.
 
         Raises:
@@ -161,7 +161,7 @@ class Service:
         Raises:
             ApiError: The question cannot be accepted.
         """
-        team = self.check(ask)
+        team = self._check(ask)
         task = asyncio.ensure_future(self._answer(team, ask, tell))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -15,13 +15,16 @@ LONGEST_MESSAGE = 2**16
 """Maximum size of an incoming WebSocket message in bytes; a longer one ends the connection."""
 
 
-def server_of(app: ASGIApp, to_end: int, name: str = SERVER) -> uvicorn.Server:
+def server_of(
+    app: ASGIApp, to_end: int, name: str = SERVER, *, keep_alive: int = 5
+) -> uvicorn.Server:
     """Create the server of an app; it runs until SIGINT, SIGTERM or its `should_exit`.
 
     Args:
         app: ASGI app to serve.
         to_end: Seconds that responses in progress get to finish at shutdown.
         name: Value of the `server` header.
+        keep_alive: Seconds after which an idle connection is closed.
     """
     config = uvicorn.Config(
         app,
@@ -34,6 +37,7 @@ def server_of(app: ASGIApp, to_end: int, name: str = SERVER) -> uvicorn.Server:
         ws_max_size=LONGEST_MESSAGE,
         ws_per_message_deflate=False,  # compression takes memory for each socket
         timeout_graceful_shutdown=to_end,
+        timeout_keep_alive=keep_alive,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_fault)
     return uvicorn.Server(config)

@@ -142,6 +142,12 @@ def test_options_of_several_lines_in_one_line_and_in_lowercase() -> None:
     assert [*lower.options] == ["A", "B"]
 
 
+def test_a_stray_mark_after_the_options_is_left_out() -> None:
+    read = read_prompt(f'{QUESTION}\nA. One\nB. Two\n"\nAnswer:')
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (QUESTION, ["One", "Two"])
+
+
 def test_a_prompt_without_options() -> None:
     for prompt in ("", "What is scurvy?", "A. single option", "1. one\n2. two", "B. two\nC. three"):
         assert read_prompt(prompt) is None
