@@ -362,12 +362,11 @@ class _Stream:
             for event in [b": ping\n\n"] if line is None else self._wire.thought(line.text):
                 yield event
         try:
-            events, status = self._wire.finish(_record_of(self._task)), 200
+            events, self.status = self._wire.finish(_record_of(self._task)), 200
         except ApiError as error:
-            events, status = self._wire.fail(error), error.status
+            events, self.status = self._wire.fail(error), error.status
         for event in events:
             yield event
-        self.status = status
 
     async def _lines_and_pauses(self) -> AsyncGenerator[Line | None, None]:
         """Yield the lines, and None while there is none for a while."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +76,19 @@ class Served:
         text = self.get("/metrics", headers=headers).text
         lines = [line for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
         return sum(float(line.rpartition(" ")[2]) for line in lines)
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait until a condition holds.
+
+    Raises:
+        TimeoutError: It does not within 30 s.
+    """
+    for _ in range(6_000):
+        if holds():
+            return
+        time.sleep(0.005)
+    raise TimeoutError
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

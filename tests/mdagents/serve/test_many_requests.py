@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -14,7 +13,7 @@ import httpx2
 import pytest
 
 from tests.fake_provider import FakeProvider
-from tests.mdagents.serve.served import MODEL, OPTIONS, QUESTION, Served, serving
+from tests.mdagents.serve.served import MODEL, OPTIONS, QUESTION, Served, serving, until
 from tests.support.sweeps import seeds
 
 
@@ -73,8 +72,7 @@ def test_a_full_server_says_when_to_come_back(provider: FakeProvider) -> None:
             first = threads.submit(served.post, json=body(1))
             hold.wait(1)
             second = threads.submit(served.post, json=body(2))
-            while served.metric("mdagents_requests_queued") < 1:
-                time.sleep(0.005)
+            until(lambda: served.metric("mdagents_requests_queued") == 1)
             third = served.post(json=body(3))
             health = served.get("/health").json()
         assert third.status_code == 429
@@ -99,15 +97,14 @@ def test_a_client_that_leaves_stops_its_team(provider: FakeProvider, stream: boo
                 await asyncio.gather(asking, return_exceptions=True)
 
         asyncio.run(leave())
-        while served.service.in_progress:
-            time.sleep(0.005)
+        until(lambda: served.service.in_progress == 0)
         hold.release()
         finished = [row for row in served.rows() if row["outcome"] == "ok"]
         assert sum(row["input_tokens"] for row in finished) == provider.totals.input > 0
         assert {row["outcome"] for row in served.rows()} == {"ok", "aborted"}
         assert served.records() == []
         left = 'mdagents_requests_total{status="499",team="basic"} 1.0'
-        assert left in served.get("/metrics").text
+        until(lambda: left in served.get("/metrics").text)
         calls = len(provider.calls)
         assert served.post(json=body(2)).status_code == 200
         (case,) = {row["case_id"] for row in served.rows()[-1:]}
@@ -141,8 +138,7 @@ def test_clients_that_leave_at_random_moments(provider: FakeProvider) -> None:
                     await asyncio.gather(*(ask(client, number, moments) for number in numbers))
 
         asyncio.run(all_of_them())
-        while served.service.in_progress:
-            time.sleep(0.005)
+        until(lambda: served.service.in_progress == 0)
         assert served.metric("mdagents_requests_in_flight") == 0
         assert served.metric("mdagents_requests_queued") == 0
         rows = served.rows()

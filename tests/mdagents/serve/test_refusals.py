@@ -14,7 +14,7 @@ import pytest
 from mdagents.serve.app import LARGEST_BODY, Timing
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.faults import Fault
-from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving
+from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving, until
 
 USER = {"role": "user", "content": PROMPT}
 
@@ -185,7 +185,10 @@ def test_an_error_in_the_middle_of_a_stream_is_raised_by_the_sdk(provider: FakeP
         events = client.responses.create(model=MODEL, input=PROMPT, stream=True)
         with pytest.raises(openai.APIError, match="500"):
             list(events)
-        assert served.metric("mdagents_requests_total") == 2
+        until(lambda: served.metric("mdagents_requests_total") == 2)  # after the last event
+        assert (
+            'mdagents_requests_total{status="502",team="basic"} 2.0' in served.get("/metrics").text
+        )
         statuses = {record["status"] for record in served.records()}
     assert statuses == {"api_error"}
 
