@@ -1,4 +1,4 @@
-"""Dispatcher of the installed programs: `mdagents run|study|view|score|ratings|data|export`."""
+"""Dispatcher of the installed programs: `mdagents run`, `study`, `serve`, `view` and others."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
         partial(_call, "studies.program"),
         "compare methods, models and data sets",
     ),
+    "serve": (partial(_call, "serve.cli"), "offer teams as models, by the API of OpenAI"),
     "view": (partial(_call, "view.cli"), "show runs in a browser"),
     "score": (partial(_call, "cli.score"), "score runs, or compare them"),
     "ratings": (partial(_call, "cli.ratings"), "read and write ratings by clinicians as CSV"),

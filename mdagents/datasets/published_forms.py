@@ -6,11 +6,11 @@ other records are read by `own_forms` and validated by `parse_question`.
 
 from __future__ import annotations
 
-import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mdagents.datasets.listed_options import LETTER_AND_DOT, option_lists, texts_of
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
 from mdagents.datasets.own_forms import by_name, has_answer, in_own_form, lettered
 from mdagents.datasets.questions import LETTERS
@@ -244,14 +244,10 @@ def _letter_at(place: object, options: object) -> object:
 
 def _listed(text: str) -> list[str]:
     """Return the options of a list `A. …`, each on one or more lines; empty unless A is first."""
-    starts: list[tuple[int, int]] = []
-    for match in re.finditer(r"^[ \t]*([A-Z])[.)](?=\s)", text, re.MULTILINE):
-        if match[1] == chr(ord("A") + len(starts)):
-            starts.append(match.span())
-    if not starts or text[: starts[0][0]].strip():
+    lists = option_lists(text, LETTER_AND_DOT, only_one=True)
+    if not lists or text[: lists[0][0].start].strip():
         return []
-    ends = [begin for begin, _ in starts[1:]] + [len(text)]
-    return [text[after:end].strip() for (_, after), end in zip(starts, ends, strict=True)]
+    return texts_of(text, lists[0])
 
 
 def _without_choices(question: str, options: Mapping[str, object]) -> str:

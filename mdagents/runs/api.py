@@ -6,7 +6,6 @@ These functions are in `mdagents.__all__`; docs/how-to/python.md shows how to us
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import threading
 import warnings
@@ -17,15 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.picture_checks import check_picture
 from mdagents.datasets.pictures.question_picture import given_pictures
-from mdagents.datasets.question_records import parse_question
-from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
-from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
-from mdagents.runs.budget import Budget, Limited
+from mdagents.records.manifest import Spent
+from mdagents.records.sample import SampleRecord
 from mdagents.runs.config import RunConfig
-from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.models import (
     check_models,
     check_sight,
@@ -33,19 +28,15 @@ from mdagents.runs.models import (
     make_runtime,
     models_of_teams,
 )
+from mdagents.runs.one_question import Answerer, config_of_team, question_of, shared_budget
 from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
-from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.session import carry_out
-from mdagents.runs.solver import Solver
-from mdagents.settings import DISPLAYS, MDAGENTS, Difficulty
-from mdagents.teams.methods import baseline_names, method_names
-from mdagents.teams.own_method import is_own
+from mdagents.settings import DISPLAYS
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.files.json_text import load_json
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import ModelRegistry
 
@@ -94,94 +85,24 @@ async def answer(
     pictures = given_pictures(images)
     if pictures:
         await asyncio.to_thread(lambda: list(map(check_picture, pictures)))
-    source = replace(_source(question, options, gold), pictures=pictures)
-    config = _for_one_question(config or RunConfig(), team, model)
+    source = replace(question_of(question, options, gold), pictures=pictures)
+    config = config_of_team(config or RunConfig(), team, model, cache="off")
     environment = parse_environment(read_variables())
     specs = choose_models(config, environment)
     check_models(config, environment, specs)
     check_sight(config, specs, len(pictures))
     clock, ledger = Clock(), Ledger()
-    solver = Solver(config)
     registry = ModelRegistry(make_runtime(config, environment, ledger, clock))
-
-    def spent() -> tuple[int, float | None]:
-        used = ledger.book_of(case.id).totals()
-        return used.usage.total_tokens, used.cost_usd
-
-    of_run = Budget(
-        spent,
-        tokens=config.token_limit,
-        cost=config.cost_limit,
-        reached=("the run has reached --token-limit", "the run has reached --cost-limit"),
-    )
-    budget = Budget(
-        spent,
-        tokens=config.sample_token_limit,
-        reached=("the question has reached --sample-token-limit", ""),
-        within=of_run,
-    )
+    spent = Spent()
     try:
-        case = Case(
-            id=make_case_id(source.id),
-            question=present(source, OptionOrder.ORIGINAL, config.seed),
-            models={
-                role: Limited(model, budget)
-                for role, model in models_of_teams(registry, specs).items()
-            },
-            settings=config.team,
-            seed=config.seed,
-            image_agents=config.image_agents,
-        )
+        models = models_of_teams(registry, specs)
+        answerer = Answerer(config, models, ledger, clock, shared_budget(config, spent))
         await registry.prepare()
-        ledger.open_case(case.id)
-        see = RunPictures(config).of
-        solved = await solver.solve(case, clock, config.forced_level(0), see)
+        with ledger.subscribed(spent.add):
+            answered = await answerer.answer(source)
     finally:
         await registry.aclose()
-    return make_record(
-        case,
-        epoch=1,
-        route=solved.route,
-        decision=solved.decision,
-        error=solved.error,
-        book=ledger.book_of(case.id),
-        wall_seconds=solved.wall_seconds,
-    )
-
-
-def _source(question: str, options: Mapping[str, str] | Sequence[str], gold: str) -> SourceQuestion:
-    """Check a question as if it were a line of a data set."""
-    if isinstance(options, str) or not isinstance(options, Mapping | Sequence):
-        raise ConfigError("options must be a list of texts, or letter -> text")
-    if not isinstance(options, Mapping):
-        if len(options) > len(LETTERS):
-            raise ConfigError(f"there are {len(options)} options; at most {len(LETTERS)} may be")
-        options = dict(zip(LETTERS, options, strict=False))
-    if gold and gold not in options:
-        raise ConfigError(f"gold is {gold!r} but must be one of {', '.join(options)}")
-    record = {"question": question, "options": dict(options)} | (
-        {"answer_idx": gold} if gold else {}
-    )
-    checked = load_json(json.dumps(record).encode(), "the question")
-    parsed = parse_question(checked, "the question", 1, needs_gold=False)
-    if parsed.missing_picture:
-        raise ConfigError(f"the question has a picture that is not given: {parsed.missing_picture}")
-    return parsed
-
-
-def _for_one_question(config: RunConfig, team: str | None, model: str | None) -> RunConfig:
-    said = config.model_dump(exclude_unset=True)
-    if team is not None and (team in method_names() or is_own(team)):
-        said |= {"method": team, "difficulty": ADAPTIVE}
-    elif team is not None:
-        if team not in {ADAPTIVE, *Difficulty}:
-            known = ", ".join([ADAPTIVE, *Difficulty, *baseline_names()])
-            raise ConfigError(f"there is no team '{team}'; there are {known}")
-        said |= {"method": MDAGENTS, "difficulty": team}
-    if model is not None:
-        said["model"] = model
-    roles = {role: of for role, of in config.model_role.items() if role not in EXAID_ROLES}
-    return RunConfig(**said | {"model_role": roles, "skip": (), "exaid": "off", "cache": "off"})
+    return answered.record
 
 
 def run(config: RunConfig, *, display: str = "none") -> RunResult:

@@ -42,8 +42,14 @@ SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTIO
 
 _ENV_PREFIX = "MDAGENTS_"
 _RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
-_NOT_FLAGS = ("MDAGENTS_CACHE_DIR", "MDAGENTS_DEBUG", "MDAGENTS_SHARED_DATA")
-"""Variables with the same prefix that `mdagents_llm.config`, the tests or the benchmarks read."""
+_NOT_FLAGS = (
+    "MDAGENTS_CACHE_DIR",
+    "MDAGENTS_DEBUG",
+    "MDAGENTS_SERVE_TOKEN",
+    "MDAGENTS_SHARED_DATA",
+)
+"""Variables with the same prefix that `mdagents_llm.config`, the tests, the benchmarks or
+`mdagents serve` read."""
 _EPILOG = (
     "Every flag can come from the environment (MDAGENTS_MAX_CONNECTIONS=32) or from --run-config; "
     "flag > environment > file. --num_samples is read like --num-samples."
@@ -104,7 +110,7 @@ def _text(value: object) -> str | list[str]:
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-class _Formatter(argparse.HelpFormatter):
+class FlagFormatter(argparse.HelpFormatter):
     """Formatter that shows only the defaults of interest, in a narrow left column."""
 
     def __init__(self, prog: str) -> None:
@@ -236,7 +242,7 @@ def make_parser(program: str = "python main.py") -> _Parser:
         prog=program,
         description="Answers multiple-choice medical questions with teams of LLM agents.",
         epilog=_EPILOG,
-        formatter_class=_Formatter,
+        formatter_class=FlagFormatter,
         allow_abbrev=False,
         add_config_file_help=False,
         add_env_var_help=False,
@@ -251,7 +257,7 @@ def make_parser(program: str = "python main.py") -> _Parser:
     for title, flags in _GROUPS.items():
         group = parser.add_argument_group(title)
         for name, field, flag in flags.described():
-            group.add_argument(flag_name(name), help=flag.help, **_arguments(field, flag))
+            add_flag(group, name, field, flag)
             _add_start_flags(group, after=name)
     group = parser.add_argument_group("Live view")
     group.add_argument(
@@ -279,6 +285,18 @@ def _add_start_flags(group: Any, after: str) -> None:
             add("--display", choices=DISPLAYS, default="full",
                 help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
             add("--json", action="store_true", help="print only the results, as one JSON object")
+
+
+def add_flag(group: Any, name: str, field: FieldInfo, flag: Flag) -> None:
+    """Add the flag of a field of `RunConfig` to a parser.
+
+    Args:
+        group: An `argparse` parser or argument group.
+        name: Name of the field.
+        field: The field.
+        flag: Description of the flag.
+    """
+    group.add_argument(flag_name(name), help=flag.help, **_arguments(field, flag))
 
 
 def _arguments(field: FieldInfo, flag: Flag) -> dict[str, Any]:

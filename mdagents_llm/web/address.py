@@ -61,19 +61,20 @@ def add_address_flags(parser: Any) -> None:
     parser.add_argument("--no-open", action="store_true", help="do not open a browser")
 
 
-def listen(host: str = "", port: int | None = None) -> Place:
+def listen(host: str = "", port: int | None = None, *, flag: str = "--view-port") -> Place:
     """Start listening, so that clients that connect wait until the socket is served.
 
     Args:
         host: Host name or address; empty for loopback only. Any other host gets a token.
         port: Port; 0 for any free one, None for the first free one from `PORT` on.
+        flag: Flag that sets the port, for error messages.
 
     Raises:
         ConfigError: The port is taken or not allowed, or the host is not one of this machine.
     """
     host = host.strip("[]") or LOOPBACK[0]
     if port is not None and not 0 <= port < 2**16:
-        raise ConfigError(f"--view-port is {port} but must be from 0, any free one, to 65535")
+        raise ConfigError(f"{flag} is {port} but must be from 0, any free one, to 65535")
     for number in range(PORT, PORT + _TRIED) if port is None else (port,):
         try:
             return _place(host, number)
@@ -83,8 +84,9 @@ def listen(host: str = "", port: int | None = None) -> Place:
                 cause = cause.partition(" (while")[0]
                 raise ConfigError(f"cannot listen at {host}, port {number}: {cause}") from None
     if port is None:
-        raise ConfigError(f"the ports {PORT} to {PORT + _TRIED - 1} are taken; give --view-port 0")
-    raise ConfigError(f"port {port} is taken by {_who_is_at(host, port)}; leave --view-port out")
+        raise ConfigError(f"the ports {PORT} to {PORT + _TRIED - 1} are taken; give {flag} 0")
+    otherwise = f"leave {flag} out" if flag == "--view-port" else f"give another {flag}"
+    raise ConfigError(f"port {port} is taken by {_who_is_at(host, port)}; {otherwise}")
 
 
 def note_of(place: Place, port: int | None) -> str:

@@ -15,12 +15,16 @@ LONGEST_MESSAGE = 2**16
 """Maximum size of an incoming WebSocket message in bytes; a longer one ends the connection."""
 
 
-def server_of(app: ASGIApp, to_end: int) -> uvicorn.Server:
+def server_of(
+    app: ASGIApp, to_end: int, name: str = SERVER, *, keep_alive: int = 5
+) -> uvicorn.Server:
     """Create the server of an app; it runs until SIGINT, SIGTERM or its `should_exit`.
 
     Args:
         app: ASGI app to serve.
         to_end: Seconds that responses in progress get to finish at shutdown.
+        name: Value of the `server` header.
+        keep_alive: Seconds after which an idle connection is closed.
     """
     config = uvicorn.Config(
         app,
@@ -28,11 +32,12 @@ def server_of(app: ASGIApp, to_end: int) -> uvicorn.Server:
         access_log=False,  # a URL may contain the token
         log_config=None,
         server_header=False,
-        headers=[("server", SERVER)],
+        headers=[("server", name)],
         proxy_headers=False,
         ws_max_size=LONGEST_MESSAGE,
         ws_per_message_deflate=False,  # compression takes memory for each socket
         timeout_graceful_shutdown=to_end,
+        timeout_keep_alive=keep_alive,
     )
     logging.getLogger("uvicorn.error").addFilter(_is_fault)
     return uvicorn.Server(config)

@@ -47,6 +47,8 @@ CLUSTER = {
     "--working-dir",
 }
 """Flags of Ray and Slurm, which docs/how-to/scale.md needs."""
+HARNESS = {"--apply-chat-template", "--include-path", "--model-args", "--tasks"}
+"""Flags of lm-evaluation-harness, which docs/how-to/serve.md needs."""
 PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdagents", "scripts")
 PAGES = [
     *(
@@ -81,6 +83,8 @@ def test_every_flag_that_a_page_names_exists(page: Path) -> None:
         known |= CLUSTER
     if page.name == "opentelemetry.md":
         known |= {"--backend-store-uri", "--host"}  # of mlflow server
+    if page.name == "serve.md":
+        known |= HARNESS
     assert {flag.replace("_", "-") for flag in named} <= known
 
 

@@ -60,10 +60,7 @@ class LocalEngine:
             return self._task.config.max_samples
         if self._registry.batched:
             return _IN_BATCHES
-        limits = self._registry.connections.items()
-        local, remote = f"{LOCAL}/", 1 if self._task.has_pictures else 2
-        questions = (c.limit * (1 if name.startswith(local) else remote) for name, c in limits)
-        return max(questions, default=1)  # replays have no connections
+        return usual_places(self._registry, has_pictures=self._task.has_pictures)
 
     @property
     def load(self) -> Load:
@@ -119,6 +116,19 @@ class LocalEngine:
         ledger = runtime.ledger
         exaid = ExaidQueue(observers, recorder.summarised, unsummarised, self._postpone)
         return Runner(task, self._models, ledger, runtime.clock, observers, exaid, recorder)
+
+
+def usual_places(registry: ModelRegistry, *, has_pictures: bool) -> int:
+    """Return the number of questions in progress at a time where the user set none.
+
+    Args:
+        registry: Registry of the models.
+        has_pictures: Whether questions have pictures, which are in memory meanwhile.
+    """
+    limits = registry.connections.items()
+    local, remote = f"{LOCAL}/", 1 if has_pictures else 2
+    questions = (c.limit * (1 if name.startswith(local) else remote) for name, c in limits)
+    return max(questions, default=1)  # replays have no connections
 
 
 @asynccontextmanager

@@ -1,0 +1,171 @@
+"""Reads a multiple-choice question out of a prompt, as evaluation programs write them.
+
+Known forms: lm-evaluation-harness (`Question: … A. … Answer:`), Inspect's `multiple_choice`,
+simple-evals, HELM and MMLU-Pro. Examples before the question and instructions about the form of
+the answer are separated from it; every other text stays part of the question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mdagents.datasets.listed_options import ANY_MARK, IN_ONE_LINE, Mark, option_lists, texts_of
+from mdagents.datasets.questions import LETTERS
+
+_INSTRUCTION = re.compile(
+    r"multiple[ -]choice questions?\b|\bletter answer\b|the answer is \(X\)|\\boxed"
+    r"|\b(?:think|reason|work) (?:it through )?step[ -]by[ -]step\b"
+    r"|\b(?:only|just|single|corresponding) (?:the )?(?:capital )?letter\b"
+    r"|(?-i:\bLETTERS?\b)",
+    re.IGNORECASE,
+)
+"""Sentences about the form of the answer, which no agent needs."""
+_REQUEST = re.compile(
+    r"^\W*(?:please )?(?:answer|respond|reply|choose|select|pick|give|output|return|write|state|end"
+    r"|finish|conclude)\b.{0,80}\b(?:letter|option|choice|answer|one|json)\b",
+    re.IGNORECASE,
+)
+"""Requests for an answer after the options. Before them, "Choose the best answer" may be the
+question itself."""
+_PIECE = re.compile(r"(?<=[.!?])(?=\s)|(?=\n)")
+"""Place between two sentences or lines."""
+_CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer\b(?: is)?\s*:?", re.IGNORECASE)
+"""A line that begins the answer: `Answer:`, `Answer: Let's think step by step.`, `Answer: B`."""
+_ANSWER = re.compile(
+    r"^[ \t]*(?:(?:the )?(?:correct |final |best )?answer|A)(?: is)?\s*:[ \t]*\S",
+    re.IGNORECASE | re.MULTILINE,
+)
+_LABEL = re.compile(r"^[ \t]*(?:question|q)\b[ \t]*\d*[ \t]*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
+_LIST_LABEL = re.compile(
+    r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
+)
+_BLANK = re.compile(r"\n[ \t]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class PromptedQuestion:
+    """A question as a prompt asks it."""
+
+    text: str
+    """Text of the question, without its options, its label and instructions."""
+    options: Mapping[str, str]
+    """Letter from A, in uppercase -> text."""
+    is_lowercase: bool
+    """Whether the prompt marks its options by lowercase letters."""
+    has_examples: bool
+    """Whether solved examples before the question were left out."""
+    instructions: str
+    """Instructions about the form of the answer; empty without any."""
+    ending: str
+    """Last line after the options, such as `Answer:`; empty without one."""
+
+
+def read_prompt(prompt: str) -> PromptedQuestion | None:
+    """Return the last question of a prompt; None if the prompt lists no options.
+
+    Args:
+        prompt: Text of the prompt.
+    """
+    lists = option_lists(prompt, ANY_MARK) or option_lists(prompt, IN_ONE_LINE)
+    if not lists:
+        return None
+    marks = lists[-1]
+    start = 0
+    if len(lists) > 1:
+        start = _after_examples(prompt, lists[-2], marks[0].start)
+    texts = texts_of(prompt, marks)
+    texts[-1], after = _split_last(texts)
+    text, instructions = _question_of(prompt[start : marks[0].start])
+    kept, more, ending = _after_options(after)
+    whole = "\n\n".join(filter(None, [text, kept]))
+    return PromptedQuestion(
+        text=whole,
+        options=dict(zip(_letters(len(texts)), texts, strict=True)),
+        is_lowercase=marks[0].letter.islower(),
+        has_examples=start > 0,
+        instructions="\n".join(filter(None, [*instructions, *more])),
+        ending=ending,
+    )
+
+
+def _letters(count: int) -> list[str]:
+    return [chr(ord(LETTERS[0]) + place) for place in range(count)]
+
+
+def _after_examples(prompt: str, example: Sequence[Mark], options: int) -> int:
+    """Return where the question begins after a solved example; 0 if there is no such example.
+
+    Args:
+        prompt: Text of the prompt.
+        example: List of options before that of the question.
+        options: Offset of the first option of the question.
+    """
+    answer = _ANSWER.search(prompt, example[-1].end, options)
+    if answer is None:
+        return 0
+    labels = list(_LABEL.finditer(prompt, answer.end(), options))
+    if labels:
+        return labels[-1].start()
+    gap = _BLANK.search(prompt, answer.end(), options)
+    if gap is not None:
+        return gap.end()
+    line = prompt.find("\n", answer.end(), options)
+    return line + 1 if line >= 0 else 0
+
+
+def _split_last(texts: Sequence[str]) -> tuple[str, str]:
+    """Return the last option, and the text after it.
+
+    The option ends at a blank line or an `Answer:`. If all other options are one line each, so is
+    the last one.
+    """
+    last = texts[-1]
+    ends = [len(last)]
+    if gap := _BLANK.search(last):
+        ends.append(gap.start())
+    offset = 0
+    is_short = not any("\n" in text for text in texts[:-1])
+    for number, line in enumerate(last.splitlines(keepends=True)):
+        if number and (is_short or _CUE.search(line) or _INSTRUCTION.search(line)):
+            ends.append(offset)
+            break
+        offset += len(line)
+    end = min(ends)
+    return last[:end].strip(), last[end:].strip()
+
+
+def without_instructions(text: str) -> tuple[str, list[str]]:
+    """Return a text without its sentences about the form of the answer, and these sentences."""
+    kept: list[str] = []
+    instructions: list[str] = []
+    for piece in _PIECE.split(text):
+        is_one = _INSTRUCTION.search(piece) and not _LABEL.search(piece)
+        (instructions if is_one else kept).append(piece)
+    rest = re.sub(r"\n[ \t]*(?:\n[ \t]*)+", "\n\n", "".join(kept)).strip()
+    return rest, [piece.strip() for piece in instructions]
+
+
+def _question_of(text: str) -> tuple[str, list[str]]:
+    """Return the question in the text before its options, and instructions."""
+    text = _LIST_LABEL.sub("", text.rstrip()).rstrip()
+    question, instructions = without_instructions(text)
+    question = question or text.strip()
+    labels = list(_LABEL.finditer(question))
+    if len(labels) == 1:  # at the start, or after a context such as an abstract
+        question = question[: labels[0].start()] + question[labels[0].end() :]
+    return question.strip(), instructions
+
+
+def _after_options(text: str) -> tuple[str, list[str], str]:
+    """Return (what belongs to the question, instructions, last line) of the text after options."""
+    # MedQA has questions with a stray quotation mark after the last option.
+    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    ending = lines.pop() if lines and _CUE.search(lines[-1]) else ""
+    patterns = (_INSTRUCTION, _REQUEST, _CUE)
+    kept = [line for line in lines if not any(one.search(line) for one in patterns)]
+    instructions = [line for line in lines if line not in kept]
+    if "step" in ending.lower():
+        instructions.append(ending)
+    return "\n".join(kept), instructions, ending

@@ -1,0 +1,196 @@
+"""Answers single questions with a team, without a data set: for `answer` and for `serve`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mdagents.agents.case import Case, make_case_id
+from mdagents.agents.events import Observer, unobserved
+from mdagents.datasets.question_records import parse_question
+from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
+from mdagents.records.manifest import Spent
+from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
+from mdagents.runs.budget import Budget, Limited
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.team_flags import ADAPTIVE
+from mdagents.runs.run_pictures import RunPictures
+from mdagents.runs.solver import Solver
+from mdagents.settings import MDAGENTS, Difficulty
+from mdagents.teams.methods import baseline_names, method_names
+from mdagents.teams.own_method import is_own
+from mdagents_llm.chat import ChatModel
+from mdagents_llm.clock import Clock
+from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.files.json_text import load_json
+from mdagents_llm.ledger import Ledger
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One answered question."""
+
+    record: SampleRecord
+    error: BenchError | None
+    """Error that ended the question; None if the team decided."""
+
+
+class Answerer:
+    """Answers questions with one team, each as a case of its own in the ledger.
+
+    Args:
+        config: Configuration of the team, as `config_of_team` returns it.
+        models: Role -> model.
+        ledger: Ledger in which the calls are booked.
+        clock: Clock for all times.
+        within: Budget that all questions share; None: no limit but that of `config`.
+
+    Raises:
+        ConfigError: The method needs a data set, or a method of the user's cannot be used.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        models: Mapping[str, ChatModel],
+        ledger: Ledger,
+        clock: Clock,
+        within: Budget | None = None,
+    ) -> None:
+        self._config = config
+        self._models = models
+        self._ledger = ledger
+        self._clock = clock
+        self._within = within
+        self._solver = Solver(config)
+        self._pictures = RunPictures(config)
+
+    async def answer(
+        self, source: SourceQuestion, *, tell: Observer = unobserved, seed: int | None = None
+    ) -> Answered:
+        """Answer one question; its options are shown in their order.
+
+        Args:
+            source: Question with an id that no other open question has.
+            tell: Observer to notify of the events of the question.
+            seed: Seed of the models' replies; None: that of the configuration.
+
+        Raises:
+            EndpointDown: The model cannot reply.
+            MethodError: A method of the user's failed.
+            StorageError: A ledger row cannot be written.
+        """
+        config, ledger = self._config, self._ledger
+        case_id = make_case_id(source.id)
+
+        def spent() -> tuple[int, float | None]:
+            used = ledger.book_of(case_id).totals()
+            return used.usage.total_tokens, used.cost_usd
+
+        budget = Budget(
+            spent,
+            tokens=config.sample_token_limit,
+            reached=("the question has reached --sample-token-limit", ""),
+            within=self._within,
+        )
+        case = Case(
+            id=case_id,
+            question=present(source, OptionOrder.ORIGINAL, config.seed),
+            models={role: Limited(model, budget) for role, model in self._models.items()},
+            settings=config.team,
+            seed=config.seed if seed is None else seed,
+            image_agents=config.image_agents,
+            tell=tell,
+        )
+        ledger.open_case(case_id)
+        try:
+            solved = await self._solver.solve(
+                case, self._clock, config.forced_level(0), self._pictures.of
+            )
+            record = make_record(
+                case,
+                epoch=1,
+                route=solved.route,
+                decision=solved.decision,
+                error=solved.error,
+                book=ledger.book_of(case_id),
+                wall_seconds=solved.wall_seconds,
+            )
+        finally:
+            ledger.close_case(case_id)
+        return Answered(record, solved.error)
+
+
+def shared_budget(config: RunConfig, spent: Spent) -> Budget:
+    """Return the budget that all questions of a process share, by the limits of a run.
+
+    Args:
+        config: Configuration with the limits.
+        spent: Tokens and cost so far, to which the caller adds each row of the ledger.
+    """
+    return Budget(
+        lambda: (spent.total_tokens, spent.cost_usd),
+        tokens=config.token_limit,
+        cost=config.cost_limit,
+        reached=("the run has reached --token-limit", "the run has reached --cost-limit"),
+    )
+
+
+def question_of(
+    question: str, options: Mapping[str, str] | Sequence[str], gold: str = ""
+) -> SourceQuestion:
+    """Check a question as if it were a line of a data set.
+
+    Args:
+        question: Text of the question.
+        options: Letter -> text, with consecutive letters from A; or the texts alone.
+        gold: Letter of the right option; empty when it is unknown.
+
+    Raises:
+        ConfigError: The question is not valid, or has a picture that is not given.
+    """
+    if isinstance(options, str) or not isinstance(options, Mapping | Sequence):
+        raise ConfigError("options must be a list of texts, or letter -> text")
+    if not isinstance(options, Mapping):
+        if len(options) > len(LETTERS):
+            raise ConfigError(f"there are {len(options)} options; at most {len(LETTERS)} may be")
+        options = dict(zip(LETTERS, options, strict=False))
+    if gold and gold not in options:
+        raise ConfigError(f"gold is {gold!r} but must be one of {', '.join(options)}")
+    record = {"question": question, "options": dict(options)} | (
+        {"answer_idx": gold} if gold else {}
+    )
+    checked = load_json(json.dumps(record).encode(), "the question")
+    parsed = parse_question(checked, "the question", 1, needs_gold=False)
+    if parsed.missing_picture:
+        raise ConfigError(f"the question has a picture that is not given: {parsed.missing_picture}")
+    return parsed
+
+
+def config_of_team(
+    config: RunConfig, team: str | None, model: str | None = None, **changes: object
+) -> RunConfig:
+    """Return the configuration with which a team answers single questions; EXAID is off.
+
+    Args:
+        config: All other settings.
+        team: `adaptive` (a router decides), a level, or a method; None: the team of `config`.
+        model: Model, as for `--model`; None: the model of `config`.
+        changes: Other flags to set.
+
+    Raises:
+        ConfigError: There is no such team, or it does not fit the other settings.
+    """
+    said = config.model_dump(exclude_unset=True)
+    if team is not None and (team in method_names() or is_own(team)):
+        said |= {"method": team, "difficulty": ADAPTIVE}
+    elif team is not None:
+        if team not in {ADAPTIVE, *Difficulty}:
+            known = ", ".join([ADAPTIVE, *Difficulty, *baseline_names()])
+            raise ConfigError(f"there is no team '{team}'; there are {known}")
+        said |= {"method": MDAGENTS, "difficulty": team}
+    if model is not None:
+        said["model"] = model
+    roles = {role: of for role, of in config.model_role.items() if role not in EXAID_ROLES}
+    return RunConfig(**said | {"model_role": roles, "skip": (), "exaid": "off"} | changes)

@@ -1,0 +1,1 @@
+"""A team as a model: a server with the API of OpenAI for chat completions and Responses."""

@@ -1,0 +1,174 @@
+"""Questions are read out of the prompts of evaluation programs as they were put into them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mdagents.datasets.question_prompts import read_prompt, without_instructions
+
+LETTERS = "ABCDEFGHIJ"
+QUESTION = "A 54-year-old sailor has bleeding gums. Which vitamin is lacking?"
+OPTIONS = ["Retinol", "Thiamine", "Ascorbic acid", "Calciferol"]
+
+
+def listed(options: Sequence[str], mark: str) -> str:
+    """The options, one a line; `mark` has `X` for the letter."""
+    return "\n".join(
+        f"{mark.replace('X', letter)} {text}"
+        for letter, text in zip(LETTERS, options, strict=False)
+    )
+
+
+def lm_eval(question: str, options: Sequence[str]) -> str:
+    return f"Question: {question}\n{listed(options, 'X.')}\nAnswer:"
+
+
+def lm_eval_mmlu(question: str, options: Sequence[str]) -> str:
+    lead = "The following are multiple choice questions (with answers) about anatomy."
+    return f"{lead}\n\n{question}\n{listed(options, 'X.')}\nAnswer:"
+
+
+def inspect_single(question: str, options: Sequence[str]) -> str:
+    """The default template of `multiple_choice`, as of inspect_ai 0.3."""
+    letters = ",".join(LETTERS[: len(options)])
+    return (
+        "Answer the following multiple choice question. The entire content of your response should "
+        "be of the following format: 'ANSWER: $LETTER' (without quotes) where LETTER is one of "
+        f"{letters}.\n\n{question}\n\n{listed(options, 'X)')}"
+    )
+
+
+def simple_evals(question: str, options: Sequence[str]) -> str:
+    letters = LETTERS[: len(options)]
+    return (
+        "Answer the following multiple choice question. The last line of your response should be "
+        "of the following format: 'Answer: $LETTER' (without quotes) where LETTER is one of "
+        f"{letters}. "
+        f"Think step by step before answering.\n\n{question}\n\n{listed(options, 'X)')}\n"
+    )
+
+
+def helm(question: str, options: Sequence[str]) -> str:
+    shot = f"Question: Which bone is long?\n{listed(['Femur', 'Carpal'], 'X.')}\nAnswer: A"
+    lead = "Give a letter answer among A, B, C or D."
+    return f"{lead}\n\n{shot}\n\nQuestion: {question}\n{listed(options, 'X.')}\nAnswer:"
+
+
+def mmlu_pro(question: str, options: Sequence[str]) -> str:
+    lead = (
+        "The following are multiple choice questions (with answers) about health. Think step by "
+        'step and then finish your answer with "the answer is (X)" where X is the correct letter '
+        "choice."
+    )
+    shot = (
+        f"Question:\nWhich bone is long?\nOptions:\n{listed(['Femur', 'Carpal'], 'X.')}\n"
+        "Answer: Let's think step by step. The femur is long. The answer is (A)."
+    )
+    asked = f"Question:\n{question}\nOptions:\n{listed(options, 'X.')}"
+    return f"{lead}\n\n{shot}\n\n{asked}\nAnswer: Let's think step by step."
+
+
+def gpqa(question: str, options: Sequence[str]) -> str:
+    return f"Question: {question}\nChoices:\n{listed(options, '(X)')}\nAnswer:"
+
+
+FORMS = [lm_eval, lm_eval_mmlu, inspect_single, simple_evals, helm, mmlu_pro, gpqa]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_a_question_is_read_as_it_was_written(form: Callable[..., str]) -> None:
+    read = read_prompt(form(QUESTION, OPTIONS))
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (QUESTION, OPTIONS)
+    assert read.has_examples is (form in (helm, mmlu_pro))
+
+
+_WORDS = st.lists(
+    st.text(st.characters(categories=["Ll", "Nd"], exclude_characters="\n"), min_size=2).filter(
+        lambda word: word not in ("answer", "question")
+    ),
+    min_size=1,
+    max_size=6,
+).map(" ".join)
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(FORMS), _WORDS, st.lists(_WORDS, min_size=2, max_size=10))
+def test_any_question_is_read_as_it_was_written(
+    form: Callable[..., str], question: str, options: list[str]
+) -> None:
+    read = read_prompt(form(f"{question}?", options))
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (f"{question}?", options)
+
+
+@given(st.text())
+def test_any_text_is_read_or_has_no_options(text: str) -> None:
+    read = read_prompt(text)
+    assert read is None or len(read.options) > 1
+
+
+def test_what_is_no_instruction_stays_in_the_question() -> None:
+    told = "He cannot read the letters on the chart. Choose the best answer about glaucoma."
+    read = read_prompt(f"{told}\nA. One\nB. Two\n\nNote: he takes warfarin.\nPick one letter.")
+    assert read is not None
+    assert read.text == f"{told}\n\nNote: he takes warfarin."
+    assert read.instructions == "Pick one letter."
+
+
+def test_statements_in_a_question_are_not_its_options() -> None:
+    statements = "Which of these are true?\nA. Gums bleed.\nB. Bones bend.\n\nChoose:"
+    read = read_prompt(f"{statements}\nA) A only\nB) B only\nC) Both")
+    assert read is not None
+    assert read.text == statements
+    assert [*read.options.values()] == ["A only", "B only", "Both"]
+
+
+def test_options_of_several_lines_in_one_line_and_in_lowercase() -> None:
+    long = read_prompt("Which?\nA. one\n  and more\nB. two\n  and more\n\nAnswer:")
+    assert long is not None
+    assert [*long.options.values()] == ["one\n  and more", "two\n  and more"]
+    short = read_prompt("Which? (A) Retinol (B) Ascorbic acid")
+    assert short is not None
+    assert [*short.options.values()] == ["Retinol", "Ascorbic acid"]
+    lower = read_prompt("Which?\na) one\nb) two")
+    assert lower is not None
+    assert lower.is_lowercase
+    assert [*lower.options] == ["A", "B"]
+
+
+def test_a_stray_mark_after_the_options_is_left_out() -> None:
+    read = read_prompt(f'{QUESTION}\nA. One\nB. Two\n"\nAnswer:')
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (QUESTION, ["One", "Two"])
+
+
+def test_a_prompt_without_options() -> None:
+    for prompt in ("", "What is scurvy?", "A. single option", "1. one\n2. two", "B. two\nC. three"):
+        assert read_prompt(prompt) is None
+
+
+def test_a_context_before_the_question_is_kept() -> None:
+    read = read_prompt("Abstract: 12 sailors ate limes.\n\nQuestion: Did it help?\nA. yes\nB. no")
+    assert read is not None
+    assert read.text == "Abstract: 12 sailors ate limes.\n\nDid it help?"
+
+
+def test_instructions_alone() -> None:
+    told, instructions = without_instructions("Be brief. Reply with only the letter.")
+    assert (told, instructions) == ("Be brief.", ["Reply with only the letter."])
+
+
+@pytest.mark.parametrize(
+    "filler", ["\n", " ", "\t\n", "A. ", "(A) ", "\nA.", "Question:\n", "a.\n"]
+)
+def test_a_long_prompt_is_read_in_linear_time(filler: str) -> None:
+    prompt = f"{QUESTION}\n{filler * (200_000 // len(filler))}x\n{listed(OPTIONS, 'X.')}\nAnswer:"
+    started = time.process_time()
+    read_prompt(prompt)
+    assert time.process_time() - started < 1

@@ -1,0 +1,148 @@
+"""Whatever a client sends is either a question or one line about what is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from mdagents.serve.errors import ApiError
+from mdagents.serve.requests import Ask, read_chat, read_responses
+from mdagents.serve.structured import plan_filling
+from tests.mdagents.serve.served import MODEL, PROMPT
+
+OPTIONS = {"A": "Retinol", "B": "Thiamine", "C": "Ascorbic acid"}
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+_CONTENT = st.sampled_from([PROMPT, "What is scurvy?", "", "A. x\nB. y"]) | st.lists(
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["text", "input_text", "image_url", "input_image", "file"])},
+        optional={"text": st.just(PROMPT) | _JSON, "image_url": _JSON | st.just({"url": "data:,"})},
+    ),
+    max_size=2,
+)
+_TURN = st.fixed_dictionaries(
+    {
+        "role": st.sampled_from(["user", "assistant", "system", "developer", "tool"]),
+        "content": _CONTENT,
+    }
+)
+_FORMAT = st.fixed_dictionaries(
+    {"type": st.sampled_from(["text", "json_schema", "json_object"])},
+    optional={"json_schema": _JSON, "schema": _JSON},
+)
+
+
+def _bodies(required: dict[str, st.SearchStrategy[Any]], *others: str) -> st.SearchStrategy[Any]:
+    names = ("stream", "seed", "temperature", "user", "tools", "n", "stop", *others)
+    return st.fixed_dictionaries(required, optional=dict.fromkeys(names, _JSON))
+
+
+@settings(max_examples=40)
+@given(
+    _bodies(
+        {"model": st.just(MODEL), "messages": st.lists(_TURN, max_size=3)},
+        "stream_options", "logprobs", "modalities",
+    ),
+    st.none() | _FORMAT,
+)  # fmt: skip
+def test_a_body_of_chat_completions(body: dict[str, Any], form: object) -> None:
+    _is_read_or_refused(read_chat, body | {"response_format": form})
+
+
+@settings(max_examples=40)
+@given(
+    _bodies(
+        {"model": st.just(MODEL), "input": _CONTENT | st.lists(_TURN, max_size=3) | _JSON}, "text"
+    ),
+    st.none() | _FORMAT,
+)
+def test_a_body_of_responses(body: dict[str, Any], form: object) -> None:
+    _is_read_or_refused(read_responses, {"text": {"format": form}} | body)
+
+
+@given(st.dictionaries(st.text(max_size=9), _JSON, max_size=4))
+def test_any_object(body: dict[str, Any]) -> None:
+    _is_read_or_refused(read_chat, body)
+    _is_read_or_refused(read_responses, body)
+
+
+def _is_read_or_refused(read: Any, body: dict[str, Any]) -> None:
+    refused = None
+    try:
+        ask = read(body)
+    except ApiError as error:
+        refused = error
+    if refused is None:
+        assert isinstance(ask, Ask)
+        assert len(ask.question.options) > 1
+    else:
+        assert refused.status == 400
+        assert refused.message
+
+
+_LETTERS = st.sampled_from(
+    [
+        {"type": "string"},
+        {"type": "string", "enum": ["A", "B", "C"]},
+        {"enum": ["a", "b", "c", "none"]},
+        {"$ref": "#/$defs/letter"},
+        {"anyOf": [{"$ref": "#/$defs/letter"}, {"type": "null"}]},
+        {"type": "string", "enum": list(OPTIONS.values())},
+        {"type": "string", "minLength": 1, "maxLength": 1},
+    ]
+)
+_MORE = st.dictionaries(
+    st.sampled_from(["reasoning", "Explanation", "confidence", "steps", "kind", "code"]),
+    st.sampled_from(
+        [
+            {"type": "string"},
+            {"type": "string", "maxLength": 5},
+            {"type": "string", "minLength": 400},
+            {"type": ["string", "null"]},
+            {"type": "number", "minimum": 0, "maximum": 1},
+            {"anyOf": [{"type": "number"}, {"type": "null"}]},
+            {"type": "array", "items": {"type": "string"}},
+            {"type": "array", "items": {"type": "string"}, "minItems": 2},
+            {"const": "vitamin"},
+            {"type": "string", "format": "date"},
+        ]
+    ),
+)
+
+
+@given(st.sampled_from(["answer", "final_answer", "choice"]), _LETTERS, _MORE, st.booleans())
+def test_a_filled_schema_is_valid(
+    name: str, letter: dict[str, Any], more: dict[str, Any], is_strict: bool
+) -> None:
+    properties = {**more, name: letter}
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties) if is_strict else [name],
+        "additionalProperties": False,
+        "$defs": {"letter": {"type": "string", "enum": ["A", "B", "C"]}},
+    }
+    try:
+        filling = plan_filling(schema, OPTIONS)
+    except ApiError:
+        assume(False)
+    filled = filling.fill("C", OPTIONS["C"], "It is an acid.", 0.8)
+    jsonschema_rs.validate(schema, filled)
+    assert filled[name] in ("C", "c", "Ascorbic acid")
+    assert list(filled) == [one for one in properties if one in filled]
+
+
+@pytest.mark.parametrize("bound", ["5", None, -1, True, [1]])
+def test_a_bound_that_is_no_number(bound: object) -> None:
+    properties = {"answer": {"type": "string"}, "reasoning": {"type": "string", "maxLength": bound}}
+    with pytest.raises(ApiError, match="is not a number"):
+        plan_filling({"type": "object", "properties": properties}, OPTIONS)

@@ -1,0 +1,261 @@
+"""What a server refuses, and how it tells of a failed answer."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+
+from mdagents.serve.app import LARGEST_BODY, Timing
+from tests.fake_provider import FakeProvider
+from tests.fake_provider.faults import Fault
+from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving, until
+
+USER = {"role": "user", "content": PROMPT}
+
+
+def body(**more: Any) -> dict[str, Any]:
+    return {"model": MODEL, "messages": [USER]} | more
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    (body(messages=[]), "messages: List should have at least 1 item"),
+    ({"messages": [USER]}, "model: Field required"),
+    (body(messages=[{"role": "user", "content": "What is scurvy?"}]), "lists no options"),
+    (body(messages=[{"role": "user", "content": f"{QUESTION}\nA. One\nB. n/a"}]), "must have 2 to"),
+    (
+        body(messages=[{"role": "user", "content": f"{QUESTION}\nA. One\nB. n/a\nC. Two"}]),
+        "option B is empty or n/a",
+    ),
+    (
+        body(messages=[{"role": "user", "content": f"See <image>. {QUESTION}\n{OPTIONS}"}]),
+        "has a picture that is not given",
+    ),
+    (
+        body(
+            messages=[{"role": "user", "content": f"'ANSWER: $LETTERS'\n\n{QUESTION}\n{OPTIONS}"}]
+        ),
+        "several letters",
+    ),
+    (body(messages=[USER, {"role": "assistant", "content": "C"}]), "last message must be the user"),
+    (
+        body(
+            messages=[
+                {"role": "user", "content": "A sailor is tired."},
+                {"role": "assistant", "content": "Since when?"},
+                USER,
+            ]
+        ),
+        "holds no conversation",
+    ),
+    (body(messages=[{"role": "tool", "content": "x"}]), "role 'tool'"),
+    (
+        body(messages=[{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]),
+        "type 'input_audio'",
+    ),
+    (body(n=2), "n must be 1"),
+    (body(logprobs=True), "no probabilities of tokens"),
+    (body(tools=[{"type": "function"}]), "calls no tools"),
+    (body(unheard_of=1), "unheard_of is not supported"),
+    (body(response_format={"type": "json_object"}), "names no fields"),
+    (body(response_format={"type": "json_schema"}), "has no schema"),
+    (body(stream="perhaps"), "stream: Input should be a valid boolean"),
+]
+
+
+def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider) -> None:
+    with serving() as served:
+        for sent, message in BAD:
+            response = served.post(json=sent)
+            assert response.status_code == 400, message
+            error = response.json()["error"]
+            assert message in error["message"]
+            assert error["type"] == "invalid_request_error"
+            assert "\n" not in error["message"]
+            assert response.headers["x-should-retry"] == "false"
+        for content in (b"{", b"[]", b'{"model": "a", "model": "b"}', b"\xff"):
+            response = served.post(content=content, headers={"content-type": "application/json"})
+            assert (response.status_code, response.json()["error"]["code"]) == (400, "invalid_json")
+        responses: list[dict[str, Any]] = [
+            {"model": MODEL, "input": PROMPT, "previous_response_id": "resp_1"},
+            {"model": MODEL, "input": PROMPT, "background": True},
+            {"model": MODEL, "input": [{"type": "function_call_output", "output": "x"}]},
+        ]
+        for sent in responses:
+            assert served.post("/v1/responses", json=sent).status_code == 400
+        assert served.rows() == []
+    assert not provider.calls
+
+
+def test_who_is_not_answered(provider: FakeProvider) -> None:
+    token = "a-token-of-the-test"
+    with serving(token=token) as served:
+        for key in ("", "Bearer", "Bearer wrong", token, f"Basic {token}"):
+            response = served.post(json=body(), headers={"authorization": key} if key else {})
+            assert response.status_code == 401
+            assert response.json()["error"]["code"] == "invalid_api_key"
+        assert served.get("/metrics").status_code == 401
+        assert served.get("/health").json()["status"] == "ok"
+        with served.client() as client:
+            assert client.models.list().data
+        stranger = served.client(default_headers={"authorization": "Bearer no"})
+        with stranger, pytest.raises(openai.AuthenticationError):
+            stranger.models.list()
+    with serving() as served:
+        page = {"origin": "https://evil.example"}
+        assert served.post(json=body(), headers=page).status_code == 403
+        assert served.get("/v1/models", headers={"host": "evil.example"}).status_code == 400
+        form = {"content-type": "text/plain"}
+        assert served.post(content=json.dumps(body()), headers=form).status_code == 415
+        assert served.get("/v1/chat/completions").status_code == 405
+        assert served.get("/v1/embeddings").json()["error"]["code"] == "not_found"
+    assert not provider.calls
+
+
+def test_a_body_that_is_too_large(provider: FakeProvider) -> None:
+    long = json.dumps(body(user="x" * LARGEST_BODY)).encode()
+
+    def pieces() -> Any:
+        for start in range(0, len(long), 2**20):
+            yield long[start : start + 2**20]
+
+    kind = {"content-type": "application/json"}
+    with serving() as served:
+        stated = served.post(content=long, headers=kind)
+        chunked = served.post(content=pieces(), headers=kind)
+    for response in (stated, chunked):
+        assert response.status_code == 413
+        assert response.json()["error"]["code"] == "request_too_large"
+    assert not provider.calls
+
+
+FAULTS: list[tuple[Fault, int, str]] = [
+    (Fault.UNAUTHORIZED, 503, "endpoint_down"),
+    (Fault.MODEL_NOT_FOUND, 503, "endpoint_down"),
+    (Fault.SERVER_ERROR, 502, "server_error"),
+    (Fault.TRUNCATED_BODY, 502, "connection"),
+    (Fault.MALFORMED_JSON_BODY, 502, "bad_body"),
+    (Fault.RATE_LIMIT, 503, "rate_limit"),
+    (Fault.CONTEXT_LENGTH, 400, "context_length_exceeded"),
+    (Fault.REFUSAL, 502, "refused"),
+    (Fault.CUT_OFF, 502, "truncated"),
+    (Fault.INVALID_SCHEMA, 502, "no_answer"),
+]
+
+
+@pytest.mark.parametrize(("fault", "status", "code"), FAULTS, ids=lambda one: str(one))
+def test_a_failed_answer_is_an_error_and_no_letter(
+    provider: FakeProvider, fault: Fault, status: int, code: str
+) -> None:
+    provider.fail_next(fault, times=1000)
+    with serving() as served:
+        whole = served.post(json=body(model="mdagents/zero_shot"))
+        streamed = served.post(json=body(model="mdagents/zero_shot", stream=True))
+        assert served.metric("mdagents_requests_in_flight") == 0
+    for response in (whole, streamed):
+        assert (response.status_code, response.json()["error"]["code"]) == (status, code)
+        assert "choices" not in response.json()
+        known = response.json().get("mdagents")
+        assert code == "endpoint_down" or known["status"] != "answered"
+
+
+def fail_after_one_reply(provider: FakeProvider) -> None:
+    """Let all calls fail but the next one, by whose reply a stream begins."""
+    provider.forget_faults()
+    replied = len(provider.calls)
+    provider.fail_next(
+        Fault.SERVER_ERROR, times=1000, match=lambda request: request.index > replied
+    )
+
+
+def test_an_error_in_the_middle_of_a_stream_is_raised_by_the_sdk(provider: FakeProvider) -> None:
+    with serving() as served, served.client() as client:
+        fail_after_one_reply(provider)
+        stream = client.chat.completions.create(
+            model=MODEL, messages=[{"role": "user", "content": PROMPT}], stream=True
+        )
+        with pytest.raises(openai.APIError, match="500"):
+            list(stream)
+        fail_after_one_reply(provider)
+        events = client.responses.create(model=MODEL, input=PROMPT, stream=True)
+        with pytest.raises(openai.APIError, match="500"):
+            list(events)
+        until(lambda: served.metric("mdagents_requests_total") == 2)  # after the last event
+        assert (
+            'mdagents_requests_total{status="502",team="basic"} 2.0' in served.get("/metrics").text
+        )
+        statuses = {record["status"] for record in served.records()}
+    assert statuses == {"api_error"}
+
+
+def test_limits_of_a_question_and_of_the_server(provider: FakeProvider) -> None:
+    with serving(sample_time_limit=0.05) as served, provider.hold():
+        slow = served.post(json=body())
+    with serving(sample_token_limit=10) as served:
+        large = served.post(json=body())
+    with serving(token_limit=10) as served:
+        first, second = served.post(json=body()), served.post(json=body())
+    assert (slow.status_code, slow.json()["error"]["code"]) == (504, "timeout")
+    assert (large.status_code, large.json()["error"]["code"]) == (502, "limit")
+    assert {first.status_code, second.status_code} == {429}
+    assert second.json()["error"]["type"] == "insufficient_quota"
+
+
+def test_what_concerns_the_server_alone_is_told_there(provider: FakeProvider) -> None:
+    Path("my_team.py").write_text(
+        "async def solve(case, question, settings):\n    raise ValueError('my secret')\n"
+    )
+    provider.fail_next(Fault.UNAUTHORIZED, times=1000)
+    with serving(["my_team.py"]) as served:
+        own = served.post(json=body(model="mdagents/my_team.py"))
+        down = served.post(json=body(model="mdagents/zero_shot"))
+        told = "\n".join(served.said)
+    assert (own.status_code, down.status_code) == (500, 503)
+    assert "my secret" not in own.text
+    assert "OPENAI_API_KEY" not in down.text
+    assert "the method my_team line 2: ValueError: my secret" in told
+    assert "OPENAI_API_KEY" in told
+
+
+def test_the_sdk_does_not_pay_for_a_failed_team_again(provider: FakeProvider) -> None:
+    provider.fail_next(Fault.INVALID_SCHEMA, times=1000)
+    with serving() as served, served.client(max_retries=2) as client:
+        for _ in range(2):
+            with pytest.raises(openai.InternalServerError):
+                client.chat.completions.create(
+                    model="mdagents/zero_shot", messages=[{"role": "user", "content": PROMPT}]
+                )
+        assert len(served.records()) == 2
+
+
+def test_a_silent_stream_is_kept_open(provider: FakeProvider) -> None:
+    timing = Timing(to_fail=0.01, ping=0.01)
+    with (
+        serving(timing=timing) as served,
+        httpx2.Client(verify=False) as client,
+        provider.hold() as hold,
+        client.stream("POST", f"{served.url}/v1/chat/completions", json=body(stream=True)) as sent,
+    ):
+        assert sent.headers["content-type"].startswith("text/event-stream")
+        assert sent.headers["x-accel-buffering"] == "no"
+        lines = sent.iter_lines()
+        assert next(lines).startswith("data: {")
+        assert ": ping" in lines
+        hold.release()
+        assert [line for line in lines if line][-1] == "data: [DONE]"
+
+
+def test_a_body_that_does_not_arrive(provider: FakeProvider) -> None:
+    with serving(timing=Timing(to_arrive=0.05)) as served:
+        host, port = served.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as slow:
+            slow.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+            )
+            assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
