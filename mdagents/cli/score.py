@@ -61,28 +61,36 @@ def main(
         )
     for flag in ("html", "figures", "latex"):
         if getattr(options, flag):
+            if options.audit and flag != "html":
+                raise ConfigError(f"--{flag} belongs to --input, --compare or --what-if")
             with needs_extra("report", f"--{flag}"):
                 check_installed("jinja2", "matplotlib")
     typed = flags_in(argv)
-    if "--output-dir" in typed and (options.input or options.compare or options.what_if):
+    if "--output-dir" in typed and _names_runs(options):
         raise ConfigError(
             "--output-dir is where the newest run is looked for, and these runs are named; leave "
             "it out (--evaluation-dir says where the scores go)"
         )
     if "--evaluation-dir" in typed and options.output:
         raise ConfigError("--output names the file itself; leave --evaluation-dir out")
-    if options.group_by and (options.compare or options.what_if):
-        raise ConfigError("--group-by belongs to --input; leave --compare and --what-if out")
+    if options.group_by and (options.compare or options.what_if or options.audit):
+        raise ConfigError("--group-by belongs to --input; leave --compare, --what-if, --audit out")
     if options.details and not options.compare:
         raise ConfigError("--details belongs to --compare")
-    if options.compare is not None and options.what_if is not None:
-        raise ConfigError("--compare and --what-if are two questions; give one of them")
+    asked = [flag for flag in ("compare", "what_if", "audit") if getattr(options, flag) is not None]
+    if len(asked) > 1:
+        flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in asked)
+        raise ConfigError(f"{flags} are {len(asked)} questions; give one of them")
+    if options.json and options.audit is None:
+        raise ConfigError("--json belongs to --audit; other scores are written as JSON files")
     if options.compare is not None:
         _score_together("--compare", options.compare, options)
     elif options.what_if is not None:
         _score_together("--what-if", options.what_if, options)
+    elif options.audit is not None:
+        _audit(options)
     elif options.common:
-        raise ConfigError("--common belongs to --compare or --what-if")
+        raise ConfigError("--common belongs to --compare, --what-if or --audit")
     else:
         _score_all(options, input_filename, output_filename)
     return 0
@@ -112,9 +120,21 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         "accuracy and tokens, thresholds by cross-validation",
     )
     parser.add_argument(
+        "--audit",
+        nargs="+",
+        metavar="RUN",
+        help="audit what teams changed between first opinions and decision, and what turned it; "
+        "runs with --peers are controls of the run without",
+    )
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="with --audit: print one JSON object and nothing else",
+    )
+    parser.add_argument(
         "--common",
         action="store_true",
-        help="with --compare or --what-if: take the questions that all runs hold",
+        help="with --compare, --what-if or --audit: take the questions that all runs hold",
     )
     parser.add_argument(
         "--repeated-ids",
@@ -151,7 +171,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--output",
         metavar="FILE",
-        help="CSV file, or JSON file of --compare or --what-if [evaluation/{run}.csv]",
+        help="CSV file, or JSON file of --compare, --what-if or --audit [evaluation/{run}.csv]",
     )
     parser.add_argument(
         "--output-dir", metavar="DIR", default="output", help="folder of the runs [%(default)s]"
@@ -318,6 +338,47 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         else head_of_what_if(figures, runs)
     )
     _write_pages(path.with_suffix(".html"), head, runs, options)
+
+
+def _names_runs(options: argparse.Namespace) -> bool:
+    return bool(options.input or options.compare or options.what_if or options.audit)
+
+
+def _audit(options: argparse.Namespace) -> None:
+    """Audit runs, with their controls; write JSON for each, and the page with --html.
+
+    Args:
+        options: Parsed command line.
+
+    Raises:
+        ConfigError: --input is given, a run is named twice, controls have no run to be compared
+            with, or a file cannot be written.
+    """
+    if options.input:
+        raise ConfigError("--audit names the runs itself; leave --input out")
+    runs = [_read(Path(name), options) for name in options.audit]
+    if len({run.folder.resolve() for run in runs}) < len(runs):
+        raise ConfigError("--audit names the same run twice")
+    # Imported here: numpy takes a moment to load.
+    from mdagents.scoring.audit.audit import audit_with_controls
+    from mdagents.scoring.audit.controls import split_controls
+    from mdagents.scoring.audit.text import audit_parts
+
+    full, controls = split_controls(runs)
+    if options.output and len(full) > 1:
+        raise ConfigError("--output names one file; leave it out to audit several runs")
+    audits = [audit_with_controls(run, controls, common=options.common) for run in full]
+    if options.json:
+        contents = [audit.as_dict() for audit in audits]
+        print_result(json_text(contents[0] if len(contents) == 1 else {"audits": contents}))
+        return
+    for audit in audits:
+        print_result(f"{audit.run}:")
+        print_parts(audit_parts(audit))
+        path = Path(options.output or Path(options.evaluation_dir) / f"audit_{audit.run}.json")
+        with _writing(path):
+            _write_json(audit.as_dict(), path)
+        print_result(f"written: {path}")
 
 
 def _stem(what: str, runs: Sequence[RunOutput]) -> str:

@@ -122,6 +122,25 @@ def minimum_detectable_difference(n: int, discordance: float) -> float | None:
     return for_full_discordance * max(math.sqrt(discordance), for_full_discordance)
 
 
+def questions_needed(difference: float, discordance: float) -> int | None:
+    """Return the number of questions with which McNemar's test shows a difference with 80% power.
+
+    Args:
+        difference: True difference in accuracy, from −1 to 1.
+        discordance: Share of questions that exactly one of the two systems gets right.
+
+    Returns:
+        The number; None for a difference of 0.
+
+    Source: as for `minimum_detectable_difference`.
+    """
+    if not difference:
+        return None
+    d, discordance = abs(difference), max(discordance, abs(difference))
+    root = Z95 * math.sqrt(discordance) + _Z80 * math.sqrt(discordance - d * d)
+    return math.ceil((root / d) ** 2)
+
+
 def pass_hat(right: Sequence[int], trials: Sequence[int], k: int) -> float | None:
     """Compute pass^k: the chance that a question is answered right k times in a row.
 

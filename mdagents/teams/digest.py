@@ -96,8 +96,7 @@ def decisive_sentence(text: str, options: Mapping[str, str], answer: str) -> str
     """Return the sentence of `text` that decides for an answer, in at most `SENTENCE_WORDS` words.
 
     The decisive sentence is the last one that names the answer; else the last one that names any
-    option; else the last one. A sentence names an option by its letter or by its text. An `A` or
-    `I` before any word except `is` counts as English, not as a letter.
+    option; else the last one.
 
     Args:
         text: One or more messages.
@@ -106,7 +105,8 @@ def decisive_sentence(text: str, options: Mapping[str, str], answer: str) -> str
     """
     sentences = [s for s in _BETWEEN_SENTENCES.split(" ".join(text.split())) if s] or [""]
     named = [
-        {letter for letter in options if _names(s, letter, options[letter])} for s in sentences
+        {letter for letter in options if names_option(s, letter, options[letter])}
+        for s in sentences
     ]
     for wanted in ({answer}, set(options)):
         for sentence, letters in zip(reversed(sentences), reversed(named), strict=True):
@@ -115,7 +115,16 @@ def decisive_sentence(text: str, options: Mapping[str, str], answer: str) -> str
     return _brief(sentences[-1])
 
 
-def _names(sentence: str, letter: str, text: str) -> bool:
+def names_option(sentence: str, letter: str, text: str) -> bool:
+    """Return whether a sentence names an option by its letter or by its text.
+
+    An `A` or `I` before any word except `is` counts as English, not as a letter.
+
+    Args:
+        sentence: Any text.
+        letter: Letter of the option.
+        text: Text of the option.
+    """
     as_word = r"(?! (?!is\b)[a-z])" if letter in _WORDS_OF_ENGLISH else ""
     by_letter = rf"(?<![\w'’]){letter}(?![\w'’]){as_word}"
     by_text = rf"(?<!\w){re.escape(text.strip(' .'))}(?!\w)"

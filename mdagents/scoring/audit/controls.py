@@ -1,0 +1,117 @@
+"""Controls of an audit: the same questions with one thing of the debate taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mdagents.scoring.fields import object_of, text_of
+from mdagents.scoring.items import shared_rows
+from mdagents.scoring.pairs import make_pair, shows_difference
+from mdagents.scoring.rows import RunOutput
+from mdagents_llm.errors import ConfigError
+
+FULL = "all"
+"""Setting `peers` of a run that is no control."""
+
+TAKES_AWAY: dict[str, str] = {
+    "none": "reconsider, no messages",
+    "noise": "messages of another question",
+    "shuffled": "right messages, wrong senders",
+    "devil": "one expert defends a wrong option",
+    "blind": "no names, no confidence",
+    "fresh": "decision-maker sees first opinions only",
+}
+"""Control -> what it does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A control beside the run that is audited; differences are control minus run."""
+
+    peers: str
+    run: str
+    accuracy: float
+    difference: float
+    low: float
+    """Lower end of the 95% interval of the difference, from the paired bootstrap over questions."""
+    high: float
+    mcnemar_p: float
+    mcnemar_p_holm: float
+    """Adjusted for the number of controls."""
+    tokens_per_question: float | None
+    also_right: int
+    """Answers that the audited run turned to right and the control has right as well."""
+    of_to_right: int
+    also_wrong: int
+    """Answers that the audited run turned to wrong and the control has wrong as well."""
+    of_to_wrong: int
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the difference is shown by interval and adjusted p-value."""
+        return shows_difference(self.low, self.high, self.mcnemar_p_holm)
+
+
+def peers_of(manifest: Mapping[str, Any]) -> str:
+    """Return the control that a run is; `FULL` for a run that is none."""
+    return text_of(object_of(manifest, "options"), "peers") or FULL
+
+
+def split_controls(runs: Sequence[RunOutput]) -> tuple[list[RunOutput], list[RunOutput]]:
+    """Return the runs to audit, and the controls.
+
+    Raises:
+        ConfigError: All runs are controls, or there are controls of several runs to audit.
+    """
+    full = [run for run in runs if peers_of(run.manifest) == FULL]
+    controls = [run for run in runs if peers_of(run.manifest) != FULL]
+    if controls and len(full) != 1:
+        raise ConfigError(
+            "--audit compares controls (--peers) with one run without --peers, and "
+            + (f"{len(full)} are given; audit each with its controls" if full else "none is given")
+        )
+    return full, controls
+
+
+def compare_control(
+    run: RunOutput,
+    control: RunOutput,
+    turned: Mapping[tuple[str, int], bool],
+    *,
+    common: bool = False,
+) -> Control:
+    """Compare a control with the run that is audited.
+
+    Args:
+        run: The run that is audited.
+        control: The control, with the same questions.
+        turned: (question, epoch) of each turned majority -> whether to right.
+        common: Whether runs with different questions are compared on their common ones.
+
+    Raises:
+        ConfigError: The runs hold different questions.
+    """
+    first, second = shared_rows([run, control], common=common)
+    pair = make_pair((1, 2), first, second)
+    beside = {a.item: b.correct for a, b in zip(first, second, strict=True)}
+    right = [beside[item] for item, to_right in turned.items() if to_right and item in beside]
+    wrong = [beside[item] for item, to_right in turned.items() if not to_right and item in beside]
+    tokens = [row.total_tokens for row in second]
+    known = [count for count in tokens if count is not None]
+    return Control(
+        peers=peers_of(control.manifest),
+        run=control.name,
+        accuracy=sum(row.correct for row in second) / len(second),
+        difference=pair.difference,
+        low=pair.difference_low,
+        high=pair.difference_high,
+        mcnemar_p=pair.mcnemar_p,
+        mcnemar_p_holm=pair.mcnemar_p,
+        tokens_per_question=sum(known) / len(known) if len(known) == len(tokens) else None,
+        also_right=sum(right),
+        of_to_right=len(right),
+        also_wrong=len(wrong) - sum(wrong),
+        of_to_wrong=len(wrong),
+    )
