@@ -46,6 +46,24 @@ class TeamRole(StrEnum):
     DECISION = "decision"
 
 
+class Peers(StrEnum):
+    """What experts see of each other after their first opinions; all but `all` are controls."""
+
+    ALL = "all"
+    NONE = "none"
+    """Nothing: they reconsider alone."""
+    NOISE = "noise"
+    """Messages and reasons from debates about other questions, as long as the real ones."""
+    SHUFFLED = "shuffled"
+    """All, under the names of other experts."""
+    DEVIL = "devil"
+    """All, and one expert is told to defend a wrong option."""
+    BLIND = "blind"
+    """All, without names, roles and confidence."""
+    FRESH = "fresh"
+    """All, but the decision-maker sees first opinions only."""
+
+
 class ImageAgents(StrEnum):
     """Agents that see the pictures of a question."""
 
@@ -86,7 +104,7 @@ class RoutedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TeamSettings:
-    """Numbers that define a team. All counts are 1 to 10."""
+    """Numbers that define a team, and what its experts see. All counts are 1 to 10."""
 
     basic_experts: int = 3
     debate_experts: int = 3
@@ -114,6 +132,7 @@ class TeamSettings:
     decision_temperature: float = 0.0
     """Temperature of the router, recruiter, arbitrator, moderator and coordinator."""
     expert_temperature: float = 0.7
+    peers: Peers = Peers.ALL
 
 
 PRESETS = {

@@ -19,7 +19,7 @@ from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
-from mdagents.settings import MDAGENTS, Router
+from mdagents.settings import MDAGENTS, Peers, Router
 from mdagents.teams.declaration import Method
 from mdagents.teams.methods import declared
 from mdagents_llm.errors import ConfigError
@@ -93,6 +93,12 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
                 raise ConfigError(
                     f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
                 )
+        if self.peers is not Peers.ALL and not self.declared.controls:
+            raise ConfigError(
+                f"--peers {self.peers} changes what experts read of each other, and "
+                f"{self._whose_steps} has no such step; it is for intermediate, advanced, debate "
+                "and reconcile"
+            )
         attempt_timeout = self.attempt_timeout or ATTEMPT_TIMEOUT
         if self.hedge_after is not None and self.hedge_after >= attempt_timeout:
             raise ConfigError(

@@ -17,7 +17,7 @@ from mdagents.records.calls import read_calls
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import RoutedBy, Status
+from mdagents.settings import Peers, RoutedBy, Status
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
@@ -196,6 +196,8 @@ def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:
     settings = config.model_dump(mode="json", include={*_OF_THE_TEAM})
     settings["team"] = asdict(config.team)
     prompts = prompt_hashes(config.method, with_exaid=config.exaid_policy is not None)
+    recorded = dict(run["config"])
+    recorded["team"] = {"peers": Peers.ALL, **recorded["team"]}  # earlier versions lack it
     return run.get("prompt_hashes") == prompts and all(
-        run["config"].get(name) == value for name, value in settings.items()
+        recorded.get(name) == value for name, value in settings.items()
     )

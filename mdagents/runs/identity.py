@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from mdagents.agents.prompts import prompt_hashes
+from mdagents.agents.prompts import PROMPTS, prompt_hashes
 from mdagents.datasets.questions import OptionOrder
 from mdagents.runs.config import RunConfig
 from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures
-from mdagents.settings import Router
+from mdagents.settings import Peers, Router
+from mdagents.teams.peers import noise_sha256
 
 
 def identity(
@@ -60,6 +61,12 @@ def identity(
         content["pictures"] = pictures.sha256, *_how_shown(config)
     if "answer_rounds" not in config.declared.reads:
         del content["team"]["answer_rounds"]
+    if config.peers is Peers.ALL:
+        del content["team"]["peers"]
+    else:
+        content["prompts"] |= PROMPTS.below("peers").hashes
+    if config.peers is Peers.NOISE:
+        content["noise"] = noise_sha256()
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 

@@ -149,7 +149,7 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
         The interval; (None, None) without a question.
     """
     kinds = set(zip(right, answers, strict=True))
-    if len(kinds) == 1 or kinds <= {(0, 1), (1, 1)}:
+    if len({r / n for r, n in kinds}) == 1 or kinds <= {(0, 1), (1, 1)}:
         mean_right = sum(r / n for r, n in zip(right, answers, strict=True))
         return wilson(mean_right, len(right)) or (None, None)
     from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed

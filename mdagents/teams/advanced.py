@@ -8,6 +8,7 @@ reports of the others and the task to review them; coordinate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
@@ -16,10 +17,11 @@ from mdagents.agents.events import Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import CHARS_PER_WORD, DISSENT_WORDS, Investigation
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamRole, TeamSettings
+from mdagents.settings import Peers, TeamRole, TeamSettings
 from mdagents.teams.clipping import clip
 from mdagents.teams.decision import Decision, Finding, ReportedTeam
 from mdagents.teams.declaration import Method
+from mdagents.teams.peers import defend, noise
 from mdagents.teams.recruitment import TeamPlan, recruit_teams
 
 ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
@@ -36,6 +38,7 @@ ON_ONES_OWN = "Investigate what your specialty can contribute to the question."
         "synthesise_words",
         "verdict_words",
     ),
+    controls=True,
 )
 async def solve(
     case: Case, question: Question, settings: TeamSettings, *, known: str = ""
@@ -60,16 +63,19 @@ async def solve(
     reviewers = [mdt for mdt in mdts if mdt.plan.kind == "final_review"]
     assessors = [mdt for mdt in mdts if mdt not in reviewers]
 
-    reports = await _reports(case, assessors)
+    reports = assessed = await _reports(case, assessors)
+    peers = settings.peers
     if reviewers:
-        reports += await _reports(case, reviewers, _compiled(reports), required=False)
+        under_review = "" if peers is Peers.NONE else _compiled(reports, peers, question)
+        defend([mdt.lead for mdt in reviewers], question, peers)
+        reports = reports + await _reports(case, reviewers, under_review, required=False)
 
     coordinator = case.decider("coordinator", "Coordinator", TeamRole.DECISION)
     verdict = await coordinator.ask(
         render("coordinate", words=settings.verdict_words, letters=question.letters),
         replies.verdict(question.letters, settings.verdict_words),
         phase="coordinate",
-        shared=_blocks(known, _compiled(reports)),
+        shared=_blocks(known, _compiled(assessed if peers is Peers.FRESH else reports, peers)),
     )
     return Decision(letter=verdict.answer, analysis=verdict.analysis, teams=tuple(reports))
 
@@ -209,11 +215,26 @@ _HEADINGS = {
 }
 
 
-def _compiled(reports: Sequence[ReportedTeam]) -> str:
-    """Return all reports under the headings of the protocol."""
+def _compiled(
+    reports: Sequence[ReportedTeam], peers: Peers, question: Question | None = None
+) -> str:
+    """Return all reports under the headings of the protocol.
+
+    Args:
+        reports: Reports of teams.
+        peers: What is shown of them.
+        question: Question that a review team reviews them for; None: the coordinator reads them.
+    """
+    names = [report.name for report in reports]
+    if peers is Peers.SHUFFLED:
+        names = [*names[1:], *names[:1]]
     sections = []
     for kind, heading in _HEADINGS.items():
-        lines = [_line(report) for report in reports if report.kind == kind]
+        lines = [
+            _line(replace(report, name=name), peers, question)
+            for report, name in zip(reports, names, strict=True)
+            if report.kind == kind
+        ]
         if lines:
             sections.append("\n".join([heading, *lines]))
     return "\n\n".join(sections)
@@ -223,8 +244,11 @@ def _blocks(*blocks: str) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def _line(report: ReportedTeam) -> str:
-    line = f"{report.name}: {report.findings} (answer {report.answer}"
+def _line(report: ReportedTeam, peers: Peers, question: Question | None) -> str:
+    if peers is Peers.NOISE and question is not None:
+        return f"{report.name}: {noise(question.text, report.name, len(report.findings))}"
+    name = "A team" if peers is Peers.BLIND else report.name
+    line = f"{name}: {report.findings} (answer {report.answer}"
     if report.dissent.strip(" .").lower() not in ("", "none"):
         line += f"; dissent: {clip(report.dissent, DISSENT_WORDS * CHARS_PER_WORD)}"
     return f"{line})"

@@ -40,6 +40,8 @@ class Method:
     seats: int = 0
     """Minimum number of experts with models of their own (`case.seats`), at least two of them
     different; 0: the method needs none."""
+    controls: bool = False
+    """Whether the method reads `settings.peers`, so that it can be a control of an audit."""
     one_process: bool = False
     """Whether all questions must be answered in one process, such as for what they share."""
     exemplars: Callable[[TrainSplit], OpenExemplars] | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
@@ -15,11 +16,12 @@ from mdagents.agents.events import DebateMessage, Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamRole, TeamSettings
+from mdagents.settings import Peers, TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.declaration import Method
 from mdagents.teams.digest import digest
 from mdagents.teams.memory import memory
+from mdagents.teams.peers import PeerView, defend
 from mdagents.teams.recruitment import Profile, recruit_ranked_experts
 
 _DOCTORS = ("\N{MAN}", "\N{WOMAN}", "\N{ADULT}")
@@ -38,6 +40,7 @@ EMOJIS = [f"{doctor}{tone}\u200d\u2695\ufe0f" for tone in _TONES for doctor in _
         "message_words",
         "verdict_words",
     ),
+    controls=True,
 )
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Recruit N experts, let them form opinions and debate, and let a moderator decide.
@@ -60,6 +63,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     )
     debate = Debate(case, question, settings, experts)
     await debate.form_opinions()
+    defend(debate.experts, question, settings.peers)
     await debate.hold_rounds()
 
     moderator = case.decider("moderator", "Moderator", TeamRole.DECISION)
@@ -95,6 +99,15 @@ class Debate:
     stated: list[Stated] = field(default_factory=list)
     messages: list[DebateMessage] = field(default_factory=list)
     dropped: int = 0
+    _view: PeerView = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._view = PeerView(
+            self.settings.peers,
+            self.question,
+            {expert.id: f"Expert {number}" for number, expert in enumerate(self.panel, start=1)},
+            {expert.id: expert.role for expert in self.panel},
+        )
 
     @property
     def experts(self) -> list[Agent]:
@@ -130,12 +143,15 @@ class Debate:
             sent = await self._hold_turn(round_, turn)
             if not sent:
                 break
-            for message in sent:
+            for message in map(self._view.message, sent):
                 recipient = next(e for e in self.experts if e.id == message.recipient)
+                received.setdefault(recipient, [])
+                if self.settings.peers is Peers.NONE:
+                    continue
                 recipient.inbox.append(message)
                 self.case.tell(message)
-                received.setdefault(recipient, []).append(message)
-            self.messages += sent
+                received[recipient].append(message)
+                self.messages.append(message)
         if received:
             await self._update_opinions(round_, received)
         return bool(received)
@@ -150,7 +166,6 @@ class Debate:
         if len(self.experts) < 2:
             return []
         phase = f"round-{round_}-turn-{turn}"
-        shared = self.current_opinions()
 
         async def take_part(expert: Agent) -> Participation:
             task = render(
@@ -166,7 +181,7 @@ class Debate:
                 self._own(expert, "Unread messages to you", expert.read_inbox(), task),
                 replies.participation(len(self.panel), self.settings.message_words),
                 phase=phase,
-                shared=shared,
+                shared=self.current_opinions(expert, addressed=True),
             )
 
         sent = []
@@ -188,7 +203,6 @@ class Debate:
     ) -> None:
         words, letters = self.settings.debate_opinion_words, self.question.letters
         phase = f"round-{round_}-update"
-        shared = self.current_opinions()
 
         async def reconsider(expert: Agent) -> Opinion:
             expert.read_inbox()
@@ -204,7 +218,7 @@ class Debate:
                 self._own(expert, "Messages to you in this round", received[expert], task),
                 replies.opinion(letters, words),
                 phase=phase,
-                shared=shared,
+                shared=self.current_opinions(expert),
             )
 
         for expert, opinion in await self.case.ask_all(
@@ -212,23 +226,38 @@ class Debate:
         ):
             self.state(expert, opinion, round_)
 
-    def current_opinions(self) -> str:
-        """Return the current opinion of every expert, by number: the shared state of a turn."""
+    def current_opinions(self, reader: Agent, *, addressed: bool = False) -> str:
+        """Return the current opinion of every expert, by number: the shared state of a turn.
+
+        Args:
+            reader: Expert who reads it; only a control (`settings.peers`) makes a difference.
+            addressed: Whether the reader may write to the others; without it, and without peers,
+                an expert sees its own opinion only.
+        """
         current = {stated.agent: stated for stated in self.stated}
-        return "\n".join(["Current opinions:", *map(self._line, current.values())])
+        if self.settings.peers is Peers.NONE and not addressed:
+            current = {reader.id: current[reader.id]}
+        lines = [
+            self._view.opinion(stated, reader.id, addressed=addressed)
+            for stated in current.values()
+        ]
+        return "\n".join(["Current opinions:", *lines])
 
     def course(self) -> str:
         """Return the moderator's view: first and final opinions, and the digest of the debate."""
+        view = self._view
         first = [stated for stated in self.stated if stated.round == 0]
+        if self.settings.peers is Peers.FRESH:
+            return "\n".join(["First opinions:", *map(view.opinion, first)])
         final = {stated.agent: stated for stated in self.stated}
         restated = [
-            self._line(stated) if stated.round else f"- {self._name(stated.agent)}: as at first"
+            view.opinion(stated) if stated.round else f"- {view.name(stated.agent)}: as at first"
             for stated in final.values()
         ]
         blocks = [
-            "\n".join(["First opinions:", *map(self._line, first)]),
+            "\n".join(["First opinions:", *map(view.opinion, first)]),
             "\n".join(["Final opinions:", *restated]),
-            digest(self.question.options, self.stated, self.messages, self._name),
+            digest(self.question.options, self.stated, self.messages, view.name),
         ]
         return "\n\n".join(blocks)
 
@@ -270,22 +299,13 @@ class Debate:
 
     def _own(self, expert: Agent, title: str, shown: Sequence[DebateMessage], task: str) -> str:
         """Return the prompt part for this expert only: new messages, its memory and its task."""
+        name = partial(self._view.name, reader=expert.id)
         wrote = [m for m in self.messages if m.sender == expert.id]
         read = [m for m in self.messages if m.recipient == expert.id and m not in shown]
-        letters = [f"- From {self._name(message.sender)}: {message.text}" for message in shown]
+        letters = [f"- From {name(message.sender)}: {message.text}" for message in shown]
         unread = "\n".join([f"{title}:", *letters]) if letters else ""
-        parts = (unread, memory(wrote, read, self._name), task)
+        parts = (unread, memory(wrote, read, name), task)
         return "\n\n".join(part for part in parts if part)
-
-    def _line(self, stated: Stated) -> str:
-        return (
-            f"- {self._name(stated.agent)} ({stated.role}): {stated.reasoning} "
-            f"(answer {stated.answer}, confidence {stated.confidence:g})"
-        )
 
     def _number(self, expert: Agent) -> int:
         return self.panel.index(expert) + 1
-
-    def _name(self, agent_id: str) -> str:
-        number = next(n for n, expert in enumerate(self.panel, start=1) if expert.id == agent_id)
-        return f"Expert {number}"

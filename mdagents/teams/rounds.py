@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from mdagents.agents import replies
 from mdagents.agents.agent import Agent
@@ -11,8 +12,9 @@ from mdagents.agents.events import Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
-from mdagents.settings import TeamSettings
-from mdagents.teams.decision import Stated
+from mdagents.settings import Peers, TeamSettings
+from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.peers import defend, exchanged, noise
 
 
 async def answers_in_rounds(
@@ -54,25 +56,68 @@ async def answers_in_rounds(
     answered = await case.ask_all(agents, "opinion", answer)
     taking_part = [agent for agent, _ in answered]
     stated = [Stated.by(agent, opinion) for agent, opinion in answered]
+    defend(taking_part, question, settings.peers)
     for round_ in range(1, settings.answer_rounds):
         last = list({each.agent: each for each in stated}.values())
         if len({each.answer for each in last}) == 1:
             break
-        phase, shared = f"round-{round_}-update", _answers(last, with_confidence)
+        phase = f"round-{round_}-update"
+        show = _Answers(question, settings.peers, last, with_confidence)
 
-        async def reconsider(agent: Agent, phase: str = phase, shared: str = shared) -> Opinion:
+        async def reconsider(agent: Agent, phase: str = phase, show: _Answers = show) -> Opinion:
             task = render(again, role=agent.role, words=words, letters=letters)
-            return await agent.ask(task, reply, phase=phase, shared=shared)
+            return await agent.ask(task, reply, phase=phase, shared=show.to(agent))
 
         heard = await case.ask_all(taking_part, phase, reconsider, required=False)
         stated += [Stated.by(agent, opinion, round_) for agent, opinion in heard]
     return stated
 
 
-def _answers(last: Sequence[Stated], with_confidence: bool) -> str:
-    """Return the last answer of each agent, grouped by answer."""
-    lines = []
-    for each in sorted(last, key=lambda each: each.answer):
-        sure = f", confidence {each.confidence:g}" if with_confidence else ""
-        lines.append(f"- {each.role} (answer {each.answer}{sure}): {each.reasoning}")
-    return "\n".join(["The answers so far:", *lines])
+def decided_by(
+    vote: Callable[[Sequence[Stated]], Decision], stated: Sequence[Stated], peers: Peers
+) -> Decision:
+    """Return the decision of a vote on the last answers, or on the first with `fresh`.
+
+    Args:
+        vote: Makes a decision from answers.
+        stated: All answers, in the order of the rounds.
+        peers: What is shown.
+    """
+    counted = [each for each in stated if not each.round] if peers is Peers.FRESH else stated
+    return replace(vote(counted), opinions=tuple(stated))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """The last answer of each agent, as the agents are shown them."""
+
+    question: Question
+    peers: Peers
+    last: Sequence[Stated]
+    with_confidence: bool
+
+    def to(self, reader: Agent) -> str:
+        """Return the answers, grouped by answer."""
+        lines = [
+            self._line(each, reader.id) for each in sorted(self.last, key=lambda each: each.answer)
+        ]
+        return "\n".join(["The answers so far:", *filter(None, lines)])
+
+    def _line(self, each: Stated, reader: str) -> str:
+        role, text, answer = each.role, each.reasoning, f" (answer {each.answer})"
+        sure = f" (answer {each.answer}, confidence {each.confidence:g})"
+        if self.with_confidence and (self.peers is not Peers.BLIND or each.agent == reader):
+            answer = sure
+        if each.agent != reader:
+            match self.peers:
+                case Peers.NONE:
+                    return ""
+                case Peers.NOISE:
+                    key, answer = f"{each.agent} {each.round}", ""
+                    text = noise(self.question.text, key, len(text))
+                case Peers.SHUFFLED:
+                    roles = {one.agent: one.role for one in self.last}
+                    role = roles[exchanged(list(roles), reader)[each.agent]]
+                case Peers.BLIND:
+                    role = "Another"
+        return f"- {role}{answer}: {text}"

@@ -13,7 +13,7 @@ from mdagents.runs.flags.bounds import Count, Fraction, NotNegative, Temperature
 from mdagents.runs.flags.flag import Flag, Flags, StartFlag
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.word_limits import WORD_LIMITS, read_word_limits
-from mdagents.settings import MDAGENTS, PRESETS, Difficulty, Preset, Router, TeamSettings
+from mdagents.settings import MDAGENTS, PRESETS, Difficulty, Peers, Preset, Router, TeamSettings
 from mdagents.teams import own_method
 from mdagents.teams.ladder import AGREEMENT
 from mdagents.teams.methods import baseline_names, method_names
@@ -92,6 +92,13 @@ class TeamFlags(Flags):
         Flag("temperature of router, recruiter, arbitrator, moderator, coordinator", "T"),
     ] = 0.0
     expert_temperature: Annotated[Temperature, Flag("temperature of all other turns", "T")] = 0.7
+    peers: Annotated[
+        Peers,
+        Flag(
+            "what experts see of each other after their first opinions; all but all are controls "
+            "of an audit (docs/how-to/audit.md)"
+        ),
+    ] = Peers.ALL
     exaid: Annotated[
         TriggerPolicy | Literal["off"] | None,
         Field(validate_default=True),
@@ -164,6 +171,7 @@ class TeamFlags(Flags):
             PRESETS[self.preset],
             decision_temperature=self.decision_temperature,
             expert_temperature=self.expert_temperature,
+            peers=self.peers,
             **changes,
         )
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from mdagents.scoring.audit.controls import Control, compare_control
+from mdagents.scoring.audit.controls import Control, compare_control, peers_of
 from mdagents.scoring.audit.course import course_of
 from mdagents.scoring.audit.effort import Effort, efforts_of
 from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, Influence, Measure, Turned
@@ -24,7 +24,7 @@ from mdagents.scoring.group import accuracy_interval
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.statistics import holm, mcnemar_exact, questions_needed
-from mdagents.settings import Status
+from mdagents.settings import Peers, Status
 from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap
 from mdagents_llm.proportions import Interval
 
@@ -49,8 +49,7 @@ class Followed:
     """How often a change followed an influence, beside the chance that it did."""
 
     changes: int
-    """Changes where the expert had read at least two texts, so that it could have followed another.
-    """
+    """Changes where the expert had also read a text that did not argue for its new answer."""
     followed: int
     by_chance: float
     """Expected number if any text that was read was as likely to be followed."""
@@ -285,6 +284,8 @@ def audit_with_controls(
         for one in alone.observed
         if one.is_rescued or one.is_overturned
     }
+    order = list(Peers)
+    controls = sorted(controls, key=lambda each: order.index(Peers(peers_of(each.manifest))))
     compared = [compare_control(run, each, turned, common=common) for each in controls]
     return replace(alone, controls=_adjusted(compared))
 

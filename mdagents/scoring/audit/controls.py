@@ -10,18 +10,16 @@ from mdagents.scoring.fields import object_of, text_of
 from mdagents.scoring.items import shared_rows
 from mdagents.scoring.pairs import make_pair, shows_difference
 from mdagents.scoring.rows import RunOutput
+from mdagents.settings import Peers
 from mdagents_llm.errors import ConfigError
 
-FULL = "all"
-"""Setting `peers` of a run that is no control."""
-
 TAKES_AWAY: dict[str, str] = {
-    "none": "reconsider, no messages",
-    "noise": "messages of another question",
-    "shuffled": "right messages, wrong senders",
-    "devil": "one expert defends a wrong option",
-    "blind": "no names, no confidence",
-    "fresh": "decision-maker sees first opinions only",
+    Peers.NONE: "reconsider, no messages",
+    Peers.NOISE: "messages of another question",
+    Peers.SHUFFLED: "right messages, wrong senders",
+    Peers.DEVIL: "one expert defends a wrong option",
+    Peers.BLIND: "no names, no confidence",
+    Peers.FRESH: "decision-maker sees first opinions only",
 }
 """Control -> what it does."""
 
@@ -55,8 +53,8 @@ class Control:
 
 
 def peers_of(manifest: Mapping[str, Any]) -> str:
-    """Return the control that a run is; `FULL` for a run that is none."""
-    return text_of(object_of(manifest, "options"), "peers") or FULL
+    """Return the control that a run is; `all` for a run that is none."""
+    return text_of(object_of(manifest, "options"), "peers") or Peers.ALL
 
 
 def split_controls(runs: Sequence[RunOutput]) -> tuple[list[RunOutput], list[RunOutput]]:
@@ -65,8 +63,8 @@ def split_controls(runs: Sequence[RunOutput]) -> tuple[list[RunOutput], list[Run
     Raises:
         ConfigError: All runs are controls, or there are controls of several runs to audit.
     """
-    full = [run for run in runs if peers_of(run.manifest) == FULL]
-    controls = [run for run in runs if peers_of(run.manifest) != FULL]
+    full = [run for run in runs if peers_of(run.manifest) == Peers.ALL]
+    controls = [run for run in runs if peers_of(run.manifest) != Peers.ALL]
     if controls and len(full) != 1:
         raise ConfigError(
             "--audit compares controls (--peers) with one run without --peers, and "

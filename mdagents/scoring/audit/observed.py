@@ -290,6 +290,8 @@ class _Audit:
         for again in self._restated:
             if not again.causes:
                 continue
+            if len(again.causes) == len(again.read):
+                continue  # all that it read argued for the new answer
             for influence, favored, choices in self._favored(again):
                 n, followed, chance = totals.get(influence, (0, 0, 0.0))
                 causes = {cause.place for cause in again.causes}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents.scoring.audit.audit import Audit, Rate
+from mdagents.scoring.audit.audit import Audit, Followed, Rate
 from mdagents.scoring.audit.controls import TAKES_AWAY, Control
 from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, TURNED, Influence, Turned
 from mdagents.scoring.formatting import (
@@ -22,6 +22,7 @@ from mdagents.scoring.formatting import (
     usd,
 )
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
+from mdagents.settings import Peers
 from mdagents_llm.text import counted
 
 _SOURCE = (
@@ -61,7 +62,11 @@ def limits_of(audit: Audit) -> list[str]:
     longest = audit.turned_by[Turned.LONGEST].to_wrong
     if audit.to_wrong and longest:
         lines.append(f"{longest:,} of the {audit.to_wrong:,} to wrong followed the longest text.")
-    lines += [_beside(control) for control in audit.controls if control.of_to_right]
+    lines += [
+        _beside(control)
+        for control in audit.controls
+        if control.peers == Peers.NONE and control.of_to_right
+    ]
     if audit.settled:
         ties = "tie" if audit.settled == 1 else "ties"
         lines.append(
@@ -72,24 +77,13 @@ def limits_of(audit: Audit) -> list[str]:
             f"A difference of {points(abs(audit.net_effect))} points needs about "
             f"{audit.questions_needed:,} questions (80% power)."
         )
-    return lines
-
-
-_WITHOUT = {
-    "none": "Without peers",
-    "noise": "With messages of another question",
-    "shuffled": "With the senders exchanged",
-    "devil": "With an expert who defends a wrong option",
-    "blind": "Without names and confidence",
-    "fresh": "With a decision-maker who sees first opinions only",
-}
+    return [*lines, *filter(None, [significance_of(audit.controls)])]
 
 
 def _beside(control: Control) -> str:
-    how = _WITHOUT.get(control.peers, f"With --peers {control.peers}")
     return (
-        f"{how}, {control.also_right:,} of the {control.of_to_right:,} to right would have been "
-        "right as well."
+        f"Without peers, {control.also_right:,} of the {control.of_to_right:,} to right would "
+        "have been right as well."
     )
 
 
@@ -162,13 +156,18 @@ def _of_influences(audit: Audit) -> list[Table]:
                     INFLUENCES[influence],
                     f"{of.followed} of {of.changes}",
                     number(of.by_chance, ".1f"),
-                    points(of.excess, "+.1f"),
-                    interval(of.low, of.high, "+.1f"),
+                    *_excess_cells(of),
                 ]
             )
     headings = ["", "followed", "by chance", "points", "95% interval"]
-    title = "What experts followed who had read at least two texts"
+    title = "What experts followed who had a choice"
     return [Table(headings, rows, title=title)] if rows else []
+
+
+def _excess_cells(of: Followed) -> list[str]:
+    if of.changes < SMALLEST_FOR_RATES:
+        return [UNKNOWN, UNKNOWN]
+    return [points(of.excess, "+.1f"), interval(of.low, of.high, "+.1f")]
 
 
 def _of_controls(audit: Audit) -> list[Table]:

@@ -13,7 +13,7 @@ from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.alone import apart
 from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method
-from mdagents.teams.rounds import answers_in_rounds
+from mdagents.teams.rounds import answers_in_rounds, decided_by
 from mdagents.teams.voting import by_majority
 
 
@@ -21,6 +21,7 @@ from mdagents.teams.voting import by_majority
     roles=(TeamRole.EXPERT,),
     depth=lambda settings: settings.answer_rounds,
     reads=("debate_experts", "answer_rounds", "opinion_words"),
+    controls=True,
 )
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Let all agents answer alone, then in view of all answers, until they agree or R rounds end.
@@ -32,7 +33,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     stated = await answers_in_rounds(
         case, question, settings, debaters, again="debate/again", with_confidence=False
     )
-    return by_majority(stated)
+    return decided_by(by_majority, stated, settings.peers)
 
 
 def _debater(case: Case, place: int, settings: TeamSettings) -> Agent:

@@ -6,12 +6,14 @@ explanations that corrected each model; they are left out, because the data sets
 
 from __future__ import annotations
 
+from functools import partial
+
 from mdagents.agents.case import Case
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamRole, TeamSettings
 from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method
-from mdagents.teams.rounds import answers_in_rounds
+from mdagents.teams.rounds import answers_in_rounds, decided_by
 from mdagents.teams.voting import by_weight
 
 
@@ -20,6 +22,7 @@ from mdagents.teams.voting import by_weight
     depth=lambda settings: settings.answer_rounds,
     reads=("answer_rounds", "opinion_words"),
     seats=2,
+    controls=True,
 )
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Let each model answer alone, then in view of all answers; vote when all agree or time is up.
@@ -32,7 +35,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     stated = await answers_in_rounds(
         case, question, settings, case.seats, again="reconcile/again", with_confidence=True
     )
-    return by_weight(stated, weight_of)
+    return decided_by(partial(by_weight, weight=weight_of), stated, settings.peers)
 
 
 def weight_of(confidence: float) -> float:
