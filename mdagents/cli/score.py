@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mdagents.display.results import print_parts
 from mdagents.scoring.breakdown_text import write_breakdown_csv
 from mdagents.scoring.csv_file import write_csv
-from mdagents.scoring.formatting import json_text
+from mdagents.scoring.formatting import json_chunks, json_text
 from mdagents.scoring.report import make_report
 from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
@@ -389,4 +389,6 @@ def _stem(what: str, runs: Sequence[RunOutput]) -> str:
 
 
 def _write_json(content: dict[str, object], path: Path) -> None:
-    path.write_text(json_text(content), encoding="utf-8")
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json_chunks(content))
+        file.write("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ SCREEN_WIDTH = 80
 """Width in columns of the narrowest supported terminal."""
 
 _NARROWEST_NAME = 6
+_LONG = 100  # entries of a list in JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,29 @@ def counts(of: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in of.items()) or "-"
 
 
+def json_chunks(figures: Mapping[str, object]) -> Iterator[str]:
+    """Yield figures as the text of a JSON file, in pieces; NaN is rejected.
+
+    A long list of objects has one line for each, which is quick to write and to search.
+    """
+    for number, (name, value) in enumerate(figures.items()):
+        yield f"{',' if number else '{'}\n  {_json(name)}: "
+        if isinstance(value, list) and len(value) > _LONG:
+            for place, entry in enumerate(value):
+                yield f"{',' if place else '['}\n    {_json(entry)}"
+            yield "\n  ]"
+        else:
+            yield _json(value, indent=2).replace("\n", "\n  ")
+    yield "\n}" if figures else "{}"
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+
+
 def json_text(figures: Mapping[str, object]) -> str:
-    """Return figures as the text of a JSON file; NaN is rejected."""
-    return json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    """Return figures as the text of a JSON file."""
+    return "".join(json_chunks(figures)) + "\n"
 
 
 def p_value(p: float | None) -> str:

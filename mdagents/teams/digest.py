@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
@@ -104,13 +105,10 @@ def decisive_sentence(text: str, options: Mapping[str, str], answer: str) -> str
         answer: Letter of the answer.
     """
     sentences = [s for s in _BETWEEN_SENTENCES.split(" ".join(text.split())) if s] or [""]
-    named = [
-        {letter for letter in options if names_option(s, letter, options[letter])}
-        for s in sentences
-    ]
-    for wanted in ({answer}, set(options)):
-        for sentence, letters in zip(reversed(sentences), reversed(named), strict=True):
-            if letters & wanted:
+    named = {letter: options[letter] for letter in (answer,) if letter in options}
+    for wanted in (named, options):
+        for sentence in reversed(sentences):
+            if any(names_option(sentence, *option) for option in wanted.items()):
                 return _brief(sentence)
     return _brief(sentences[-1])
 
@@ -125,13 +123,16 @@ def names_option(sentence: str, letter: str, text: str) -> bool:
         letter: Letter of the option.
         text: Text of the option.
     """
+    by_letter, by_text = _patterns(letter, text.strip(" ."))
+    return bool(by_letter.search(sentence) or (by_text is not None and by_text.search(sentence)))
+
+
+@lru_cache(maxsize=64)
+def _patterns(letter: str, text: str) -> tuple[re.Pattern[str], re.Pattern[str] | None]:
     as_word = r"(?! (?!is\b)[a-z])" if letter in _WORDS_OF_ENGLISH else ""
-    by_letter = rf"(?<![\w'’]){letter}(?![\w'’]){as_word}"
-    by_text = rf"(?<!\w){re.escape(text.strip(' .'))}(?!\w)"
-    return bool(
-        re.search(by_letter, sentence)
-        or (text.strip(" .") and re.search(by_text, sentence, re.IGNORECASE))
-    )
+    by_letter = re.compile(rf"(?<![\w'’]){letter}(?![\w'’]){as_word}")
+    by_text = rf"(?<!\w){re.escape(text)}(?!\w)"
+    return by_letter, re.compile(by_text, re.IGNORECASE) if text else None
 
 
 def _brief(sentence: str) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from functools import lru_cache
 
-from exaid_core.checks.normal_form import Wording
+from exaid_core.checks.normal_form import Wording, runs_of
 
 _GENERIC = """
 able about above additional admission admitted after again also although among another appears
@@ -62,6 +62,13 @@ class Findings:
         return text.about & self._case
 
 
-def is_echo(text: Wording, said: set[tuple[str, ...]]) -> bool:
-    """Return whether at least half of the four-word runs of a text are among `said`."""
-    return len(text.words) >= _FEWEST_RUNS + 3 and text.share_of(said) >= _ECHO
+Runs = Set[tuple[str, ...]]
+"""Runs of four words."""
+
+
+def is_echo(text: Wording, said: Runs, own: Runs = frozenset()) -> bool:
+    """Return whether at least half of the four-word runs of a text are in `said`, not in `own`."""
+    if len(text.words) < _FEWEST_RUNS + 3:
+        return False
+    runs = list(runs_of(text.words))
+    return sum(run in said and run not in own for run in runs) >= _ECHO * len(runs)

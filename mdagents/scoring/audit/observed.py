@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from exaid_core.checks.normal_form import runs_of
+from mdagents.agents.replies import CHARS_PER_WORD
 from mdagents.scoring.audit.changes import Novelty, Read, Restated, restated
 from mdagents.scoring.audit.claims import claims_agreement, is_unstated
-from mdagents.scoring.audit.course import Course, Held, majority_of
+from mdagents.scoring.audit.course import Course, Held, Message, majority_of
 from mdagents.scoring.audit.findings import Findings, is_echo, wording
 from mdagents.scoring.audit.measures import Influence, Measure, Turned
-from mdagents.teams.digest import decisive_sentence
+from mdagents.teams.clipping import clip
+from mdagents.teams.digest import SENTENCE_WORDS, decisive_sentence
 
 
 class Side(StrEnum):
@@ -267,23 +269,25 @@ class _Audit:
                     for m in of_round
                 ]
                 self._add(Measure.IDLE_ROUND, "", round_, *places)
-        said: dict[str, set[tuple[str, ...]]] = {}
+        said_by: dict[str, set[tuple[str, ...]]] = {}
+        said: set[tuple[str, ...]] = set()
         for held in course.first.values():
-            said.setdefault(held.agent, set()).update(runs_of(wording(held.text).words))
+            runs = set(runs_of(wording(held.text).words))
+            said_by.setdefault(held.agent, set()).update(runs)
+            said |= runs
         for message in course.messages:
             text = wording(message.text)
             trials[Measure.ECHO] += 1
             trials[Measure.REPETITION] += 1
-            own = said.setdefault(message.sender, set())
-            others = set().union(*(runs for agent, runs in said.items() if agent != message.sender))
-            place = Place(
-                "message", message.place, message.sender, self._sentence(message.text, "")
-            )
+            own = said_by.setdefault(message.sender, set())
+            place = _place_of_message(message)
             if is_echo(text, own):
                 self._add(Measure.REPETITION, message.sender, message.round, place)
-            elif is_echo(text, others - own):
+            elif is_echo(text, said, own):
                 self._add(Measure.ECHO, message.sender, message.round, place)
-            own.update(runs_of(text.words))
+            runs = set(runs_of(text.words))
+            own |= runs
+            said |= runs
 
     def _influences(self) -> None:
         totals: dict[Influence, tuple[int, int, float]] = {}
@@ -372,6 +376,11 @@ class _Audit:
 
     def _sentence(self, text: str, letter: str) -> str:
         return decisive_sentence(text, self._course.options, letter)
+
+
+def _place_of_message(message: Message) -> Place:
+    text = clip(" ".join(message.text.split()), SENTENCE_WORDS * CHARS_PER_WORD)
+    return Place("message", message.place, message.sender, text)
 
 
 def _chance(causes: int, favored: int, choices: int) -> float:
