@@ -27,7 +27,7 @@ from mdagents_llm.errors import (
 from mdagents_llm.ledger import CaseBook, Totals
 from mdagents_llm.notebook import html_table
 
-SCHEMA_VERSION = "1.5.0"
+SCHEMA_VERSION = "1.6.0"
 """Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
 
 EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
@@ -146,8 +146,9 @@ class SampleRecord(_Record):
     options: dict[str, str]
     """Presented letter -> text; the letters A, B, ... are in the presented order."""
     response: dict[str, str] | None
-    """The decision as text: `analysis` and `final_answer` ("C) ..."), of the intermediate team
-    `majority_vote` ("Answer: C) ..."); None without an answer."""
+    """The decision as text: `analysis`, and `final_answer` ("C) ...") or, of the intermediate team,
+    `majority_vote` ("Answer: C) ..."); None without an answer. Up to 1.5.0, records of the
+    intermediate team lack the analysis."""
     difficulty: str | None
     """The level of the team that answered or would have; None when routing itself failed, and for
     a method without levels."""
@@ -349,5 +350,5 @@ def _response(
         return None
     answer = f"{decision.letter}) {question.options[decision.letter]}"
     if route.difficulty is Difficulty.INTERMEDIATE:
-        return {"majority_vote": f"Answer: {answer}"}
+        return {"majority_vote": f"Answer: {answer}", "analysis": decision.analysis}
     return {"analysis": decision.analysis, "final_answer": answer}

@@ -28,7 +28,7 @@ _CLAIM = re.compile(
     re.IGNORECASE,
 )
 _DENIED = re.compile(
-    r"(?:\b(?:not|never|nor|neither|lack of|absence of|failed to|fail to|short of|rather than"
+    r"(?:\b(?:no|not|never|nor|neither|lack of|absence of|failed to|fail to|short of|rather than"
     r"|if|unless|until|although not|far from|nearly|almost|cannot|without)\b|n['’]t)"
     r"(?: [\w-]+){0,3} ?\Z",
     re.IGNORECASE,

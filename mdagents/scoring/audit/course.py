@@ -141,13 +141,13 @@ def _opinions(record: Mapping[str, Any], options: Mapping[str, str]) -> list[Hel
             agent=text_of(stated, "agent") or str(place),
             role=text_of(stated, "role"),
             round=count_of(stated.get("round")) or 0,
-            letter=stated["answer"],
+            letter=letter,
             confidence=confidence_of(stated.get("confidence")),
             text=text_of(stated, "reasoning"),
             place=place,
         )
         for place, stated in enumerate(entries_of(record, "opinions"))
-        if stated.get("answer") in options
+        if (letter := text_of(stated, "answer")) in options
     ]
 
 
@@ -160,13 +160,13 @@ def _conclusions(record: Mapping[str, Any], options: Mapping[str, str]) -> list[
             agent=text_of(report, "name") or str(place),
             role=text_of(report, "name"),
             round=int(assessed and report.get("kind") == _REVIEW),
-            letter=report["answer"],
+            letter=letter,
             confidence=None,
             text=text_of(report, "findings"),
             place=place,
         )
         for place, report in enumerate(reports)
-        if report.get("answer") in options
+        if (letter := text_of(report, "answer")) in options
     ]
 
 
@@ -195,7 +195,6 @@ def _above(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _analysis(record: Mapping[str, Any]) -> str:
+    """Return the argument of the decision; empty where the record states the answer alone."""
     response = record.get("response")
-    if isinstance(response, dict) and isinstance(response.get("analysis"), str):
-        return str(response["analysis"])
-    return response_text(response)
+    return text_of(response, "analysis") if isinstance(response, dict) else response_text(response)

@@ -1,0 +1,48 @@
+"""Faults that are planted in debates are found, each at the right message, and no others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from mdagents.scoring.audit.audit import audit
+from mdagents.scoring.audit.measures import Measure
+from mdagents.scoring.rows import newest_output, read_output
+from tests.fake_provider import FakeProvider
+from tests.support.planted import KINDS, WITHOUT_MESSAGES, plant, play, write_questions
+from tests.support.whole_runs import Run
+
+TEAMS = {
+    "basic": (WITHOUT_MESSAGES, ()),
+    "intermediate": (KINDS, ()),
+    "advanced": (WITHOUT_MESSAGES, ("--num-teams", "4")),
+}
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("level", TEAMS)
+def test_planted_faults_are_found_and_no_others(
+    provider: FakeProvider, run: Run, level: str
+) -> None:
+    kinds, flags = TEAMS[level]
+    planted = [plant(number, kind) for number, kind in enumerate(kinds * 3)]
+    play(provider, planted)
+    write_questions(Path("planted.jsonl"), planted)
+    status, _, errors = run(
+        "--dataset", "planted.jsonl", "--difficulty", level, "--exaid", "off",
+        "--option-order", "original", *flags,
+    )  # fmt: skip
+    assert status == 0, errors
+    figures = audit(read_output(newest_output(Path("output"))))
+    observed = {one.question_id: one for one in figures.observed}
+    for each in planted:
+        instances = observed[f"planted-{each.number}"].instances
+        assert Counter(instance.measure for instance in instances) == each.expected, each
+        if each.cause is not None:
+            of_change = (Measure.CONFORMITY, Measure.CORRECTION, Measure.UNPROMPTED)
+            (change,) = [one for one in instances if one.measure in of_change]
+            read = [place for place in change.places if place.kind == "message"]
+            told = change.measure is not Measure.UNPROMPTED
+            assert [place.number for place in read] == [each.cause] * told
