@@ -45,4 +45,6 @@ def test_planted_faults_are_found_and_no_others(
             (change,) = [one for one in instances if one.measure in of_change]
             read = [place for place in change.places if place.kind == "message"]
             told = change.measure is not Measure.UNPROMPTED
-            assert [place.number for place in read] == [each.cause] * told
+            delivered = sorted(each.messages, key=lambda message: message.sender)
+            place = delivered.index(each.messages[each.cause])
+            assert [one.number for one in read] == [place] * told

@@ -382,7 +382,7 @@ def test_files_of_another_program_agree_by_their_letters() -> None:
         (["--what-if", "output/a.json", "output/b.json", "--input", "x"], "leave --input out"),
         (["--what-if", "output/a.json", "--compare", "output/b.json"], "give one of them"),
         (["--what-if", "output/a.json", "output/none.json"], "none.json does not hold the tokens"),
-        (["--common"], "--common belongs to --compare or --what-if"),
+        (["--common"], "--common belongs to --compare, --what-if or --audit"),
     ],
 )
 def test_wrong_use_is_said_in_a_line(
