@@ -64,6 +64,19 @@ class Peers(StrEnum):
     """All, but the decision-maker sees first opinions only."""
 
 
+class DebatePolicy(StrEnum):
+    """When the debate of the intermediate team is held, and who speaks first in it."""
+
+    ALWAYS = "always"
+    """All experts speak at once, until nobody writes, all agree, or the rounds are over."""
+    AGREED = "agreed"
+    """No debate and no moderator where all first opinions agree."""
+    CHANGING = "changing"
+    """No further round after one in which nobody changed the answer."""
+    MINORITY_FIRST = "minority-first"
+    """In the first turn only experts outside the majority of first opinions speak."""
+
+
 class ImageAgents(StrEnum):
     """Agents that see the pictures of a question."""
 
@@ -133,6 +146,7 @@ class TeamSettings:
     """Temperature of the router, recruiter, arbitrator, moderator and coordinator."""
     expert_temperature: float = 0.7
     peers: Peers = Peers.ALL
+    debate_policy: DebatePolicy = DebatePolicy.ALWAYS
 
 
 PRESETS = {

@@ -19,7 +19,7 @@ from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
-from mdagents.settings import MDAGENTS, Peers, Router
+from mdagents.settings import MDAGENTS, DebatePolicy, Peers, Router
 from mdagents.teams.declaration import Method
 from mdagents.teams.methods import declared
 from mdagents_llm.errors import ConfigError
@@ -98,6 +98,12 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
                 f"--peers {self.peers} changes what experts read of each other, and "
                 f"{self._whose_steps} has no such step; it is for intermediate, advanced, debate "
                 "and reconcile"
+            )
+        debates = "turns" in self.declared.reads
+        if self.debate_policy is not DebatePolicy.ALWAYS and not debates:
+            raise ConfigError(
+                f"--debate-policy {self.debate_policy} belongs to the intermediate team, and "
+                f"{self._whose_steps} has no debate in turns"
             )
         attempt_timeout = self.attempt_timeout or ATTEMPT_TIMEOUT
         if self.hedge_after is not None and self.hedge_after >= attempt_timeout:

@@ -17,7 +17,7 @@ from mdagents.records.calls import read_calls
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import Peers, RoutedBy, Status
+from mdagents.settings import RoutedBy, Status, TeamSettings
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
@@ -197,7 +197,9 @@ def _is_alike(run: Mapping[str, Any], config: RunConfig) -> bool:
     settings["team"] = asdict(config.team)
     prompts = prompt_hashes(config.method, with_exaid=config.exaid_policy is not None)
     recorded = dict(run["config"])
-    recorded["team"] = {"peers": Peers.ALL, **recorded["team"]}  # earlier versions lack it
+    usual = TeamSettings()  # what records of earlier versions lack
+    later = {"peers": usual.peers, "debate_policy": usual.debate_policy}
+    recorded["team"] = later | recorded["team"]
     return run.get("prompt_hashes") == prompts and all(
         recorded.get(name) == value for name, value in settings.items()
     )

@@ -12,7 +12,7 @@ from mdagents.agents.prompts import PROMPTS, prompt_hashes
 from mdagents.datasets.questions import OptionOrder
 from mdagents.runs.config import RunConfig
 from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures
-from mdagents.settings import Peers, Router
+from mdagents.settings import DebatePolicy, Peers, Router
 from mdagents.teams.peers import noise_sha256
 
 
@@ -61,6 +61,8 @@ def identity(
         content["pictures"] = pictures.sha256, *_how_shown(config)
     if "answer_rounds" not in config.declared.reads:
         del content["team"]["answer_rounds"]
+    if config.debate_policy is DebatePolicy.ALWAYS:
+        del content["team"]["debate_policy"]
     if config.peers is Peers.ALL:
         del content["team"]["peers"]
     else:

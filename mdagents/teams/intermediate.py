@@ -16,13 +16,14 @@ from mdagents.agents.events import DebateMessage, Member, Recruited
 from mdagents.agents.prompts import render
 from mdagents.agents.replies import REASON_WORDS, Opinion, Participation
 from mdagents.datasets.questions import Question
-from mdagents.settings import Peers, TeamRole, TeamSettings
+from mdagents.settings import DebatePolicy, Peers, TeamRole, TeamSettings
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.declaration import Method
 from mdagents.teams.digest import digest
 from mdagents.teams.memory import memory
 from mdagents.teams.peers import PeerView, defend
 from mdagents.teams.recruitment import Profile, recruit_ranked_experts
+from mdagents.teams.voting import by_majority
 
 _DOCTORS = ("\N{MAN}", "\N{WOMAN}", "\N{ADULT}")
 _TONES = ("", *(chr(0x1F3FB + i) for i in range(3)))
@@ -63,6 +64,10 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
     )
     debate = Debate(case, question, settings, experts)
     await debate.form_opinions()
+    above = [profile.reports_to for profile in profiles]
+    if settings.debate_policy is DebatePolicy.AGREED and debate.is_settled():
+        agreed = by_majority(debate.stated)
+        return debate.decision(agreed.letter, agreed.analysis, above=above)
     defend(debate.experts, question, settings.peers)
     await debate.hold_rounds()
 
@@ -73,7 +78,7 @@ async def solve(case: Case, question: Question, settings: TeamSettings) -> Decis
         phase="moderate",
         shared=f"{_hierarchy(profiles)}\n\n{debate.course()}",
     )
-    return debate.decision(verdict.answer, verdict.analysis, above=[p.reports_to for p in profiles])
+    return debate.decision(verdict.answer, verdict.analysis, above=above)
 
 
 def _expertise(profile: Profile) -> str:
@@ -128,8 +133,12 @@ class Debate:
     async def hold_rounds(self) -> None:
         """Debate until a round is silent, all agree, or R rounds are over."""
         for round_ in range(1, self.settings.rounds + 1):
+            before = self._answers()
             anyone_spoke = await self.hold_round(round_)
             if not anyone_spoke or self.is_settled():
+                break
+            changes_only = self.settings.debate_policy is DebatePolicy.CHANGING
+            if changes_only and self._answers() == before:
                 break
 
     async def hold_round(self, round_: int) -> bool:
@@ -158,8 +167,23 @@ class Debate:
 
     def is_settled(self) -> bool:
         """Return whether all opinions agree and there are no unread messages."""
-        answers = {expert.opinion.answer for expert in self.experts if expert.opinion}
+        answers = set(self._answers())
         return len(answers) == 1 and not any(expert.inbox for expert in self.experts)
+
+    def _answers(self) -> list[str]:
+        return [expert.opinion.answer for expert in self.experts if expert.opinion]
+
+    def _speakers(self, round_: int, turn: int) -> list[Agent]:
+        """Return who may write in a turn: with `minority-first`, at first only a minority."""
+        answers = self._answers()
+        majority = max(answers, key=answers.count)
+        if (
+            self.settings.debate_policy is not DebatePolicy.MINORITY_FIRST
+            or (round_, turn) != (1, 1)
+            or not len(answers) > answers.count(majority) > len(answers) / 2
+        ):
+            return self.experts
+        return [e for e in self.experts if e.opinion and e.opinion.answer != majority]
 
     async def _hold_turn(self, round_: int, turn: int) -> list[DebateMessage]:
         """Ask all experts at once whether they write to anyone; return the messages."""
@@ -186,7 +210,7 @@ class Debate:
 
         sent = []
         for expert, reply in await self.case.ask_all(
-            self.experts, phase, take_part, required=False
+            self._speakers(round_, turn), phase, take_part, required=False
         ):
             if not reply.participate:
                 continue

@@ -13,7 +13,16 @@ from mdagents.runs.flags.bounds import Count, Fraction, NotNegative, Temperature
 from mdagents.runs.flags.flag import Flag, Flags, StartFlag
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.word_limits import WORD_LIMITS, read_word_limits
-from mdagents.settings import MDAGENTS, PRESETS, Difficulty, Peers, Preset, Router, TeamSettings
+from mdagents.settings import (
+    MDAGENTS,
+    PRESETS,
+    DebatePolicy,
+    Difficulty,
+    Peers,
+    Preset,
+    Router,
+    TeamSettings,
+)
 from mdagents.teams import own_method
 from mdagents.teams.ladder import AGREEMENT
 from mdagents.teams.methods import baseline_names, method_names
@@ -99,6 +108,13 @@ class TeamFlags(Flags):
             "of an audit (docs/how-to/audit.md)"
         ),
     ] = Peers.ALL
+    debate_policy: Annotated[
+        DebatePolicy,
+        Flag(
+            "when the intermediate team debates: always; not where all first opinions agree; "
+            "no longer than answers change; a minority speaks first"
+        ),
+    ] = DebatePolicy.ALWAYS
     exaid: Annotated[
         TriggerPolicy | Literal["off"] | None,
         Field(validate_default=True),
@@ -172,6 +188,7 @@ class TeamFlags(Flags):
             decision_temperature=self.decision_temperature,
             expert_temperature=self.expert_temperature,
             peers=self.peers,
+            debate_policy=self.debate_policy,
             **changes,
         )
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, replace
 
 from mdagents.scoring.audit.controls import Control, compare_control, peers_of
 from mdagents.scoring.audit.course import course_of
+from mdagents.scoring.audit.debate_policies import PolicyEstimate, estimate_policies
 from mdagents.scoring.audit.effort import Effort, efforts_of
 from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, Influence, Measure, Turned
 from mdagents.scoring.audit.observed import Observed, Side, Sureness, observe
@@ -23,6 +24,7 @@ from mdagents.scoring.fields import count_of, text_of
 from mdagents.scoring.group import accuracy_interval
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.rows import RunOutput
+from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm, mcnemar_exact, questions_needed
 from mdagents.settings import Peers, Status
 from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap
@@ -169,6 +171,8 @@ class Audit:
     """None without a ledger."""
     by_level: dict[str, Level]
     by_role: dict[str, Caused]
+    policies: list[PolicyEstimate]
+    """The run, and what less debate would have reached; empty without a ledger."""
     controls: list[Control]
     lessons: list[Lesson]
     """Up to ten questions that teach most."""
@@ -204,11 +208,13 @@ def audit(run: RunOutput) -> Audit:
     left_out: Counter[str] = Counter()
     seen: list[Observed] = []
     keys: list[tuple[str, int]] = []
+    rows: list[ScoredRow] = []
     for row, record in run.records():
         course = course_of(row, record)
         if course is None:
             left_out[_why_not(row.status, row.right_letters, record)] += 1
             continue
+        rows.append(row)
         seen.append(observe(course))
         keys.append((text_of(record, "case_id"), count_of(record.get("restart")) or 0))
     efforts = efforts_of(run.folder, frozenset(keys)) if seen else {}
@@ -254,6 +260,7 @@ def audit(run: RunOutput) -> Audit:
             role: _caused([one for one in seen if role in one.roles])
             for role in sorted({role for one in seen for role in one.roles})
         },
+        policies=estimate_policies(run, rows, seen, paid) if seen else [],
         controls=[],
         lessons=lessons(seen, paid),
         notices=list(run.notices),

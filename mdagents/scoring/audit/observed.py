@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from statistics import fmean
 
 from exaid_core.checks.normal_form import runs_of
 from mdagents.agents.replies import CHARS_PER_WORD
@@ -74,6 +75,13 @@ class Observed:
     last: dict[str, int]
     decision: str
     is_right: bool
+    vote: str
+    """Letter that a vote on the first opinions would choose: of tied ones the most confident, then
+    the one named first."""
+    vote_confidence: float | None
+    """Mean stated confidence of those who hold it at first; None where it is not known."""
+    agreed: bool
+    """Whether all first opinions agree."""
     sides: tuple[Side, Side, Side]
     """Of the first majority, the last majority and the decision."""
     keeps_first: bool
@@ -149,6 +157,9 @@ class _Audit:
             last=dict(Counter(last).most_common()),
             decision=course.decision,
             is_right=course.is_right,
+            vote=(vote := _vote(list(course.first.values())))[0],
+            vote_confidence=vote[1],
+            agreed=len(set(first)) == 1,
             sides=(at_first, at_last, decided),
             keeps_first=self._majorities[0] == course.decision,
             possible=any(letter in course.right for letter in first),
@@ -376,6 +387,18 @@ class _Audit:
 
     def _sentence(self, text: str, letter: str) -> str:
         return decisive_sentence(text, self._course.options, letter)
+
+
+def _vote(first: Sequence[Held]) -> tuple[str, float | None]:
+    """Return the letter with the most votes, and the mean confidence of those who hold it."""
+    sure = {each.letter: list[float]() for each in first}
+    votes = Counter(each.letter for each in first)
+    for each in first:
+        if each.confidence is not None:
+            sure[each.letter].append(each.confidence)
+    mean = {letter: fmean(of) if of else 0.0 for letter, of in sure.items()}
+    letter = max(sure, key=lambda letter: (votes[letter], round(mean[letter], 9)))
+    return letter, mean[letter] if sure[letter] else None
 
 
 def _place_of_message(message: Message) -> Place:

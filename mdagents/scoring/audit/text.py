@@ -105,6 +105,7 @@ def audit_tables(audit: Audit) -> list[Table]:
         *_of_turns(audit),
         *_of_influences(audit),
         *_of_controls(audit),
+        *_of_policies(audit),
         *_of_levels(audit),
         *_of_roles(audit),
         *_of_effort(audit),
@@ -184,6 +185,25 @@ def _of_controls(audit: Audit) -> list[Table]:
     ]
     headings = ["", "right", "points", "95% interval", "p (Holm)", "tokens/question"]
     return [Table(headings, rows, title="Controls against this run")] if rows else []
+
+
+def _of_policies(audit: Audit) -> list[Table]:
+    rows = []
+    for policy in audit.policies:
+        name = policy.name
+        if policy.threshold is not None:
+            name += f", from {policy.threshold:.2f} (10-fold)"
+        rows.append(
+            [
+                name,
+                percent(policy.accuracy),
+                interval(policy.accuracy_low, policy.accuracy_high),
+                number(policy.tokens_per_question, ",.0f"),
+                percent(policy.token_share),
+            ]
+        )
+    headings = ["", "right", "95% interval", "tokens/answer", "of the run"]
+    return [Table(headings, rows, title="Less debate, estimated from the records")] if rows else []
 
 
 def _of_levels(audit: Audit) -> list[Table]:

@@ -48,3 +48,24 @@ def test_planted_faults_are_found_and_no_others(
             delivered = sorted(each.messages, key=lambda message: message.sender)
             place = delivered.index(each.messages[each.cause])
             assert [one.number for one in read] == [place] * told
+
+
+@pytest.mark.sweep
+def test_a_policy_reaches_what_was_estimated_from_the_run_without_it(
+    provider: FakeProvider, run: Run
+) -> None:
+    planted = [plant(number, kind) for number, kind in enumerate(KINDS * 2)]
+    play(provider, planted)
+    write_questions(Path("planted.jsonl"), planted)
+    flags = (
+        "--dataset", "planted.jsonl", "--difficulty", "intermediate", "--exaid", "off",
+        "--option-order", "original",
+    )  # fmt: skip
+    assert run(*flags)[0] == 0
+    policies = audit(read_output(newest_output(Path("output")))).policies
+    assert run(*flags, "--debate-policy", "agreed", "--output-dir", "agreed")[0] == 0
+    reached = read_output(newest_output(Path("agreed"))).rows
+    estimate = next(each for each in policies if each.flags == "--debate-policy agreed")
+    assert estimate.correct == sum(row.correct for row in reached)
+    tokens = sum(row.total_tokens or 0 for row in reached)
+    assert estimate.tokens_per_question * len(reached) == pytest.approx(tokens)

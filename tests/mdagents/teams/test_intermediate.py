@@ -15,7 +15,7 @@ from benchmarks.provider import fix_lengths, script_debate
 from mdagents.agents.case import Case
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.replies import CHARS_PER_WORD
-from mdagents.settings import Difficulty
+from mdagents.settings import DebatePolicy, Difficulty
 from mdagents.teams.digest import DIGEST_WORDS, SENTENCE_WORDS, decisive_sentence
 from mdagents.teams.memory import MEMORY_WORDS, memory
 from tests.fake_provider import CHARACTERS_PER_TOKEN, FakeProvider
@@ -406,3 +406,53 @@ async def test_prompts_do_not_grow_with_the_number_of_turns(
     first_round = max(call.usage.input for call in turns if "round 1" in call.text)
     last_round = max(call.usage.input for call in turns if "round 3" in call.text)
     assert last_round <= 1.2 * first_round
+
+
+async def test_where_all_agree_at_first_nobody_debates_or_decides(
+    provider: FakeProvider, solve: Solve
+) -> None:
+    chatter(provider)
+    provider.when('"confidence": a number', {"answer": "B"})
+    decision = await solve(INTERMEDIATE, debate_policy=DebatePolicy.AGREED)
+    assert len(provider.calls) == 1 + 3
+    assert (decision.letter, decision.votes()) == ("B", {"B": 3})
+    assert decision.analysis.startswith("3 of 3 votes.")
+
+
+async def test_where_they_differ_the_policy_changes_nothing(
+    provider: FakeProvider, solve: Solve
+) -> None:
+    chatter(provider)
+    answers = iter("ABC" * 9)
+    provider.when('"confidence": a number', lambda _: {"answer": next(answers)})
+    await solve(INTERMEDIATE, rounds=1, turns=1)
+    usual = len(provider.calls)
+    await solve(INTERMEDIATE, rounds=1, turns=1, debate_policy=DebatePolicy.AGREED)
+    assert len(provider.calls) == 2 * usual
+
+
+async def test_a_debate_ends_after_a_round_without_a_change(
+    provider: FakeProvider, solve: Solve
+) -> None:
+    chatter(provider)
+    first = iter("ABC")
+    provider.when("You are expert 1", {"answer": "A"})
+    provider.when("You are expert 2", {"answer": "B"})
+    provider.when("You are expert 3", {"answer": "C"})
+    provider.when('"confidence": a number', lambda _: {"answer": next(first)}, times=3)
+    decision = await solve(INTERMEDIATE, rounds=3, turns=1, debate_policy=DebatePolicy.CHANGING)
+    assert {opinion.round for opinion in decision.opinions} <= {0, 1, 2}
+    assert max(opinion.round for opinion in decision.opinions) < 3
+
+
+async def test_a_minority_speaks_first(provider: FakeProvider, solve: Solve) -> None:
+    chatter(provider)
+    first = iter("ABB")
+    provider.when('"confidence": a number', lambda _: {"answer": next(first, "B")})
+    decision = await solve(
+        INTERMEDIATE, rounds=1, turns=2, debate_policy=DebatePolicy.MINORITY_FIRST
+    )
+    (minority,) = [o.agent for o in decision.opinions if o.round == 0 and o.answer == "A"]
+    spoke = [message.sender for message in decision.messages if message.turn == 1]
+    assert spoke == [minority]
+    assert len({m.sender for m in decision.messages if m.turn == 2}) == 3
