@@ -99,10 +99,10 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
                 f"{self._whose_steps} has no such step; it is for intermediate, advanced, debate "
                 "and reconcile"
             )
-        debates = "turns" in self.declared.reads
-        if self.debate_policy is not DebatePolicy.ALWAYS and not debates:
+        policy = self.debate_policy
+        if policy is not DebatePolicy.ALWAYS and "turns" not in self.declared.reads:
             raise ConfigError(
-                f"--debate-policy {self.debate_policy} belongs to the intermediate team, and "
+                f"--debate-policy {policy} belongs to the intermediate team, and "
                 f"{self._whose_steps} has no debate in turns"
             )
         attempt_timeout = self.attempt_timeout or ATTEMPT_TIMEOUT

@@ -26,6 +26,9 @@ _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may 
 Tokens = tuple[int | None, int | None, int | None]
 """Token counts (input, output, total); None for an unknown count."""
 
+REVIEW = "final_review"
+"""Kind of a multidisciplinary team that reads the reports of the others."""
+
 
 def options_of(value: Any) -> dict[str, str] | None:
     """Return presented letter -> text; empty when `value` is None, None when it holds no options.
@@ -127,21 +130,27 @@ def answer_text(response: Any) -> str:
 def opinions_of(
     record: Mapping[str, Any], options: Mapping[str, str]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the first and last letters of all experts, or of the teams if there are no experts."""
+    """Return the first and last letters of all experts, or of the teams if there are no experts.
+
+    A review team reads the reports of the others, so that its answer is no first opinion.
+    """
     if not (record.get("opinions") or record.get("teams")):
         return (), ()
+    reports = entries_of(record, "teams")
+    assessed = any(report.get("kind") != REVIEW for report in reports)
     stated = [
-        (str(opinion.get("agent", place)), opinion.get("answer"))
+        (str(opinion.get("agent", place)), opinion.get("answer"), True)
         for place, opinion in enumerate(entries_of(record, "opinions"))
     ] or [
-        (str(place), report.get("answer"))
-        for place, report in enumerate(entries_of(record, "teams"))
+        (str(place), report.get("answer"), not assessed or report.get("kind") != REVIEW)
+        for place, report in enumerate(reports)
     ]
     first: dict[str, str] = {}
     last: dict[str, str] = {}
-    for who, letter in stated:
+    for who, letter, alone in stated:
         if isinstance(letter, str) and letter in options:
-            first.setdefault(who, letter)
+            if alone:
+                first.setdefault(who, letter)
             last[who] = letter
     return tuple(first.values()), tuple(last.values())
 

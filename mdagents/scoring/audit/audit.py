@@ -105,7 +105,7 @@ class Changes:
     settled: int
     """Questions without a majority at first."""
     settled_right: int
-    """Of these, right decisions."""
+    """Number of `settled` questions where the decision is right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,23 +125,14 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(Changes):
     """The content of `audit_….json`."""
 
     run: str
     questions: int
     """Distinct questions that were audited."""
-    n: int
-    """Audited answers: questions times epochs."""
     left_out: dict[str, int]
     """Reason -> number of answers that were not audited."""
-    changed: int
-    """As in `Changes`, like the next five."""
-    to_right: int
-    to_wrong: int
-    wrong_to_wrong: int
-    settled: int
-    settled_right: int
     net_effect: float
     """(`to_right` - `to_wrong`) / `n`."""
     net_low: float | None
@@ -166,7 +157,7 @@ class Audit:
     """Measure -> what the records lack."""
     influences: dict[str, Followed]
     confidence: dict[str, Confidence]
-    """Of all experts, and of those whose last answer is right or wrong."""
+    """Group of experts, by their last answer or its change -> mean confidence."""
     effort: Idle | None
     """None without a ledger."""
     by_level: dict[str, Level]

@@ -35,7 +35,7 @@ class Restated:
     read: tuple[Read, ...]
     """What the expert read in between, in order."""
     causes: tuple[Read, ...]
-    """Of a change: what it had read for its new answer. Those whose sender held that answer and
+    """Texts that argued for a new answer. Those whose sender held that answer and
     named it, else those whose sender held it, else those that named it; empty where nothing that
     was read argued for it."""
     others: str | None

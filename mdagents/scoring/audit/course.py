@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from mdagents.scoring.fields import (
+    REVIEW,
     confidence_of,
     count_of,
     entries_of,
@@ -17,8 +18,6 @@ from mdagents.scoring.fields import (
 )
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
-
-_REVIEW = "final_review"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,12 +153,12 @@ def _opinions(record: Mapping[str, Any], options: Mapping[str, str]) -> list[Hel
 def _conclusions(record: Mapping[str, Any], options: Mapping[str, str]) -> list[Held]:
     """Return the conclusions of teams; a lone review team has read nobody."""
     reports = entries_of(record, "teams")
-    assessed = any(report.get("kind") != _REVIEW for report in reports)
+    assessed = any(report.get("kind") != REVIEW for report in reports)
     return [
         Held(
             agent=text_of(report, "name") or str(place),
             role=text_of(report, "name"),
-            round=int(assessed and report.get("kind") == _REVIEW),
+            round=int(assessed and report.get("kind") == REVIEW),
             letter=letter,
             confidence=None,
             text=text_of(report, "findings"),

@@ -83,7 +83,7 @@ class Observed:
     agreed: bool
     """Whether all first opinions agree."""
     sides: tuple[Side, Side, Side]
-    """Of the first majority, the last majority and the decision."""
+    """Sides of the first majority, the last majority and the decision."""
     keeps_first: bool
     """Whether the decision is the answer of the first majority."""
     possible: bool
@@ -104,7 +104,7 @@ class Observed:
     restated: int = 0
     """Opinions that were stated again."""
     changes: int = 0
-    """Of these, changes of the answer."""
+    """Number of `restated` opinions with another answer."""
 
     @property
     def is_rescued(self) -> bool:
