@@ -61,8 +61,6 @@ def main(
         )
     for flag in ("html", "figures", "latex"):
         if getattr(options, flag):
-            if options.audit and flag != "html":
-                raise ConfigError(f"--{flag} belongs to --input, --compare or --what-if")
             with needs_extra("report", f"--{flag}"):
                 check_installed("jinja2", "matplotlib")
     typed = flags_in(argv)
@@ -372,13 +370,19 @@ def _audit(options: argparse.Namespace) -> None:
         contents = [audit.as_dict() for audit in audits]
         print_result(json_text(contents[0] if len(contents) == 1 else {"audits": contents}))
         return
-    for audit in audits:
+    for audit, run in zip(audits, full, strict=True):
         print_result(f"{audit.run}:")
         print_parts(audit_parts(audit))
         path = Path(options.output or Path(options.evaluation_dir) / f"audit_{audit.run}.json")
         with _writing(path):
             _write_json(audit.as_dict(), path)
         print_result(f"written: {path}")
+        if _wants_pages(options):
+            from mdagents.pages.audit import head_of_audit
+
+            _write_pages(path.with_suffix(".html"), head_of_audit(audit, run), [run], options)
+    if not _wants_pages(options):
+        print_result(_HOW_TO_GET_A_PAGE)
 
 
 def _stem(what: str, runs: Sequence[RunOutput]) -> str:

@@ -140,11 +140,14 @@ class Canvas:
                          transform=self._drawing.transFigure)  # fmt: skip
         self._add(mark, title)
 
-    def area(self, points: Sequence[tuple[float, float]], color: str, title: str = "") -> None:
+    def area(
+        self, points: Sequence[tuple[float, float]], color: str, title: str = "", *,
+        alpha: float = 0.13,
+    ) -> None:  # fmt: skip
         """Draw a translucent polygon, such as the band of a curve."""
         from matplotlib.patches import Polygon
 
-        mark = Polygon([self._share(x, y) for x, y in points], facecolor=COLORS[color], alpha=0.13,
+        mark = Polygon([self._share(x, y) for x, y in points], facecolor=COLORS[color], alpha=alpha,
                        linewidth=0, transform=self._drawing.transFigure)  # fmt: skip
         self._add(mark, title)
 

@@ -53,10 +53,10 @@ def _accuracy(groups: Mapping[str, Group], total: str, width: int) -> Canvas:
         if end is not None
     ]
     canvas = Canvas(width, _TOP + _ROW * len(groups) + _AXIS)
-    left, right = _names_width(list(groups), width), width - (112 if width >= _BROAD else 60)
+    left, right = names_width(list(groups), width), width - (112 if width >= _BROAD else 60)
     scale = fitted(ends, left, right - 8, within=PERCENT)
     bottom = canvas.height - _AXIS
-    _vertical_axis(canvas, scale, _TOP, bottom, "%")
+    draw_vertical_axis(canvas, scale, _TOP, bottom, "%")
     chances = [100 * group.chance for group in groups.values() if group.chance is not None]
     if chances:
         at = scale(sum(chances) / len(chances))
@@ -77,7 +77,9 @@ def _accuracy(groups: Mapping[str, Group], total: str, width: int) -> Canvas:
         low, middle, high = (
             scale(100 * v) for v in (group.accuracy_low, group.accuracy, group.accuracy_high)
         )
-        _interval(canvas, low, middle, high, y, _title(name, group), radius=6 if is_total else 5)
+        draw_interval(
+            canvas, low, middle, high, y, _title(name, group), radius=6 if is_total else 5
+        )
         canvas.text(width, y - 4, percent(group.accuracy), bold=True, anchor="right")
         if width >= _BROAD:
             canvas.text(width, y + 12, f"{group.correct:,} of {group.n:,}", "text3",
@@ -249,7 +251,7 @@ def _positions(by_gold: Mapping[str, Group], answered: Mapping[str, int], width:
               for letter in letters}  # fmt: skip
     canvas = Canvas(width, 36 * len(letters) + 44)
     across = fitted([n for pair in counts.values() for n in pair], 28, width - 16, steps=4)
-    _vertical_axis(canvas, across, 8, canvas.height - _AXIS)
+    draw_vertical_axis(canvas, across, 8, canvas.height - _AXIS)
     for place, (letter, (right, given)) in enumerate(counts.items()):
         y = 36 * place + 28
         canvas.text(0, y, letter, bold=True)
@@ -328,7 +330,7 @@ def _cost(
             canvas.line(leader, "text3", 0.75)
         canvas.text(left, (top + bottom) / 2, words[name], bold=name in front)
     if front:
-        _key(canvas, "on the frontier", "a cheaper run is as accurate")
+        draw_key(canvas, "on the frontier", "a cheaper run is as accurate")
     return canvas
 
 
@@ -387,11 +389,11 @@ def _forest(baseline: str, differences: Sequence[Difference], width: int) -> Can
     canvas = Canvas(width, top + row * len(differences) + _AXIS + 28)
     names = [of.name for of in differences]
     columns = 360 if width > 1000 else 200 if width >= _BROAD else 52
-    left, right = _names_width(names, width), width - columns
+    left, right = names_width(names, width), width - columns
     values = [value for of in differences for value in of.values]
     scale = fitted([0, *values], left, right - 12, steps=7 if width >= _BROAD else 4)
     bottom = canvas.height - _AXIS - 28
-    _vertical_axis(canvas, scale, top - 8, bottom, form="+g")
+    draw_vertical_axis(canvas, scale, top - 8, bottom, form="+g")
     zero = scale(0)
     canvas.line([(zero, top - 8), (zero, bottom)], "text3", 1.5)
     worse, better = f"← {shortened(baseline, 90, SMALL)} better", "other run better →"
@@ -414,7 +416,7 @@ def _forest(baseline: str, differences: Sequence[Difference], width: int) -> Can
             f"{of.name} − {baseline}: {figure} points (95% interval {span}), "
             f"{p_equation(of.pair.p)}"
         )
-        _interval(canvas, scale(low), scale(middle), scale(high), y, title, is_filled=bold)
+        draw_interval(canvas, scale(low), scale(middle), scale(high), y, title, is_filled=bold)
         if width < _BROAD:
             canvas.text(width, y, figure, bold=bold, anchor="right")
             continue
@@ -425,11 +427,11 @@ def _forest(baseline: str, differences: Sequence[Difference], width: int) -> Can
                         anchor="right")  # fmt: skip
             canvas.text(width - 66, y, f"{of.now_wrong:,}", "orange", anchor="right")
             canvas.text(width, y, f"{of.now_right:,}", "green", anchor="right")
-    _key(canvas, "significant after Holm", "not significant")
+    draw_key(canvas, "significant after Holm", "not significant")
     return canvas
 
 
-def _key(canvas: Canvas, filled: str, hollow: str) -> None:
+def draw_key(canvas: Canvas, filled: str, hollow: str) -> None:
     """Explain filled and hollow marks below a figure."""
     y, x = canvas.height - 10, 6.0
     for words, is_hollow in ((filled, False), (hollow, True)):
@@ -438,7 +440,7 @@ def _key(canvas: Canvas, filled: str, hollow: str) -> None:
         x += width_of(words, SMALL) + 36
 
 
-def _interval(
+def draw_interval(
     canvas: Canvas, low: float, middle: float, high: float, y: float, title: str, *,
     radius: float = 5, is_filled: bool = True,
 ) -> None:  # fmt: skip
@@ -453,13 +455,13 @@ def _title(name: str, group: Group) -> str:
     return f"{name}: {percent(group.accuracy)} of {group.n:,} right (95% interval {ends})"
 
 
-def _names_width(names: Sequence[str], width: int) -> float:
+def names_width(names: Sequence[str], width: int) -> float:
     """Return the width of the column of names, at most a third of the figure."""
     longest = max([width_of(name) for name in names] + [width_of("1,000 questions", SMALL)])
     return min(longest + 16, width / 3)
 
 
-def _vertical_axis(
+def draw_vertical_axis(
     canvas: Canvas, scale: Scale, top: float, bottom: float, unit: str = "", form: str = ""
 ) -> None:
     """Draw grid lines with their values below."""

@@ -9,6 +9,12 @@ GLOSSARY: Mapping[str, str] = {
     "other. Split: no option had a majority.",
     "Rescued": "The first majority was wrong; the decision is right.",
     "Overturned": "The first majority was right; the decision is wrong.",
+    "Finding": "A word of the question, not of its options, by which agents argue. Findings are "
+    "compared by word: a paraphrase is missed.",
+    "Idle tokens": "Paid after the first opinions where the decision is the answer of their "
+    "majority.",
+    "Oracle gap": "Answers where a first opinion was right and the decision is not, less the "
+    "reverse.",
     "Paid": "Charged by the provider. Replies reused from the cache cost nothing.",
     "Tokens": "Prompt and reply tokens of all questions. The teams' tokens are those of routers, "
     "experts and moderators; EXAID's are those of its summaries.",

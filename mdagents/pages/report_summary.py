@@ -25,6 +25,7 @@ from mdagents.pages.run_card import date_of, settings_table, shared_settings
 from mdagents.pages.tiles import Tile, tiles_of_run
 from mdagents.scoring import comparison_tables, comparison_text, what_if_text
 from mdagents.scoring.agreement import by_first_agreement
+from mdagents.scoring.audit.teaching import Lesson
 from mdagents.scoring.comparison import Block, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import Table, percent
@@ -84,6 +85,8 @@ class Head:
     """Axis of the accuracies in `wrong`, in percent of its width."""
     same: Sequence[str] = ()
     """Settings that all of several runs share."""
+    lessons: Sequence[tuple[int, Lesson]] = ()
+    """Questions that teach most, each with its place in the list of questions, from 1."""
 
 
 def head_of_run(report: Report, run: RunOutput) -> Head:
@@ -129,7 +132,7 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
         result=verdict.sentence,
         limits=verdict.limits,
         run_names=[run.name],
-        notices=[_sentence(notice) for notice in report.notices],
+        notices=[sentence(notice) for notice in report.notices],
         lines=report_lines(report),
         tables=[
             *report_tables(report),
@@ -190,14 +193,14 @@ def head_of_comparison(comparison: Comparison, runs: Sequence[RunOutput] = ()) -
     same, differing = shared_settings(runs, labels) if runs else ([], None)
     return Head(
         title=comparison.name or " · ".join(title),
-        result=_sentence(comparison_text.headline(comparison), labels),
-        limits=[] if is_long else [_sentence(verdict, labels) for verdict in verdicts],
+        result=sentence(comparison_text.headline(comparison), labels),
+        limits=[] if is_long else [sentence(verdict, labels) for verdict in verdicts],
         run_names=labels,
         same=same,
         table_first=tables[:1],
         words=["95% interval", "Frontier", "Holm", "Minimum detectable difference"],
         notices=[
-            _sentence(notice, labels) for notice in comparison_text.comparison_notices(comparison)
+            sentence(notice, labels) for notice in comparison_text.comparison_notices(comparison)
         ],
         lines=[*(verdicts if is_long else []), *comparison_text.comparison_lines(comparison)],
         tables=[
@@ -221,12 +224,12 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
     same, differing = shared_settings(runs, names)
     return Head(
         title=f"Policies over {len(names)} runs on {what_if.questions:,} questions",
-        result=_sentence(what_if_text.headline(what_if), names),
-        limits=[_sentence(verdict, names) for verdict in what_if_text.verdicts(what_if)],
+        result=sentence(what_if_text.headline(what_if), names),
+        limits=[sentence(verdict, names) for verdict in what_if_text.verdicts(what_if)],
         run_names=names,
         same=same,
         words=["95% interval", "Frontier"],
-        notices=[_sentence(notice, names) for notice in what_if_text.what_if_notices(what_if)],
+        notices=[sentence(notice, names) for notice in what_if_text.what_if_notices(what_if)],
         lines=what_if_text.what_if_lines(what_if, _FAMILIES_SHOWN),
         tables=[
             *what_if_text.what_if_tables(what_if, _FAMILIES_SHOWN),
@@ -237,7 +240,7 @@ def head_of_what_if(what_if: WhatIf, runs: Sequence[RunOutput]) -> Head:
     )
 
 
-def _sentence(words: str, names: Sequence[str] = ()) -> str:
+def sentence(words: str, names: Sequence[str] = ()) -> str:
     """Return words as a sentence, with a capital letter unless a name or a file begins it."""
     begins_with_word = re.match(r"[a-z]+\b(?![.:_/-])", words) is not None
     if begins_with_word and not words.startswith(tuple(names)):

@@ -38,6 +38,8 @@ class Place:
     """Position in the record's `opinions`, `teams` or `interactions`; 0 for the decision."""
     agent: str
     """Agent who said it; empty for the decision."""
+    role: str
+    """Its role."""
     said: str
     """The decisive sentence."""
 
@@ -75,6 +77,8 @@ class Observed:
     last: dict[str, int]
     decision: str
     is_right: bool
+    right: tuple[str, ...]
+    """Letters that count as right."""
     vote: str
     """Letter that a vote on the first opinions would choose: of tied ones the most confident, then
     the one named first."""
@@ -157,6 +161,7 @@ class _Audit:
             last=dict(Counter(last).most_common()),
             decision=course.decision,
             is_right=course.is_right,
+            right=tuple(sorted(course.right)),
             vote=(vote := _vote(list(course.first.values())))[0],
             vote_confidence=vote[1],
             agreed=len(set(first)) == 1,
@@ -238,7 +243,7 @@ class _Audit:
         trials[Measure.UNSTATED_AGREEMENT] = 1
         claim = claims_agreement(course.analysis)
         if is_unstated(claim, course.decision, last):
-            place = Place("decision", 0, "", claim)
+            place = Place("decision", 0, "", "", claim)
             self._add(Measure.UNSTATED_AGREEMENT, "", 0, place)
         if not course.is_right:
             self._dropped()
@@ -275,10 +280,7 @@ class _Audit:
             of_round = [message for message in course.messages if message.round == round_]
             is_new = any(novelty.of_message[message.place] for message in of_round)
             if round_ not in changed and not is_new:
-                places = [
-                    Place("message", m.place, m.sender, self._sentence(m.text, ""))
-                    for m in of_round
-                ]
+                places = map(self._place_of_message, of_round)
                 self._add(Measure.IDLE_ROUND, "", round_, *places)
         said_by: dict[str, set[tuple[str, ...]]] = {}
         said: set[tuple[str, ...]] = set()
@@ -291,7 +293,7 @@ class _Audit:
             trials[Measure.ECHO] += 1
             trials[Measure.REPETITION] += 1
             own = said_by.setdefault(message.sender, set())
-            place = _place_of_message(message)
+            place = self._place_of_message(message)
             if is_echo(text, own):
                 self._add(Measure.REPETITION, message.sender, message.round, place)
             elif is_echo(text, said, own):
@@ -374,16 +376,23 @@ class _Audit:
 
     def _place(self, held: Held) -> Place:
         kind = "team" if self._course.is_teams else "opinion"
-        return Place(kind, held.place, held.agent, self._sentence(held.text, held.letter))
+        said = self._sentence(held.text, held.letter)
+        return Place(kind, held.place, held.agent, held.role, said)
 
     def _place_of(self, read: Read, letter: str) -> Place:
         kind = "message" if read.is_message else "opinion"
-        return Place(kind, read.place, read.sender_id, self._sentence(read.text, letter))
+        role, said = self._role(read.sender_id), self._sentence(read.text, letter)
+        return Place(kind, read.place, read.sender_id, role, said)
+
+    def _place_of_message(self, message: Message) -> Place:
+        said = clip(" ".join(message.text.split()), SENTENCE_WORDS * CHARS_PER_WORD)
+        role = self._role(message.sender)
+        return Place("message", message.place, message.sender, role, said)
 
     def _decision_place(self) -> list[Place]:
         course = self._course
         said = self._sentence(course.analysis, course.decision)
-        return [Place("decision", 0, "", said)] if course.analysis else []
+        return [Place("decision", 0, "", "", said)] if course.analysis else []
 
     def _sentence(self, text: str, letter: str) -> str:
         return decisive_sentence(text, self._course.options, letter)
@@ -399,11 +408,6 @@ def _vote(first: Sequence[Held]) -> tuple[str, float | None]:
     mean = {letter: fmean(of) if of else 0.0 for letter, of in sure.items()}
     letter = max(sure, key=lambda letter: (votes[letter], round(mean[letter], 9)))
     return letter, mean[letter] if sure[letter] else None
-
-
-def _place_of_message(message: Message) -> Place:
-    text = clip(" ".join(message.text.split()), SENTENCE_WORDS * CHARS_PER_WORD)
-    return Place("message", message.place, message.sender, text)
 
 
 def _chance(causes: int, favored: int, choices: int) -> float:

@@ -25,8 +25,10 @@ class Lesson:
     """Letter -> number of first opinions."""
     decision: str
     is_right: bool
-    agent: str
-    """Who said the sentence; empty: the decision-maker, or everyone."""
+    right: tuple[str, ...]
+    """Letters that count as right."""
+    role: str
+    """Who said the sentence; empty: the decision-maker."""
     said: str
     why: str
     """What is noteworthy, in a sentence."""
@@ -55,7 +57,8 @@ def lessons(seen: Sequence[Observed], paid: Sequence[Effort | None]) -> list[Les
                     one.first,
                     one.decision,
                     one.is_right,
-                    place.agent if place else "",
+                    one.right,
+                    place.role if place else "",
                     place.said if place else "",
                     why,
                 )

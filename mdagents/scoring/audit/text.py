@@ -25,7 +25,7 @@ from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.settings import Peers
 from mdagents_llm.text import counted
 
-_SOURCE = (
+HOW_COUNTED = (
     "Rates count occurrences; intervals are 95% and treat all answers to a question as one sample. "
     "Findings are compared by the words of the question, so that paraphrases are missed."
 )
@@ -42,11 +42,12 @@ def verdict_of(audit: Audit) -> str:
     changed = f"The teams changed {audit.changed:,} {noun}: {turned}"
     if audit.questions < SMALLEST_FOR_RATES:
         return f"{changed}. Too few questions for a rate."
-    effect = f"{points(audit.net_effect, '+.1f')} points, {_net_interval(audit)}"
+    effect = f"{points(audit.net_effect, '+.1f')} points, {net_interval(audit)}"
     return f"{changed} ({effect}). {_effect(audit)}"
 
 
-def _net_interval(audit: Audit) -> str:
+def net_interval(audit: Audit) -> str:
+    """Return the 95% interval of the net effect in points."""
     return interval(audit.net_low, audit.net_high, "+.1f")
 
 
@@ -92,10 +93,17 @@ def audit_parts(audit: Audit) -> list[Part]:
     parts: list[Part] = [Verdict(verdict_of(audit)), *limits_of(audit)]
     if audit.n:
         parts += audit_tables(audit)
-        parts += [_SOURCE]
-    for reason, count in audit.left_out.items():
-        parts.append(f"NOTE: not audited: {counted(count, 'answer')} ({reason})")
-    return [*parts, *(f"NOTE: {notice}" for notice in audit.notices)]
+        parts += [HOW_COUNTED]
+    notices = [*left_out_lines(audit), *audit.notices]
+    return [*parts, *(f"NOTE: {notice}" for notice in notices)]
+
+
+def left_out_lines(audit: Audit) -> list[str]:
+    """Return how many answers were not audited, and why."""
+    return [
+        f"not audited: {counted(count, 'answer')} ({reason})"
+        for reason, count in audit.left_out.items()
+    ]
 
 
 def audit_tables(audit: Audit) -> list[Table]:

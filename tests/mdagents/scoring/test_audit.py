@@ -393,3 +393,23 @@ def test_wrong_use_is_refused_in_a_line(
 def test_odd_records_are_audited_as_far_as_they_tell(changes: dict[str, Any]) -> None:
     figures = audited(debated("1", "ABB", "A") | changes, debated("2", "ABB", "A"))
     assert figures.n + sum(figures.left_out.values()) == 2
+
+
+def test_the_page_has_the_sentence_the_figures_and_the_questions_that_teach() -> None:
+    records = [debated(f"{n}", "ABB", "A" if n % 2 else "B") for n in range(12)]
+    path = write([*records, debated("x", "AAB", "B")])
+    assert main(["--audit", str(path), "--html", "--figures", "figures"]) == 0
+    page = Path("evaluation/audit_run.html").read_text()
+    assert '<p class="result">The teams changed 7 majorities: 6 to right, 1 to wrong' in page
+    for figure in ("From first opinions to the decision", "What turned the majorities"):
+        assert f"<h3>{figure}</h3>" in page
+    assert page.count("<li><a href=") == 10
+    assert 'href="#q13">x</a><span>overturned</span>' in page
+    assert "<h3>Controls</h3>" not in page
+    assert len(list(Path("figures").iterdir())) == 6
+
+
+def test_nothing_to_audit_makes_a_page_that_says_so() -> None:
+    assert main(["--audit", str(write([ours("1", "A", "A")])), "--html"]) == 0
+    page = Path("evaluation/audit_run.html").read_text()
+    assert "nothing can be audited" in page

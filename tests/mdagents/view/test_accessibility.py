@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
+from mdagents.cli.score import main as score
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
@@ -91,3 +92,29 @@ async def test_nothing_moves_where_motion_is_not_wanted(names: list[str], page: 
         assert await page.evaluate(moving) == 0
         await page.emulate_media(media="print")
         await expect(page.locator("#replay")).to_be_hidden()
+
+
+@pytest.fixture
+def audit_page(provider: FakeProvider, run: Run) -> str:
+    """The address of the page of an audit with a control."""
+    chatter(provider)
+    flags = ("--num-samples", "8", "--difficulty", "intermediate")
+    assert run(*flags)[0] == run(*flags, "--peers", "none")[0] == 0
+    runs = [str(path) for path in Path("output").glob("*.json")]
+    assert score(["--audit", *runs, "--html"]) == 0
+    (written,) = Path("evaluation").glob("audit_*.html")
+    return written.resolve().as_uri()
+
+
+async def test_axe_finds_nothing_on_an_audit_and_its_links_open_questions(
+    audit_page: str, page: Page
+) -> None:
+    await page.goto(audit_page)
+    for theme in ("light", "dark"):
+        await page.emulate_media(color_scheme=theme)
+        assert await axe_findings(page) == [], theme
+    lesson = page.locator(".lessons a").first
+    name = await lesson.inner_text()
+    await lesson.click()
+    await expect(page.locator("#case-title")).to_contain_text(name)
+    assert await problems(page) == []
