@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 _WHO = (
-    r"(?:experts?|specialists?|teams?|panel(?:ists?)?|members?|colleagues|physicians?|doctors?"
+    r"(?:experts?|specialists?|teams?|panel|panelists?|members?|colleagues|physicians?|doctors?"
     r"|clinicians?|agents?|participants?|reports?|opinions?|assessments?|debaters?|personas?)"
 )
 _AGREE = (
