@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -44,7 +45,7 @@ def case(registry: ModelRegistry, openai_spec: ModelSpec) -> Case:
 def solve(case: Case) -> Solve:
     """Lets a team answer the question of `case`; keyword arguments change its settings."""
 
-    async def solve(difficulty: Difficulty, **changes: int) -> Decision:
+    async def solve(difficulty: Difficulty, **changes: Any) -> Decision:
         settings = replace(case.settings, **changes)
         case.settings = settings
         return await TEAMS[difficulty](case, case.question, settings)

@@ -31,7 +31,7 @@ def answers(provider: FakeProvider, *rounds: str) -> None:
     provider.when(AGAIN, reply)
 
 
-async def debated(case: Case, **changes: int) -> Decision:
+async def debated(case: Case, **changes: Any) -> Decision:
     case.settings = replace(case.settings, **changes)
     return await debate.solve(case, case.question, case.settings)
 

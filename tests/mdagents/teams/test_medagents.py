@@ -41,7 +41,7 @@ def reports(provider: FakeProvider) -> None:
     provider.when(REVISE, reply)
 
 
-async def decided(case: Case, **changes: int) -> Decision:
+async def decided(case: Case, **changes: Any) -> Decision:
     case.settings = replace(case.settings, **changes)
     return await medagents.solve(case, case.question, case.settings)
 
