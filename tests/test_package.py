@@ -188,6 +188,7 @@ def test_a_run_its_continuation_and_its_scores_need_no_extra(
         ("mdagents score --html --input samples.json", "report"),
         ("mdagents view output", "view"),
         ("mdagents serve --port 0", "serve"),
+        ("mdagents mcp", "mcp"),
         ("mdagents run --view --num-samples 1", "view"),
         ("mdagents run --model local --num-samples 1", "local"),
         ("mdagents run --ray-address auto --num-samples 1", "ray"),
@@ -270,7 +271,7 @@ def _wheel_of(name: str, folder: Path, files: list[str]) -> Path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("rnu --model x", "there is no 'mdagents rnu'; there are run, study, serve, view, score, "),
+        ("rnu --model x", "there is no 'mdagents rnu'; there are run, study, serve, mcp, view, "),
         ("rnu", "; did you mean 'run'?"),
         ("data downlaod medqa", "; did you mean 'data download'?"),
         ("download medqa", "; did you mean 'data download'?"),

@@ -45,6 +45,7 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
         "compare methods, models and data sets",
     ),
     "serve": (partial(_call, "serve.cli"), "offer teams as models, by the API of OpenAI"),
+    "mcp": (partial(_call, "mcp.cli"), "offer teams and scores as tools of an assistant"),
     "view": (partial(_call, "view.cli"), "show runs in a browser"),
     "score": (partial(_call, "cli.score"), "score runs, or compare them"),
     "ratings": (partial(_call, "cli.ratings"), "read and write ratings by clinicians as CSV"),

@@ -81,7 +81,7 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
             Route("/health", _health),
             Route("/metrics", _metrics),
         ],
-        middleware=[*guards(["*"] if token else hosts, ""), Middleware(_Access, token=token)],
+        middleware=[*guards(["*"] if token else hosts, ""), Middleware(Access, token=token)],
         exception_handlers={
             ApiError: _failed,
             HTTPException: _not_found,
@@ -92,7 +92,7 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
     return app
 
 
-class _Access:
+class Access:
     """Middleware that requires the token as an API key, and refuses pages of other sites."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
@@ -100,6 +100,7 @@ class _Access:
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass an authorized request to the app, and refuse others."""
         app = self._app
         if scope["type"] == "http":
             refusal = self._refusal(HTTPConnection(scope))

@@ -75,12 +75,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents serve") -> int:
     options = _parser(program).parse_args(argv)
     if not 0 <= options.max_queue <= _LONGEST_QUEUE:
         raise ConfigError(f"--max-queue is {options.max_queue} but must be 0 to {_LONGEST_QUEUE}")
-    given = {name: value for name, value in vars(options).items() if name in RunConfig.model_fields}
-    config = RunConfig(**{"sample_time_limit": _SECONDS} | _set(given))
-    variables = read_variables()
-    token = variables.get(TOKEN, "")
-    if token and (len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise ConfigError(f"{TOKEN} must be {_LEAST_TOKEN} or more printable ASCII characters")
+    config, token = config_of(options), own_token()
     with needs_extra("serve", program):  # imported here: help needs no server
         from mdagents.serve.app import make_app
         from mdagents.serve.service import check_names
@@ -101,8 +96,30 @@ def main(argv: Sequence[str], *, program: str = "mdagents serve") -> int:
     return 0
 
 
-def _set(given: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in given.items() if value is not None}
+def config_of(options: argparse.Namespace) -> RunConfig:
+    """Return the configuration of all teams, from the flags of `add_team_flags`.
+
+    Raises:
+        ConfigError: A flag is invalid, alone or in combination with another.
+    """
+    given = {
+        name: value
+        for name, value in vars(options).items()
+        if name in RunConfig.model_fields and value is not None
+    }
+    return RunConfig(**{"sample_time_limit": _SECONDS} | given)
+
+
+def own_token() -> str:
+    """Return the token that the user has set; empty without one.
+
+    Raises:
+        ConfigError: It is too short, or has other characters than printable ASCII.
+    """
+    token = read_variables().get(TOKEN, "")
+    if token and (len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise ConfigError(f"{TOKEN} must be {_LEAST_TOKEN} or more printable ASCII characters")
+    return token
 
 
 async def _serve(
@@ -166,9 +183,14 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="port; 0: any free one")  # fmt: skip
     parser.add_argument("--max-queue", metavar="N", type=int, default=_QUEUE,
         help="questions that may wait for a place; more get status 429")  # fmt: skip
+    add_team_flags(parser)
+    return parser
+
+
+def add_team_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of models, teams, limits and output that a server of teams has."""
     for title, flags in _GROUPS.items():
         group = parser.add_argument_group(title)
         for name, field, flag in flags.described():
             if name not in _NOT_SERVED:
                 add_flag(group, name, field, flag)
-    return parser

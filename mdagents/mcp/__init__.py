@@ -1,0 +1,1 @@
+"""A server of the Model Context Protocol: teams, comparisons and scores as tools."""

@@ -1,0 +1,66 @@
+"""The folders that a client may read from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mdagents_llm.errors import ConfigError
+
+_LONGEST = 1_000  # characters of a path
+
+
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Folders that the user of the server named; nothing outside is read.
+
+    Args:
+        folders: Existing folders, resolved.
+    """
+
+    folders: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, names: Sequence[str], *, needed: bool) -> Folders:
+        """Return the folders with these names.
+
+        Args:
+            names: Folders.
+            needed: Whether a folder that does not exist is an error; otherwise it is left out.
+
+        Raises:
+            ConfigError: A folder does not exist.
+        """
+        found = []
+        for name in names:
+            path = Path(name)
+            if path.is_dir():
+                found.append(path.resolve())
+            elif needed:
+                raise ConfigError(f"--allow names {name}, which is no folder")
+        return cls(tuple(found))
+
+    def resolve(self, name: str) -> Path:
+        """Return the path of a file or folder that a client names.
+
+        Args:
+            name: Absolute, or relative to the working directory or to one of the folders.
+
+        Raises:
+            ConfigError: Nothing by that name is in a folder; links that lead out do not count.
+        """
+        if not name or len(name) > _LONGEST or "\0" in name:
+            raise ConfigError(f"a path must have 1 to {_LONGEST} characters")
+        for start in (Path(), *self.folders):
+            try:
+                path = (start / name).resolve(strict=True)
+            except (OSError, RuntimeError, ValueError):
+                continue
+            if any(path.is_relative_to(folder) for folder in self.folders):
+                here = Path.cwd()  # messages need not name the folders of this machine
+                return path.relative_to(here) if path.is_relative_to(here) else path
+        allowed = ", ".join(folder.name for folder in self.folders) or "no folder"
+        raise ConfigError(
+            f"{name[:200]!r} is not in a folder that may be read: {allowed} (--allow)"
+        )

@@ -1,0 +1,154 @@
+"""What the tools return, as types with a schema, and how it is made from the program's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, Field
+
+from mdagents.records.sample import SampleRecord
+from mdagents.scoring.comparison import Comparison
+from mdagents.scoring.comparison_text import comparison_notices, headline
+from mdagents.scoring.group import Group
+from mdagents.scoring.report import Report
+from mdagents.scoring.report_text import report_lines
+
+_LONGEST_DEBATE = 200  # lines
+
+
+class TeamAnswer(BaseModel):
+    """The decision of a team about a question."""
+
+    letter: str = Field(description="Letter of the option, A for the first")
+    option: str = Field(description="Text of the option")
+    analysis: str = Field(description="Argument of the decision")
+    team: str = Field(description="Level of the team, or the method, that answered")
+    votes: dict[str, int] = Field(description="Letter -> experts or teams who hold it at the end")
+    confidence: float | None = Field(description="Mean stated confidence, 0 to 1; null if unknown")
+    debate: list[str] = Field(description="The debate in brief, a line for each event")
+    calls: int = Field(description="Calls of models")
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None = Field(description="null when a price is not known")
+    case_id: str = Field(description="Id of the record in the server's ledger")
+
+
+class RunFigures(BaseModel):
+    """The figures of a run."""
+
+    run: str
+    questions: int
+    answers: int = Field(description="Questions times epochs, without skipped ones")
+    answered: int = Field(description="Answers with a letter; errors and refusals are wrong")
+    correct: int
+    accuracy: float | None = Field(description="Share of right answers, 0 to 1")
+    accuracy_low: float | None = Field(description="Lower end of the 95% interval")
+    accuracy_high: float | None
+    tokens_per_question: float | None
+    cost_per_question_usd: float | None
+
+
+class PairFigures(BaseModel):
+    """Two runs on the same questions."""
+
+    first: str
+    second: str
+    difference: float = Field(description="Accuracy of the second minus that of the first")
+    low: float = Field(description="Lower end of its 95% interval")
+    high: float
+    p: float = Field(description="McNemar's exact test, adjusted by Holm for several pairs")
+    is_significant: bool
+
+
+class RunsCompared(BaseModel):
+    """Runs on the same questions."""
+
+    verdict: str = Field(description="The result in a sentence")
+    runs: list[RunFigures]
+    pairs: list[PairFigures]
+    notices: list[str]
+
+
+class FileScored(BaseModel):
+    """The score of a run or a file of predictions."""
+
+    figures: RunFigures
+    by_level: dict[str, RunFigures]
+    statuses: dict[str, int] = Field(description="How answers ended -> number")
+    read_as: dict[str, int] = Field(description="Program that wrote the records -> number")
+    lines: list[str] = Field(description="What else the report says")
+    notices: list[str]
+
+
+def team_answer(record: SampleRecord, debate: Sequence[str]) -> TeamAnswer:
+    """Return an answered question as a result.
+
+    Args:
+        record: Record of a question with an answer.
+        debate: Lines of the debate in brief.
+    """
+    assert record.predicted is not None, "errors are raised before"
+    usage, response = record.token_usage, record.response or {}
+    return TeamAnswer(
+        letter=record.predicted,
+        option=record.options[record.predicted],
+        analysis=response.get("analysis", ""),
+        team=record.difficulty or "",
+        votes=record.votes,
+        confidence=record.confidence,
+        debate=list(debate[:_LONGEST_DEBATE]),
+        calls=record.calls,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cost_usd=usage.cost_usd,
+        case_id=record.case_id,
+    )
+
+
+def runs_compared(comparison: Comparison) -> RunsCompared:
+    """Return a comparison of runs as a result."""
+    block = comparison.blocks[0]
+    return RunsCompared(
+        verdict=headline(comparison),
+        runs=[_figures(run.label, run.figures) for run in block.runs],
+        pairs=[
+            PairFigures(
+                first=block.label(pair.first),
+                second=block.label(pair.second),
+                difference=pair.difference,
+                low=pair.difference_low,
+                high=pair.difference_high,
+                p=pair.p,
+                is_significant=pair.shows_difference,
+            )
+            for pair in block.pairs
+        ],
+        notices=list(comparison_notices(comparison)),
+    )
+
+
+def file_scored(name: str, report: Report, read_as: dict[str, int]) -> FileScored:
+    """Return the report of a run as a result."""
+    return FileScored(
+        figures=_figures(name, report.overall),
+        by_level={level: _figures(level, group) for level, group in report.by_difficulty.items()},
+        statuses=dict(report.status_counts),
+        read_as=read_as,
+        lines=report_lines(report),
+        notices=list(report.notices),
+    )
+
+
+def _figures(name: str, group: Group) -> RunFigures:
+    return RunFigures(
+        run=name,
+        questions=group.questions,
+        answers=group.n,
+        answered=group.answered,
+        correct=group.correct,
+        accuracy=group.accuracy,
+        accuracy_low=group.accuracy_low,
+        accuracy_high=group.accuracy_high,
+        tokens_per_question=group.tokens_per_question,
+        cost_per_question_usd=group.cost_per_question,
+    )

@@ -1,0 +1,7 @@
+"""The models of a server are the fake provider's."""
+
+from __future__ import annotations
+
+from tests.mdagents.serve.conftest import _key
+
+__all__ = ["_key"]

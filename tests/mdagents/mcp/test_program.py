@@ -1,0 +1,124 @@
+"""`mdagents mcp` as a program: over stdin and stdout, and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+
+from tests.fake_provider import FakeProvider
+from tests.mdagents.mcp.test_tools import ASKED
+from tests.support.environment import bare_environment
+
+pytestmark = pytest.mark.process
+
+COMMAND = ["-m", "mdagents", "mcp", "--model", "gpt-4o-mini"]
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+def environment(provider: FakeProvider, **more: str) -> dict[str, str]:
+    return bare_environment(
+        OPENAI_API_KEY="test-key", OPENAI_BASE_URL=provider.openai_base_url, **more
+    )
+
+
+async def test_an_assistant_starts_it_and_asks(provider: FakeProvider) -> None:
+    started = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment(provider))
+    async with Client(started) as client:
+        result = await client.call_tool("answer_question", ASKED)
+        failed = await client.call_tool("score_file", {"path": "/etc/passwd"})
+    assert result.structured_content is not None
+    assert result.structured_content["calls"] == len(provider.calls) == 5
+    assert failed.is_error
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(provider: FakeProvider, number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], env=environment(provider), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        assert "teams: adaptive" in process.stderr.readline()
+        process.send_signal(number)
+        out, errors = process.communicate(timeout=30)
+    assert (process.returncode, out) == (0, "")
+    assert "Traceback" not in errors
+
+
+def test_a_client_that_leaves_ends_it(provider: FakeProvider) -> None:
+    ended = subprocess.run(
+        [sys.executable, *COMMAND], env=environment(provider), input="", capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (0, "")
+
+
+@contextmanager
+def over_http(provider: FakeProvider, *flags: str, **variables: str) -> Iterator[str]:
+    """The program on any free port; gives its URL."""
+    with subprocess.Popen(
+        [sys.executable, *COMMAND, "--http", "--port", "0", *flags],
+        env=environment(provider, **variables), stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stderr is not None
+        lines = [process.stderr.readline(), process.stderr.readline()]
+        try:
+            found = re.search(r"http://\S+/mcp", lines[1])
+            assert found, lines
+            yield found[0]
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=30) == 0
+
+
+def post(url: str, **headers: str) -> httpx2.Response:
+    with httpx2.Client(verify=False) as client:
+        accepts = {"accept": "application/json, text/event-stream"}
+        return client.post(url, json=PING, headers=accepts | headers, timeout=60)
+
+
+def test_a_client_of_http_asks_and_others_are_refused(provider: FakeProvider) -> None:
+    with over_http(provider) as url:
+
+        async def ask() -> Any:
+            async with Client(url) as client:
+                return await client.call_tool("answer_question", ASKED)
+
+        result = asyncio.run(ask())
+        assert result.structured_content["calls"] == 5
+        assert post(url, host="evil.example").status_code == 400
+        assert post(url, origin="https://evil.example").status_code == 403
+
+
+def test_a_token_is_required_where_one_is_set(provider: FakeProvider) -> None:
+    token = "a-token-of-enough-characters"
+    with over_http(provider, MDAGENTS_SERVE_TOKEN=token) as url:
+        assert post(url).status_code == 401
+        assert post(url, authorization=f"Bearer {token}").status_code != 401
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--port", "0"], "--host and --port belong to --http"),
+        (["--allow", "nowhere"], "--allow names nowhere"),
+        (["--team", "surgeons"], "--team is 'surgeons'"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line(provider: FakeProvider, flags: list[str], said: str) -> None:
+    ended = subprocess.run(
+        [sys.executable, *COMMAND, *flags], env=environment(provider), capture_output=True,
+        text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert said in ended.stderr
