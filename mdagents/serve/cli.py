@@ -55,7 +55,7 @@ _GROUPS: Mapping[str, type[Flags]] = {
 _NOT_SERVED = frozenset(
     {
         "method", "difficulty", "exaid", "exaid_wait", "fail_on_error", "skip_pictures",
-        "processes", "ray_address", "batch", "fresh", "retry_errors",
+        "processes", "ray_address", "batch", "fresh", "retry_errors", "otel_traces",
     }
 )  # fmt: skip
 """Flags of a run that mean nothing for a server."""
@@ -77,6 +77,8 @@ def main(argv: Sequence[str], *, program: str = "mdagents serve") -> int:
         raise ConfigError(f"--max-queue is {options.max_queue} but must be 0 to {_LONGEST_QUEUE}")
     given = {name: value for name, value in vars(options).items() if name in RunConfig.model_fields}
     config = RunConfig(**{"sample_time_limit": _SECONDS} | _set(given))
+    if options.otel_text and not config.otel:
+        raise ConfigError("without --otel no spans are made; leave --otel-text out")
     variables = read_variables()
     token = variables.get(TOKEN, "")
     if token and (len(token) < _LEAST_TOKEN or not token.isascii() or not token.isprintable()):

@@ -20,6 +20,8 @@ class Event:
 
     name: str
     attributes: dict[str, Any]
+    at: int
+    """Time in ns since 1970 UTC."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,8 @@ class Span:
     links: list[bytes]
     """Traces that it links to."""
     description: str = ""
+    state: str = ""
+    """Trace state, as other programs have written it."""
 
 
 @dataclass
@@ -140,9 +144,13 @@ def _spans(request: ExportTraceServiceRequest) -> Iterator[Span]:
                     is_error=span.status.code == 2,
                     kind=span.kind,
                     attributes=_attributes(span.attributes),
-                    events=[Event(e.name, _attributes(e.attributes)) for e in span.events],
+                    events=[
+                        Event(e.name, _attributes(e.attributes), e.time_unix_nano)
+                        for e in span.events
+                    ],
                     links=[link.trace_id for link in span.links],
                     description=span.status.message,
+                    state=span.trace_state,
                 )
 
 

@@ -1,8 +1,9 @@
 """Sends spans to a collector, by OTLP over HTTP, in a thread of its own.
 
 The standard variables say where to (`OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`, …) and how
-(`OTEL_BSP_*`); the SDK of OpenTelemetry reads them. Nothing here raises or waits while a run is in
-progress: a full queue drops its oldest spans, and spans that a collector does not take are counted.
+(`OTEL_BSP_*`); the SDK of OpenTelemetry reads them. Nothing here raises or waits while answers are
+in progress: a full queue drops its oldest spans, and spans that a collector does not take are
+counted.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from mdagents.telemetry.light_spans import LightTracer
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
+from mdagents_llm.telemetry.light_spans import LightTracer
 from mdagents_llm.text import one_line
 
 with needs_extra("opentelemetry", "--otel"):
@@ -136,7 +137,9 @@ class Export:
         """Note that the collector has failed; called in the thread that sends."""
         is_first, self._cause = not self._cause, cause
         if is_first and not self._is_closing:
-            line = f"--otel: cannot send spans to {self._endpoint}: {cause}; the run goes on"
+            line = (
+                f"--otel: cannot send spans to {self._endpoint}: {cause}; answers are not affected"
+            )
             with suppress(RuntimeError):  # the event loop is closed
                 self._loop.call_soon_threadsafe(self._say, line)
 
