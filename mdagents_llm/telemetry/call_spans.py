@@ -83,9 +83,10 @@ def of_call(row: CallRow, *, with_text: bool) -> Attributes:
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": _PROVIDERS.get(row.provider, row.provider),
         "gen_ai.request.model": name_of(row.model_requested),
-        "gen_ai.conversation.id": row.case_id,
         "mdagents.role": row.role,
     }
+    if row.case_id:
+        attributes["gen_ai.conversation.id"] = row.case_id
     if row.model:
         attributes["gen_ai.response.model"] = name_of(row.model)
     if row.attempt > 1:

@@ -50,6 +50,7 @@ class Export:
         version: Version of this program.
         say: Called in the thread of the event loop with one line when the collector first fails.
         with_text: Whether spans hold text, so that fewer make a batch.
+        service: Name of the program, unless a standard variable gives one.
 
     Raises:
         ConfigError: A standard variable has a value that cannot be used here.
@@ -62,6 +63,7 @@ class Export:
         say: Callable[[str], None],
         *,
         with_text: bool,
+        service: str = SCOPE,
     ) -> None:
         self._say = say
         self._loop = asyncio.get_running_loop()
@@ -91,7 +93,7 @@ class Export:
                 meter_provider=NoOpMeterProvider(),
             )
             self._provider = TracerProvider(
-                resource=_resource(version),
+                resource=_resource(service, version),
                 shutdown_on_exit=False,
                 meter_provider=NoOpMeterProvider(),
             )
@@ -287,11 +289,12 @@ def _endpoint(variables: Mapping[str, str]) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}{path}"
 
 
-def _resource(version: str) -> Resource:
+def _resource(service: str, version: str) -> Resource:
     """Return what is known of this program; the standard variables come first."""
-    attributes = {SERVICE_VERSION: version, **Resource.create().attributes}
+    stated = {SERVICE_VERSION: version} if version else {}
+    attributes = {**stated, **Resource.create().attributes}
     if str(attributes[SERVICE_NAME]).startswith("unknown_service"):
-        attributes[SERVICE_NAME] = SCOPE
+        attributes[SERVICE_NAME] = service
     return Resource(attributes)
 
 

@@ -365,7 +365,7 @@ def test_worker_processes(provider: FakeProvider, run: Run, collector: Collector
 def test_events_of_worker_processes_have_the_times_of_the_worker(
     provider: FakeProvider, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = 0.5  # seconds
+    late = 0.3  # seconds
 
     async def report_late(self: ProcessPost, message: bytes) -> bytes:
         report = await exchange(self, message)
@@ -374,7 +374,7 @@ def test_events_of_worker_processes_have_the_times_of_the_worker(
 
     exchange = ProcessPost.exchange
     monkeypatch.setattr(ProcessPost, "exchange", report_late)
-    assert run(*BASIC, "--num-samples", "2", "--processes", "1")[0] == 0
+    assert run(*BASIC, "--num-samples", "2", "--processes", "2")[0] == 0
     check_tree(collector)
     for question in collector.questions:
         below = [span for span in collector.spans if span.parent == question.id]
