@@ -23,9 +23,12 @@ from mdagents_llm.telemetry.light_spans import LightTracer
 from mdagents_llm.text import one_line
 
 with needs_extra("opentelemetry", "--otel"):
+    import requests
+    from google.protobuf.message import DecodeError
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.metrics import NoOpMeterProvider
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
@@ -36,7 +39,9 @@ SCOPE = "mdagents"
 
 _LONGEST_QUEUE = 8192  # spans that wait; about 20 MB
 _BATCH_WITH_TEXT = 64  # spans of 20 kB each; collectors take 4 to 20 MB at a time
-_TO_SEND_THE_REST = 5.0  # seconds at the end of a run
+_TO_SEND_THE_REST = 5.0  # seconds at the end of a run, unless the variable gives others
+_TIMEOUT = "OTEL_BSP_EXPORT_TIMEOUT"  # ms; the SDK reads it, but does nothing with it
+_LONGEST_TIMEOUT = 600_000  # ms
 _IF_IN_TROUBLE = 1.0  # the same, once the collector has failed
 _STEP = 0.02  # seconds between two looks at the thread
 _LONGEST_CAUSE = 150  # characters
@@ -79,9 +84,10 @@ class Export:
             self.tracer = own.get_tracer(SCOPE, version)
             return
         _check(variables)
+        self._to_send_the_rest = _seconds_at_the_end(variables)
         _keep_quiet()
         with _in_environment(variables), _one_line_errors():
-            self._exporter = _Watched(OTLPSpanExporter(), self._failed)
+            self._exporter = _Watched(variables, self._failed)
             self._batches = _Batches(
                 self._exporter,
                 max_queue_size=_unless_set(variables, "OTEL_BSP_MAX_QUEUE_SIZE", _LONGEST_QUEUE),
@@ -109,8 +115,8 @@ class Export:
         """Send the rest, for 5 seconds at most, or 1 if the collector has failed.
 
         Returns:
-            How many spans were not sent and why, on one line; empty if all were, or if the caller's
-            program sends them.
+            How many spans the collector has not confirmed and why, on one line; empty if it has
+            confirmed all, or if the caller's program sends them.
         """
         provider, batches = self._provider, self._batches
         if provider is None or batches is None:
@@ -121,8 +127,10 @@ class Export:
         started = time.monotonic()
         closing.start()
         while closing.is_alive():
-            limit = _IF_IN_TROUBLE if self._cause else _TO_SEND_THE_REST
+            limit = _IF_IN_TROUBLE if self._cause else self._to_send_the_rest
             if time.monotonic() - started > limit:
+                slow = f"no answer within {limit:g} s; {_TIMEOUT} (ms) gives it more"
+                self._cause = self._cause or slow
                 self._exporter.shutdown()
                 break
             await asyncio.sleep(_STEP)
@@ -130,10 +138,9 @@ class Export:
         self._exporter.forget()
         if not unsent:
             return ""
-        cause = self._cause or "the queue was full, or the collector too slow"
-        return (
-            f"--otel: {unsent:,} of {batches.ended:,} spans not sent to {self._endpoint}: {cause}"
-        )
+        cause = self._cause or "the queue was full, as the collector is too slow"
+        share = f"{unsent:,} of {batches.ended:,} spans"
+        return f"--otel: {share} not confirmed by {self._endpoint}: {cause}"
 
     def _failed(self, cause: str) -> None:
         """Note that the collector has failed; called in the thread that sends."""
@@ -161,15 +168,21 @@ class _Batches(BatchSpanProcessor):
 class _Watched(SpanExporter):
     """Exporter that counts the spans that arrived and reports failures.
 
-    The SDK only logs why an attempt failed, so this listens to its log.
+    The SDK only logs why an attempt failed, so this listens to its log. It takes any answer with
+    status 200 for a success, so this reads how many spans of a batch were rejected.
 
     Args:
-        inner: Exporter that sends the spans.
+        variables: Environment variables.
         failed: Called with the cause of each failure, in the thread that sends.
     """
 
-    def __init__(self, inner: OTLPSpanExporter, failed: Callable[[str], None]) -> None:
-        self._inner = inner
+    def __init__(self, variables: Mapping[str, str], failed: Callable[[str], None]) -> None:
+        session: requests.Session | None = None
+        if not any(name.endswith("_CREDENTIAL_PROVIDER") for name in variables):
+            session = requests.Session()
+            session.hooks["response"].append(self._answered)
+        self._inner = OTLPSpanExporter(session=session)
+        self._rejected = 0  # spans of the batch in progress
         self._listener = _Listener(failed)
         self._failed = failed
         self._is_shut = False
@@ -179,12 +192,24 @@ class _Watched(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self._listener.thread = threading.get_ident()
+        self._rejected = 0
         result = self._inner.export(spans)
         if result is SpanExportResult.SUCCESS:
-            self.sent += len(spans)
+            self.sent += len(spans) - min(self._rejected, len(spans))
         elif not self._listener.has_heard:
             self._failed("the collector refused them")
         return result
+
+    def _answered(self, response: requests.Response, **_: object) -> None:
+        """Note how many spans of a batch the collector has rejected."""
+        if not response.ok or "protobuf" not in response.headers.get("content-type", ""):
+            return
+        with suppress(DecodeError):  # what is no answer by the protocol rejects nothing
+            partial = ExportTraceServiceResponse.FromString(response.content).partial_success
+            if partial.rejected_spans > 0:
+                self._rejected = partial.rejected_spans
+                why = one_line(partial.error_message) or "it gives no reason"
+                self._failed(f"rejected by the collector: {why}"[:_LONGEST_CAUSE])
 
     def shutdown(self) -> None:
         if not self._is_shut:
@@ -277,6 +302,15 @@ def _check(variables: Mapping[str, str]) -> None:
             is_one = False
         if not is_one:
             raise ConfigError(f"{name} must begin with http:// or https:// and a host")
+
+
+def _seconds_at_the_end(variables: Mapping[str, str]) -> float:
+    text = variables.get(_TIMEOUT, "")
+    if not text:
+        return _TO_SEND_THE_REST
+    if not (text.isdecimal() and 0 < int(text) <= _LONGEST_TIMEOUT):
+        raise ConfigError(f"{_TIMEOUT} must be 1 to {_LONGEST_TIMEOUT} ms")
+    return int(text) / 1000
 
 
 def _endpoint(variables: Mapping[str, str]) -> str:

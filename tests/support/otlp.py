@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 
@@ -60,6 +63,12 @@ class Collector:
     on_batch: Callable[[list[Span]], None] = lambda spans: None
     spans: list[Span] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
+    rejects: int = 0
+    """Number of spans of each batch that it claims to reject."""
+    reason: str = ""
+    """Reason of its rejections."""
+    retry_after: str = ""
+    """Header of answers that are not 200; empty for none."""
     bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -77,9 +86,14 @@ class Collector:
                 if self.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 collector.take(body)
+                answer = collector.answer()
                 self.send_response(collector.status)
-                self.send_header("content-length", "0")
+                self.send_header("content-type", "application/x-protobuf")
+                self.send_header("content-length", str(len(answer)))
+                if collector.status != 200 and collector.retry_after:
+                    self.send_header("retry-after", collector.retry_after)
                 self.end_headers()
+                self.wfile.write(answer)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -109,6 +123,13 @@ class Collector:
         self.on_batch(batch)
         if self.status == 200:
             self.spans += batch
+
+    def answer(self) -> bytes:
+        response = ExportTraceServiceResponse()
+        if self.rejects:
+            response.partial_success.rejected_spans = self.rejects
+            response.partial_success.error_message = self.reason
+        return response.SerializeToString()
 
     # What tests ask of the spans.
 
