@@ -24,7 +24,6 @@ from mdagents_llm.text import one_line
 
 with needs_extra("opentelemetry", "--otel"):
     import requests
-    from google.protobuf.message import DecodeError
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.metrics import NoOpMeterProvider
@@ -204,7 +203,7 @@ class _Watched(SpanExporter):
         """Note how many spans of a batch the collector has rejected."""
         if not response.ok or "protobuf" not in response.headers.get("content-type", ""):
             return
-        with suppress(DecodeError):  # what is no answer by the protocol rejects nothing
+        with suppress(Exception):  # a body that is no answer by the protocol rejects nothing
             partial = ExportTraceServiceResponse.FromString(response.content).partial_success
             if partial.rejected_spans > 0:
                 self._rejected = partial.rejected_spans

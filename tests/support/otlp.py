@@ -129,7 +129,7 @@ class Collector:
         if self.rejects:
             response.partial_success.rejected_spans = self.rejects
             response.partial_success.error_message = self.reason
-        return response.SerializeToString()
+        return bytes(response.SerializeToString())
 
     # What tests ask of the spans.
 
