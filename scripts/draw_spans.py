@@ -100,7 +100,7 @@ def _more(span: ReadableSpan) -> str:
         given, written = (attributes[f"gen_ai.usage.{of}_tokens"] for of in ("input", "output"))
         return f"{given} + {written} tokens"
     if "exaid.trigger" in attributes:
-        return f"EXAID: {attributes['exaid.trigger']}"
+        return f"EXAID: {attributes['exaid.trigger']!s}"
     words = [str(attributes.get(f"mdagents.{name}", "")) for name in ("phase", "answer")]
     if "mdagents.correct" in attributes:
         words.append("correct" if attributes["mdagents.correct"] else "wrong")

@@ -26,7 +26,9 @@ def trace() -> list[ReadableSpan]:
     )  # fmt: skip
     for span in (call, question, run):
         span.end(2 * _SECOND)
-    spans = [span for span in (call, question, run) if isinstance(span, ReadableSpan)]
+    spans: list[ReadableSpan] = [
+        span for span in (call, question, run) if isinstance(span, ReadableSpan)
+    ]
     assert len(spans) == 3
     return spans
 
