@@ -15,6 +15,7 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 import mdagents
 from mdagents import RunConfig
+from mdagents.runs.engines.messages import Told, unpacked
 from mdagents.runs.engines.process_workers import ProcessPost
 from mdagents_llm.errors import EndpointDown
 from mdagents_llm.telemetry import call_spans
@@ -365,27 +366,22 @@ def test_worker_processes(provider: FakeProvider, run: Run, collector: Collector
 def test_events_of_worker_processes_have_the_times_of_the_worker(
     provider: FakeProvider, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    late = 0.3  # seconds
+    told: set[int] = set()  # times of events at the workers, in ns
 
     async def report_late(self: ProcessPost, message: bytes) -> bytes:
         report = await exchange(self, message)
-        await asyncio.sleep(late)
+        made = unpacked(report)  # a greeting, or a report
+        happened = [one for _, one in getattr(made, "messages", ()) if isinstance(one, Told)]
+        told.update(one.at_ms * 1_000_000 for one in happened)
+        await asyncio.sleep(0.05 * bool(happened))
         return report
 
     exchange = ProcessPost.exchange
     monkeypatch.setattr(ProcessPost, "exchange", report_late)
     assert run(*BASIC, "--num-samples", "2", "--processes", "2")[0] == 0
     check_tree(collector)
+    assert len(collector.questions) == 2
     for question in collector.questions:
-        below = [span for span in collector.spans if span.parent == question.id]
-        first, last = min(span.start for span in below), max(span.end for span in below)
-        for event in question.events:
-            if event.name.startswith("mdagents."):
-                assert question.start <= event.at <= question.end
-        (routed,) = [event for event in question.events if event.name == "mdagents.routed"]
-        (recruited,) = [event for event in question.events if event.name == "mdagents.recruited"]
-        assert routed.at - question.start < late * 1e9 / 2
-        assert first - question.start < late * 1e9 / 2
-        assert question.end - last < late * 1e9 / 2
-        recruiter = next(span for span in below if span.name == "invoke_agent Recruiter")
-        assert recruiter.end <= recruited.at < recruiter.end + late * 1e9 / 2
+        events = {event.name: event.at for event in question.events}
+        assert {"mdagents.routed", "mdagents.recruited"} < events.keys()
+        assert {events["mdagents.routed"], events["mdagents.recruited"]} <= told
