@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.clock import ms_of
@@ -193,6 +193,10 @@ class CallRow:
     def ended_ms(self) -> int:
         """End of the attempt, in ms since 1970 UTC."""
         return self.started_ms + round(self.latency * 1000)
+
+    def without_prompts(self) -> CallRow:
+        """Return the row without the texts that `Logged.prompts` asks for."""
+        return replace(self, prompt=None, reply=None)
 
     def as_dict(self) -> dict[str, object]:
         """Return the row as one flat JSON object for `calls.jsonl`."""

@@ -428,7 +428,8 @@ class _ModelOfRole:
     connection belongs to the loop in which it was opened and is closed when that loop ends.
     """
 
-    def __init__(self, role: LLMRole) -> None:
+    def __init__(self, role: LLMRole, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._environment, configs = parse_environment(read_variables()), load_model_configs()
         self._spec = ModelChooser(self._environment, configs).for_role(role)
         check_reachable(self._spec, self._environment, configs)
@@ -451,7 +452,7 @@ class _ModelOfRole:
         return await model.generate(request, on_text)
 
     async def _until_the_loop_ends(self) -> AsyncGenerator[ChatModel, None]:
-        runtime = Runtime(self._environment, Ledger(), is_closed_at_the_end=False)
+        runtime = Runtime(self._environment, self._ledger, is_closed_at_the_end=False)
         registry = ModelRegistry(runtime)
         try:
             yield registry.model(self._spec)
@@ -459,11 +460,15 @@ class _ModelOfRole:
             await registry.aclose()
 
 
-def get_llm(role: LLMRole | str) -> ChatModel:
+def get_llm(role: LLMRole | str, *, ledger: Ledger | None = None) -> ChatModel:
     """Return the model of a role, such as `"mas"`, with its own connections.
 
     The model may be called in any event loop. Each loop has its own connections, and for a local
     model its own server, which live as long as the loop.
+
+    Args:
+        role: The role.
+        ledger: Ledger in which the calls are booked; None: one that nobody reads.
 
     Raises:
         ConfigError: The role is unknown, or the environment names a provider that is unknown or has
@@ -471,4 +476,4 @@ def get_llm(role: LLMRole | str) -> ChatModel:
     """
     if role not in set(LLMRole):
         raise ConfigError(f"there is no role {role!r:.60}; choose {', '.join(LLMRole)}")
-    return _ModelOfRole(LLMRole(role))
+    return _ModelOfRole(LLMRole(role), ledger or Ledger())

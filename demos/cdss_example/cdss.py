@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping
 from contextlib import aclosing
 from itertools import count
-from typing import Any, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast
 
 from langchain_core.runnables import RunnableConfig
 
@@ -26,12 +26,16 @@ from demos.cdss_example.graph.cdss_graph import build_cdss_graph
 from demos.cdss_example.graph.nodes import ORCHESTRATOR, SYNTHESIS
 from demos.cdss_example.graph.state import CdssState, asked_at_the_limit, new_state
 from demos.cdss_example.schema.clinical_case import ClinicalCase, read_case
+from demos.toolkit.tracing import observe, workflow
 from exaid_core import EXAID, AgentSummary, ExaidConfig, HealthState
 from exaid_core.integrations.langchain import ExaidCallback
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.config import LLMRole
 from mdagents_llm.errors import BenchError
 from mdagents_llm.llm_registry import get_llm
+
+if TYPE_CHECKING:
+    from demos.toolkit.program_spans import ProgramSpans
 
 __all__ = ["CDSS", "CaseResult"]
 
@@ -84,6 +88,7 @@ class CDSS:
         exaid_wait: Seconds to wait for the last summaries at the end of a case.
         limits: Length limits of the agents' texts; None chooses them by the size of the model.
         on_event: Callback for the events of all cases.
+        spans: Spans of the program for OpenTelemetry; None makes none.
 
     Raises:
         ConfigError: The environment selects a model without a key.
@@ -101,6 +106,7 @@ class CDSS:
         exaid_wait: float = EXAID_WAIT,
         limits: Limits | None = None,
         on_event: OnEvent = lambda event: None,
+        spans: ProgramSpans | None = None,
     ) -> None:
         if not exaid_wait >= 0:
             raise ValueError(f"exaid_wait is {exaid_wait} but must be at least 0 seconds")
@@ -121,6 +127,7 @@ class CDSS:
         self.exaid: EXAID | None = None
         """EXAID of the case that began last; None before the first case, and without EXAID."""
         self._tell = on_event
+        self._spans = spans
         self._numbers = count(1)
         self._summaries: list[AgentSummary] = []
 
@@ -142,10 +149,14 @@ class CDSS:
             StructuredOutputError: The orchestrator or the synthesis got no reply of the required
                 form. For a failed specialist, the case continues.
         """
-        return await _cancelled_once(self._work_on(read_case(case), use_streaming=use_streaming))
+        known, case_id = read_case(case), f"case-{next(self._numbers)}"
+        with workflow(self._spans, "cdss", case_id):
+            return await _cancelled_once(self._work_on(known, case_id, use_streaming=use_streaming))
 
-    async def _work_on(self, known: ClinicalCase, *, use_streaming: bool) -> CaseResult:
-        case_id, text = f"case-{next(self._numbers)}", known.as_text()
+    async def _work_on(
+        self, known: ClinicalCase, case_id: str, *, use_streaming: bool
+    ) -> CaseResult:
+        text = known.as_text()
         self._tell(CaseBegan(case_id, text))
         summaries: list[AgentSummary] = []
         exaid = self.exaid = self._listener(case_id, summaries)
@@ -213,13 +224,15 @@ class CDSS:
             kept.append(summary)
             self._tell(Summarised(summary))
 
-        return EXAID(
+        exaid = EXAID(
             buffer_llm=buffer_llm,
             summarizer_llm=summarizer_llm,
             config=self._exaid_config,
             case_id=case_id,
             on_summary=take,
         )
+        observe(exaid)
+        return exaid
 
     async def _run(
         self, text: str, case_id: str, exaid: EXAID | None, *, use_streaming: bool

@@ -1,5 +1,7 @@
 """The program `python -m demos.cdss_example.demo_cdss`: runs two cases and shows every step."""
 
+from __future__ import annotations
+
 import signal
 
 if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -13,11 +15,12 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from demos.cdss_example.config import SHORT
 from demos.cdss_example.schema.clinical_case import ClinicalCase, case_of_json
 from demos.toolkit.packages import needs_demos
+from demos.toolkit.tracing import add_otel_flag, open_spans
 from exaid_core import ExaidConfig, TriggerPolicy
 from mdagents_llm.config import LLMRole, choices, parse_environment, read_variables
 from mdagents_llm.endpoints import ModelSpec, Runtime
@@ -28,6 +31,9 @@ from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
+
+if TYPE_CHECKING:
+    from demos.toolkit.program_spans import ProgramSpans
 
 FINISHED, FAILED = 0, 1
 """Exit statuses. Wrong use exits with 2, a signal with 128 plus its number."""
@@ -143,7 +149,10 @@ class _Program:
 
         listeners: list[Callable[[Event], None]] = [show]
         async with AsyncExitStack() as until:
-            team, models = await self._models(until)
+            spans = await until.enter_async_context(
+                open_spans("cdss", read_variables(), wanted=self._options.otel)
+            )
+            team, models = await self._models(until, spans)
             console.note(f"Model: {team}. {_NO_DEVICE}")
             if getattr(models[LLMRole.MAS], "is_small", False):
                 console.note(_TOO_SMALL)
@@ -163,6 +172,7 @@ class _Program:
                 exaid_config=self._exaid_config(),
                 limits=SHORT if self._options.short else None,
                 on_event=lambda event: _tell(listeners, event),
+                spans=spans,
             )
             status = await self._all_cases(cdss.process_case, console.note)
             if unwritten:
@@ -190,13 +200,16 @@ class _Program:
             note(_spent(self._team, self._exaid))
         return FINISHED
 
-    async def _models(self, until: AsyncExitStack) -> tuple[ModelSpec, dict[LLMRole, Any]]:
+    async def _models(
+        self, until: AsyncExitStack, spans: ProgramSpans | None
+    ) -> tuple[ModelSpec, dict[LLMRole, Any]]:
         """Return the agents' model and the started models of all roles (None for unused roles)."""
         environment, configs = parse_environment(read_variables()), load_model_configs()
         chooser = ModelChooser(environment, configs)
         team = chooser.parse(self._options.model)
         chosen = self._options.model != AUTO
-        registry = ModelRegistry(Runtime(environment, Ledger(self._book), configs=configs))
+        subscribers = [self._book] if spans is None else [self._book, spans.booked]
+        registry = ModelRegistry(Runtime(environment, Ledger(*subscribers), configs=configs))
         until.push_async_callback(registry.aclose)
         models = {
             role: registry.model(chooser.for_role(role, team, chosen=chosen))
@@ -281,6 +294,7 @@ def _parser() -> Parser:
         help=f"live summaries: {', '.join(policies)} [%(default)s]")  # fmt: skip
     add("--view", action="store_true", help="also show the cases on a page in the browser")
     add_address_flags(parser)
+    add_otel_flag(parser)
     return parser
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph import START
@@ -23,12 +24,16 @@ from demos.document_assistant.uploads import read_upload_async
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever
 from demos.toolkit.sessions import Message, Role, Session, SessionStore, Turn
+from demos.toolkit.tracing import workflow
 from mdagents_llm import LLMRole, get_llm
 from mdagents_llm.clock import Clock
 from mdagents_llm.embeddings import Embedder
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.langchain_model import ChatModelAdapter
 from mdagents_llm.text import well_formed
+
+if TYPE_CHECKING:
+    from demos.toolkit.program_spans import ProgramSpans
 
 LONGEST_MESSAGE = 20_000
 """Maximum characters of a user's message."""
@@ -97,12 +102,14 @@ class DocumentAssistant:
         library: Library,
         redacts: bool,
         clock: Clock,
+        spans: ProgramSpans | None = None,
     ) -> None:
         self._sessions = folder / "sessions"
         self._model = model
         self._store = store
         self._library = library
         self._clock = clock
+        self._spans = spans
         self._graph = make_graph(store.checkpointer)
         logs = folder / "logs"
         self._log = AssistantLog(logs / "assistant.log", redacts=redacts, now=clock.now)
@@ -119,6 +126,7 @@ class DocumentAssistant:
         embedder: Embedder | None = None,
         redacts: bool = False,
         clock: Clock | None = None,
+        spans: ProgramSpans | None = None,
     ) -> AsyncIterator[DocumentAssistant]:
         """Open an assistant, and close everything that it opened when the block ends.
 
@@ -130,6 +138,7 @@ class DocumentAssistant:
             embedder: Model for search by meaning; None searches by words only.
             redacts: Whether logs contain lengths and hashes instead of messages.
             clock: Clock of timestamps; None uses the system clock.
+            spans: Spans of the program for OpenTelemetry; None makes none.
 
         Raises:
             ConfigError: No model is available, or the database cannot be reached.
@@ -151,6 +160,7 @@ class DocumentAssistant:
                 library=await Library.open(database, retriever),
                 redacts=redacts,
                 clock=clock or Clock(),
+                spans=spans,
             )
 
     # -- turns ----------------------------------------------------------------------------------
@@ -240,7 +250,8 @@ class DocumentAssistant:
             on_step=on_step,
         )
         config = _config(session.id)
-        end = await self._graph.ainvoke(None, config, context=services, durability="sync")
+        with workflow(self._spans, "document_assistant", _hashed(session.id)):
+            end = await self._graph.ainvoke(None, config, context=services, durability="sync")
         state = AgentState.model_validate(end)
         response = responses.validate_python(state.current_response)
         assert state.intent is not None, "classify_intent has run"
@@ -377,6 +388,11 @@ def _checked(text: str) -> str:
             "longer texts as a file"
         )
     return text
+
+
+def _hashed(session_id: str) -> str:
+    """Return an id for spans: a user may have named the session after a person."""
+    return sha256(session_id.encode()).hexdigest()[:16]
 
 
 def _config(session_id: str) -> Any:

@@ -21,9 +21,11 @@ from demos.document_assistant.models import OpenedModel, opened_model
 from demos.document_assistant.shown import clean, documents_as_text
 from demos.toolkit.database import Database
 from demos.toolkit.settings import database_of
+from demos.toolkit.tracing import add_otel_flag, open_spans
 from mdagents_llm.config import read_variables
 from mdagents_llm.embeddings import local_embedder
 from mdagents_llm.errors import BenchError, StorageError
+from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import AUTO
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
@@ -92,6 +94,7 @@ def _parser() -> Parser:
     )
     add("--no-embeddings", action="store_true", help="find documents by their words alone")
     add("--redact", action="store_true", help="log lengths and hashes, not what is said")
+    add_otel_flag(parser)
     return parser
 
 
@@ -105,7 +108,13 @@ def _run(runner: asyncio.Runner, options: argparse.Namespace) -> int:
 
 
 async def _opened(stack: AsyncExitStack, options: argparse.Namespace) -> Dialogue:
-    model = await stack.enter_async_context(opened_model(options.model, options.model_base_url))
+    spans = await stack.enter_async_context(
+        open_spans("document-assistant", read_variables(), wanted=options.otel)
+    )
+    ledger = Ledger() if spans is None else Ledger(spans.booked)
+    model = await stack.enter_async_context(
+        opened_model(options.model, options.model_base_url, ledger)
+    )
     file = options.folder / "sessions" / DATABASE_FILE
     database = (
         Database(options.database) if options.database else database_of(read_variables(), file)
@@ -118,6 +127,7 @@ async def _opened(stack: AsyncExitStack, options: argparse.Namespace) -> Dialogu
             database=database,
             embedder=None if options.no_embeddings else local_embedder(),
             redacts=options.redact,
+            spans=spans,
         )
     )
     session = await assistant.start_session(options.user, options.session)

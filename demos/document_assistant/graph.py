@@ -26,6 +26,7 @@ from demos.document_assistant.nodes import (
     update_memory,
 )
 from demos.document_assistant.state import AgentState, Services
+from demos.toolkit.tracing import agent
 
 
 def make_graph(
@@ -37,15 +38,15 @@ def make_graph(
         checkpointer: Checkpointer that stores the state after each node; None stores nothing.
     """
     graph = StateGraph(AgentState, context_schema=Services)
-    graph.add_node(CLASSIFY, classify_intent)
-    graph.add_node(QA, qa_agent)
-    graph.add_node(SUMMARIZATION, summarization_agent)
-    graph.add_node(CALCULATION, calculation_agent)
+    graph.add_node(CLASSIFY, agent(CLASSIFY, classify_intent))
+    graph.add_node(QA, agent(QA, qa_agent))
+    graph.add_node(SUMMARIZATION, agent(SUMMARIZATION, summarization_agent))
+    graph.add_node(CALCULATION, agent(CALCULATION, calculation_agent))
     graph.add_node(REMEMBER, update_memory)
 
     graph.add_edge(START, CLASSIFY)
     graph.add_conditional_edges(CLASSIFY, chosen_step, sorted(set(AGENTS.values())))
-    for agent in (QA, SUMMARIZATION, CALCULATION):
-        graph.add_edge(agent, REMEMBER)
+    for name in (QA, SUMMARIZATION, CALCULATION):
+        graph.add_edge(name, REMEMBER)
     graph.add_edge(REMEMBER, END)
     return graph.compile(checkpointer)

@@ -29,13 +29,16 @@ class OpenedModel:
 
 
 @asynccontextmanager
-async def opened_model(name: str = AUTO, base_url: str = "") -> AsyncIterator[OpenedModel]:
+async def opened_model(
+    name: str = AUTO, base_url: str = "", ledger: Ledger | None = None
+) -> AsyncIterator[OpenedModel]:
     """Open a model by name, and close its connections when the block ends.
 
     Args:
         name: `provider/name`, a known name, or `auto` for the first provider with a key, else the
             local model.
         base_url: URL of the user's own endpoint; empty for the provider's.
+        ledger: Ledger in which the calls are booked; None: one that nobody reads.
 
     Raises:
         ConfigError: The model does not exist, or there is no key for it.
@@ -43,7 +46,7 @@ async def opened_model(name: str = AUTO, base_url: str = "") -> AsyncIterator[Op
     environment, configs = parse_environment(read_variables()), load_model_configs()
     spec = ModelChooser(environment, configs, base_url).parse(name)
     check_reachable(spec, environment, configs)
-    registry = ModelRegistry(Runtime(environment, Ledger()))
+    registry = ModelRegistry(Runtime(environment, ledger or Ledger()))
     is_local = spec.is_local
     try:
         yield OpenedModel(

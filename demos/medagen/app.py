@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from importlib.resources import files
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, FastAPI, Query, Request, WebSocket
 from fastapi.exceptions import RequestValidationError
@@ -24,6 +24,9 @@ from demos.toolkit.sessions import SessionBusyError, UnknownSessionError
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.web.address import LOOPBACK
 from mdagents_llm.web.guard import guards
+
+if TYPE_CHECKING:
+    from demos.toolkit.program_spans import ProgramSpans
 
 _POLICY = (
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
@@ -48,6 +51,7 @@ def make_app(
     token: str = "",
     limits: Limits | None = None,
     monotonic: Callable[[], float] = time.monotonic,
+    spans: ProgramSpans | None = None,
 ) -> FastAPI:
     """Create the app.
 
@@ -57,6 +61,8 @@ def make_app(
         token: Access token that requests must carry; empty requires none.
         limits: Limits of a client's requests; None uses the defaults.
         monotonic: Clock of the rate limits in seconds.
+        spans: Spans of the program, which are placed below those of its clients; None: none are
+            made.
     """
     limits = limits or Limits()
     admission = Admission(limits, monotonic)
@@ -67,9 +73,14 @@ def make_app(
         openapi_url="/api/openapi.json",
         docs_url=None,  # the documentation page would load scripts from another site
         redoc_url=None,
-        # Never send patients' texts to a telemetry collector, whatever the environment says.
+        # Never send patients' texts to a telemetry collector, whatever the environment says. The
+        # spans of --otel hold none.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-        middleware=[*guards(hosts, token), Middleware(BodyLimit, most=limits.body)],
+        middleware=[
+            *guards(hosts, token),
+            Middleware(BodyLimit, most=limits.body),
+            *_below_clients(spans),
+        ],
         exception_handlers=dict.fromkeys(_ERRORS, _refused),
     )
     app.include_router(_page(wording))
@@ -85,6 +96,14 @@ def make_app(
             await socket.send_denial_response(_limited(error))
 
     return app
+
+
+def _below_clients(spans: ProgramSpans | None) -> list[Middleware]:
+    if spans is None:
+        return []
+    from demos.toolkit.program_spans import ClientSpans
+
+    return [Middleware(ClientSpans, spans=spans)]
 
 
 def _api(assistant: Assistant, admission: Admission, reports: Reports) -> APIRouter:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -37,10 +38,15 @@ from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import Database
 from demos.toolkit.guard import fenced, seen
 from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, UnknownSessionError
+from demos.toolkit.tracing import workflow
 from mdagents_llm import LLMRole, get_llm
 from mdagents_llm.errors import BenchError, ConfigError, StructuredOutputError
 from mdagents_llm.langchain_model import ChatModelAdapter
+from mdagents_llm.ledger import Ledger
 from mdagents_llm.text import well_formed
+
+if TYPE_CHECKING:
+    from demos.toolkit.program_spans import ProgramSpans
 
 IMAGE = "[Image]"
 """Stored text of a message that is only a picture."""
@@ -65,6 +71,7 @@ class MedagenAssistant:
         model: Chat model that reasons.
         services: Services that the tools use.
         deadline: Seconds for the model and its tools.
+        spans: Spans of the program for OpenTelemetry; None makes none.
     """
 
     def __init__(
@@ -74,11 +81,13 @@ class MedagenAssistant:
         services: Services,
         *,
         deadline: float = DEADLINE,
+        spans: ProgramSpans | None = None,
     ) -> None:
         self._store = store
         self._model = model
         self._services = services
         self._deadline = deadline
+        self._spans = spans
         self._prompt = _PROMPT.read_text(encoding="utf-8")
 
     def rules(self, given: TriageInput, language: Language) -> RulesResult:
@@ -146,8 +155,9 @@ class MedagenAssistant:
         draft: Draft | None = None
         failure: str | None = None
         try:
-            async with asyncio.timeout_at(until):
-                draft = await react(self._model, toolbox, prompt, on_event)
+            with workflow(self._spans, "medagen"):
+                async with asyncio.timeout_at(until):
+                    draft = await react(self._model, toolbox, prompt, on_event)
         except TimeoutError:
             failure = f"the model has not answered within {self._deadline:g} s"
         except NoDraftError as error:
@@ -230,7 +240,10 @@ class MedagenAssistant:
 
 @asynccontextmanager
 async def open_assistant(
-    variables: Mapping[str, str], model: BaseChatModel | None = None
+    variables: Mapping[str, str],
+    model: BaseChatModel | None = None,
+    *,
+    spans: ProgramSpans | None = None,
 ) -> AsyncIterator[MedagenAssistant]:
     """Open the assistant that the environment configures, and close it when the block ends.
 
@@ -238,11 +251,13 @@ async def open_assistant(
         variables: Environment, as returned by `mdagents_llm.config.read_variables`; `Settings`
             lists the variables.
         model: Chat model that reasons; None uses `get_llm`.
+        spans: Spans of the program for OpenTelemetry; None makes none.
 
     Raises:
         ConfigError: A setting is wrong, the database cannot be used, or no model is available.
     """
     settings = Settings.of(variables)
+    ledger = Ledger() if spans is None else Ledger(spans.booked)
     async with AsyncExitStack() as stack:
         database: Database = settings.database
         stack.push_async_callback(database.close)
@@ -257,7 +272,8 @@ async def open_assistant(
         )
         yield MedagenAssistant(
             store,
-            model or ChatModelAdapter(get_llm(LLMRole.MAS)),
+            model or ChatModelAdapter(get_llm(LLMRole.MAS, ledger=ledger)),
             services,
             deadline=settings.deadline,
+            spans=spans,
         )

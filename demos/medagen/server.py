@@ -20,6 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from demos.toolkit.packages import needs_demos
+from demos.toolkit.tracing import add_otel_flag, open_spans
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from demos.medagen.chat import Assistant
     from demos.medagen.limits import Limits
+    from demos.toolkit.program_spans import ProgramSpans
 
     OpenAssistant = Callable[[Mapping[str, str]], AbstractAsyncContextManager[Assistant]]
 
@@ -45,7 +47,8 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
 
     Args:
         argv: Command-line arguments without the program's name.
-        open_assistant: Function that opens the assistant of an environment; None uses Medagen's.
+        open_assistant: Function that opens the assistant of an environment; None uses Medagen's,
+            which alone makes spans.
 
     Returns:
         The exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
@@ -55,9 +58,7 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
         from demos.medagen.limits import Limits
 
         if open_assistant is None:
-            from demos.medagen import assistant
-
-            open_assistant = assistant.open_assistant
+            import demos.medagen.assistant  # noqa: F401 - says which package is missing
     rate, turns = _positive("--rate", options.rate), _positive("--turns", options.turns)
     limits = Limits(per_minute=rate, burst=max(Limits.burst, rate // 3), turns=turns)
     place = listen(options.view_host, options.view_port)
@@ -73,7 +74,7 @@ class _Program:
     Args:
         place: Address to listen on.
         limits: Limits of the clients' requests.
-        open_assistant: Function that opens the assistant.
+        open_assistant: Function that opens the assistant; None uses Medagen's.
         options: Parsed command line.
     """
 
@@ -81,7 +82,7 @@ class _Program:
         self,
         place: Place,
         limits: Limits,
-        open_assistant: OpenAssistant,
+        open_assistant: OpenAssistant | None,
         options: argparse.Namespace,
     ) -> None:
         self._place = place
@@ -108,9 +109,19 @@ class _Program:
 
         for name in ("uvicorn.error", "asyncio"):
             logging.getLogger(name).addFilter(_without_messages)
-        async with self._open_assistant(read_variables()) as assistant:
+        variables = read_variables()
+        async with (
+            open_spans("medagen", variables, wanted=self._options.otel) as spans,
+            self._opened(variables, spans) as assistant,
+        ):
             place = self._place
-            app = make_app(assistant, hosts=place.hosts, token=place.token, limits=self._limits)
+            app = make_app(
+                assistant,
+                hosts=place.hosts,
+                token=place.token,
+                limits=self._limits,
+                spans=spans,
+            )
             self._server = server = server_of(app, _TO_END)
             serving = asyncio.create_task(server.serve(sockets=[place.socket]))
             await asyncio.sleep(0)
@@ -119,6 +130,15 @@ class _Program:
             await serving
             if left := server.server_state.tasks:  # cancelled, but they still use the assistant
                 await asyncio.wait(left)
+
+    def _opened(
+        self, variables: Mapping[str, str], spans: ProgramSpans | None
+    ) -> AbstractAsyncContextManager[Assistant]:
+        if self._open_assistant is not None:
+            return self._open_assistant(variables)
+        from demos.medagen.assistant import open_assistant
+
+        return open_assistant(variables, spans=spans)
 
     def _listen_to_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -187,6 +207,7 @@ def _parser() -> Parser:
         help="requests a minute that a client, and a user, may make [%(default)s]")  # fmt: skip
     parser.add_argument("--turns", metavar="N", type=int, default=200,
         help="concurrent answers [%(default)s]")  # fmt: skip
+    add_otel_flag(parser)
     return parser
 
 

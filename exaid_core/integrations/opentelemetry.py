@@ -7,7 +7,7 @@ are not defined there begin with `exaid.`.
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from exaid_core.trace.run_records import BufferDecision, SummaryContent, SummaryEvent
 from mdagents_llm.config import LLMRole
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from exaid_core.exaid import EXAID
     from exaid_core.sync import SyncExaid
 
-__all__ = ["ExaidSpans", "describe"]
+__all__ = ["ExaidSpans", "ExaidSteps"]
 
 Attributes = dict[str, str | int | bool | tuple[str, ...]]
 
@@ -66,17 +66,110 @@ class ExaidSpans:
         log.watch(self._take)
 
     def _take(self, record: BufferDecision | SummaryEvent, agents: tuple[str, ...]) -> None:
-        is_decision = isinstance(record, BufferDecision)
-        role = LLMRole.BUFFER_AGENT if is_decision else LLMRole.SUMMARIZER
         end = time.time_ns()
         span = self._tracer.start_span(
-            f"invoke_agent {role.value}",
+            f"invoke_agent {_role_of(record)}",
             context=self._context,
             start_time=end - (record.latency_ms or 0) * _NS,
         )
         if span.is_recording():
             describe(span, record, agents, with_text=self._with_text)
         span.end(end_time=end)
+
+
+class Tracer(Protocol):
+    """The part of OpenTelemetry's tracer that is used here."""
+
+    def start_span(
+        self,
+        name: str,
+        context: otel_context.Context | None = None,
+        *,
+        attributes: Any = None,
+        start_time: int | None = None,
+    ) -> trace.Span:
+        """Start a span."""
+        ...
+
+
+class ExaidSteps:
+    """The steps of EXAID in one case as spans, with the calls of its models below them.
+
+    Unlike `ExaidSpans`, a step begins with its first call, so that the caller can place the span of
+    the call below it; model and tokens are then on that span alone.
+
+    Args:
+        tracer: Tracer of the spans.
+        case_id: Id of the case.
+        parent: Context of the span above the steps.
+        with_text: As for `ExaidSpans`.
+    """
+
+    def __init__(
+        self, tracer: Tracer, case_id: str, parent: otel_context.Context | None, *, with_text: bool
+    ) -> None:
+        self._tracer = tracer
+        self._case_id = case_id
+        self._parent = parent
+        self._with_text = with_text
+        self._open: dict[str, tuple[trace.Span, otel_context.Context]] = {}  # by role
+
+    def context_of(self, role: str, at: int) -> otel_context.Context:
+        """Return the context of the step in progress of a role.
+
+        Args:
+            role: `buffer_agent` or `summarizer`.
+            at: Start of the step if there is none, in ns since 1970 UTC.
+        """
+        return self._step(role, at)[1]
+
+    def ended(
+        self,
+        record: BufferDecision | SummaryEvent,
+        agents: tuple[str, ...],
+        now: int,
+        until: int = 0,
+    ) -> None:
+        """End the step of a record of EXAID's log.
+
+        Args:
+            record: Decision, or summary or attempt at one.
+            agents: Agents whose text it is about.
+            now: Time of the record, in ns since 1970 UTC.
+            until: End of the step's latest call, if that is later.
+        """
+        role = _role_of(record)
+        span, _ = self._step(role, now - (record.latency_ms or 0) * _NS)
+        del self._open[role]
+        describe(span, record, agents, with_text=self._with_text, with_usage=False)
+        span.set_attribute("gen_ai.conversation.id", self._case_id)
+        span.end(max(now, until))
+
+    def interrupt(self, at: int) -> None:
+        """End the steps in progress, which will have no record."""
+        for span, _ in self._open.values():
+            span.set_attribute("error.type", "interrupted")
+            span.set_status(trace.Status(trace.StatusCode.ERROR))
+            span.end(at)
+        self._open.clear()
+
+    def _step(self, role: str, at: int) -> tuple[trace.Span, otel_context.Context]:
+        if role not in self._open:
+            span = self._tracer.start_span(
+                f"invoke_agent {role}", self._parent, start_time=at,
+                attributes={
+                    "gen_ai.operation.name": "invoke_agent",
+                    "gen_ai.agent.name": role,
+                    "gen_ai.conversation.id": self._case_id,
+                },
+            )  # fmt: skip
+            self._open[role] = span, trace.set_span_in_context(span)
+        return self._open[role]
+
+
+def _role_of(record: BufferDecision | SummaryEvent) -> str:
+    is_decision = isinstance(record, BufferDecision)
+    return (LLMRole.BUFFER_AGENT if is_decision else LLMRole.SUMMARIZER).value
 
 
 def describe(
@@ -96,8 +189,7 @@ def describe(
         with_text: Whether to include the fields of a summary and the message of a failure.
         with_usage: Whether to include model and tokens; not if spans below this one have them.
     """
-    role = LLMRole.BUFFER_AGENT if isinstance(record, BufferDecision) else LLMRole.SUMMARIZER
-    span.set_attributes(_common(record, role.value, agents))
+    span.set_attributes(_common(record, _role_of(record), agents))
     if with_usage:
         span.set_attributes(_usage(record))
     if isinstance(record, BufferDecision):

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -32,6 +33,7 @@ from mdagents.runs.one_question import Answerer, config_of_team, question_of, sh
 from mdagents.runs.plan import make_plan
 from mdagents.runs.result import RunResult
 from mdagents.runs.session import carry_out
+from mdagents.runs.spans import observed, spans_of_questions
 from mdagents.settings import DISPLAYS
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
@@ -39,6 +41,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.terminal.printing import print_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +76,7 @@ async def answer(
         images: Pictures of the question in the order in which agents see them: paths, data URIs,
             or the contents of files. No copy is kept.
         config: All other settings. Those about data sets, files, `skip` and EXAID are ignored.
+            With `otel` the call sends its spans, for up to 5 s after the answer.
 
     Returns:
         The record, with status, letter, opinions, messages, tokens and cost. An error of the model
@@ -99,7 +103,13 @@ async def answer(
         answerer = Answerer(config, models, ledger, clock, shared_budget(config, spent))
         await registry.prepare()
         with ledger.subscribed(spent.add):
-            answered = await answerer.answer(source)
+            async with spans_of_questions(
+                config, environment.variables, ledger, print_line
+            ) as spans:
+                with observed(spans, source.id, config.method_name) as tell:
+                    answered = await answerer.answer(source, tell=tell)
+                    if spans is not None:
+                        spans.decided(answered.record)
     finally:
         await registry.aclose()
     return answered.record
@@ -157,7 +167,8 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
             done.set_exception(error)
 
     with _interruptible():
-        threading.Thread(target=complete, name="mdagents-run").start()
+        within = copy_context()  # the caller's span is the parent of the run's
+        threading.Thread(target=within.run, args=(complete,), name="mdagents-run").start()
         try:
             return done.result()
         except KeyboardInterrupt:

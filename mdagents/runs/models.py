@@ -12,8 +12,8 @@ from mdagents.agents.case import expert_number, sees_pictures
 from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.picture_flags import Images
-from mdagents.runs.otel_text import wants_text
 from mdagents.runs.solver import roles_at_work
+from mdagents.runs.spans import wants_text
 from mdagents.settings import TeamRole
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatModel

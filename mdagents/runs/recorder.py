@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from mdagents.agents.events import Event
 from mdagents.datasets.questions import Question
 from mdagents.display import Display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
@@ -16,7 +14,7 @@ from mdagents.records.folder import recorded_run
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.store import RunStore
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.engines.engine import Item, Recorded
+from mdagents.runs.engines.engine import Item, Recorded, Watch
 from mdagents.runs.plan import Plan
 from mdagents.runs.run_pictures import RunPictures
 from mdagents.settings import Status
@@ -64,9 +62,9 @@ class RunRecorder:
             self.recorded = recorded_run(config.output_dir, plan.manifest)
             self.policy = self.policy if self.recorded is not None else None
         self._pictures = RunPictures(config, plan.pictures, store.folder, private=store.is_private)
-        self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (
-            display.happened,
-            live.happened,
+        self.watchers: Sequence[Watch] = (
+            lambda item, event, _: display.happened(item, event),
+            lambda item, event, _: live.happened(item, event),
             *([spans.happened] if spans is not None else []),
         )
 
@@ -79,7 +77,7 @@ class RunRecorder:
         if self._spans is not None:
             self._spans.booked(row)
             if not self._logs_prompts:  # only the spans were to have them
-                row = replace(row, prompt=None, reply=None)
+                row = row.without_prompts()
         self._store.book(row)
         self._live.booked(row)
 

@@ -30,11 +30,11 @@ from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Tas
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.flags.output_flags import OtelTraces
 from mdagents.runs.models import check_models, make_runtime
-from mdagents.runs.otel_text import wants_text
 from mdagents.runs.plan import Plan
 from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
+from mdagents.runs.spans import wants_text
 from mdagents.settings import Status, TeamRole
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment

@@ -197,7 +197,7 @@ async def _answer(request: Request, api: _Api) -> Response:
         team = service.team(ask.model).name
         lines = Lines()
         progress = Progress(lines.put_nowait)
-        task = service.start(ask, progress.tell)
+        task = service.start(ask, progress.tell, _trace_headers(request))
         task.add_done_callback(lambda _: lines.put_nowait(None))
         if ask.stream:
             return await _streamed(request, api.wire(ask), task, lines, timing, counted)
@@ -215,6 +215,12 @@ async def _answer(request: Request, api: _Api) -> Response:
         return await _unexpected(request, error)
     counted(200)
     return _json(body)
+
+
+def _trace_headers(request: Request) -> Mapping[str, str]:
+    """Return the headers in which a client states its span; one that is sent twice is invalid."""
+    names = ("traceparent", "tracestate")
+    return {name: ",".join(request.headers.getlist(name)) for name in names}
 
 
 async def _body(request: Request, seconds: float) -> Mapping[str, Any]:

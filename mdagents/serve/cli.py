@@ -55,7 +55,7 @@ _GROUPS: Mapping[str, type[Flags]] = {
 _NOT_SERVED = frozenset(
     {
         "method", "difficulty", "exaid", "exaid_wait", "fail_on_error", "skip_pictures",
-        "processes", "ray_address", "batch", "fresh", "retry_errors",
+        "peers", "processes", "ray_address", "batch", "fresh", "retry_errors", "otel_traces",
     }
 )  # fmt: skip
 """Flags of a run that mean nothing for a server."""
@@ -107,7 +107,10 @@ def config_of(options: argparse.Namespace) -> RunConfig:
         for name, value in vars(options).items()
         if name in RunConfig.model_fields and value is not None
     }
-    return RunConfig(**{"sample_time_limit": _SECONDS} | given)
+    config = RunConfig(**{"sample_time_limit": _SECONDS} | given)
+    if config.otel_text and not config.otel:
+        raise ConfigError("without --otel no spans are made; leave --otel-text out")
+    return config
 
 
 def own_token() -> str:

@@ -23,10 +23,12 @@ class ServedFiles:
 
     Args:
         folder: Folder, which exists.
+        keeps_prompts: Whether rows keep the prompts and replies that they have.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, keeps_prompts: bool) -> None:
         self.folder = folder
+        self._keeps_prompts = keeps_prompts
         self._calls = LineLog(folder / "calls.jsonl", syncs=False, private=True)
         self._samples = LineLog(folder / "samples.jsonl", syncs=False, private=True)
 
@@ -36,7 +38,8 @@ class ServedFiles:
         Raises:
             StorageError: The row cannot be written.
         """
-        self._append(self._calls, compact_json(row.as_dict()))
+        kept = row if self._keeps_prompts else row.without_prompts()
+        self._append(self._calls, compact_json(kept.as_dict()))
 
     def decided(self, record: SampleRecord) -> None:
         """Write the record of a question, decided or failed.
@@ -59,7 +62,7 @@ class ServedFiles:
 
 
 @contextmanager
-def served_files(output_dir: Path, now: datetime) -> Iterator[ServedFiles]:
+def served_files(output_dir: Path, now: datetime, *, keeps_prompts: bool) -> Iterator[ServedFiles]:
     """Create the folder of this start, named by its time, and open its files.
 
     Raises:
@@ -73,6 +76,6 @@ def served_files(output_dir: Path, now: datetime) -> Iterator[ServedFiles]:
             number += 1
             folder = output_dir / f"{name}-{number}"
         make_private_folder(folder)
-        files = ServedFiles(folder)
+        files = ServedFiles(folder, keeps_prompts=keeps_prompts)
     with closing(files):
         yield files

@@ -8,9 +8,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from statistics import median
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from mdagents.agents.case import make_case_id
-from mdagents.agents.events import Observer
+from mdagents.agents.events import Event, Observer
 from mdagents.datasets.picture_checks import check_picture
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.records.manifest import Spent
@@ -25,8 +27,9 @@ from mdagents.runs.models import (
     make_runtime,
     models_of_teams,
 )
-from mdagents.runs.one_question import Answerer, config_of_team, shared_budget
+from mdagents.runs.one_question import Answered, Answerer, config_of_team, shared_budget
 from mdagents.runs.session import kept_replies
+from mdagents.runs.spans import observed, spans_of_questions
 from mdagents.serve.errors import OF_THE_SERVER, ApiError, error_of, invalid
 from mdagents.serve.files import ServedFiles, served_files
 from mdagents.serve.metrics import Metrics
@@ -42,6 +45,9 @@ from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+
+if TYPE_CHECKING:
+    from mdagents.telemetry.single_spans import SingleSpans
 
 DEFAULT = "mdagents"
 """Second name of the first team."""
@@ -73,6 +79,7 @@ class Service:
         places: Maximum number of questions in progress.
         most_queued: Maximum number of questions that wait for a place.
         say: Shows a line to the user of the server.
+        spans: Spans of the questions; None: none are made.
     """
 
     def __init__(
@@ -85,6 +92,7 @@ class Service:
         places: int,
         most_queued: int,
         say: Callable[[str], None],
+        spans: SingleSpans | None = None,
     ) -> None:
         self.teams = teams
         self.metrics = metrics
@@ -97,6 +105,7 @@ class Service:
         self._free = asyncio.Semaphore(places)
         self._most_queued = most_queued
         self._say = say
+        self._spans = spans
         self._queued = 0
         self._tasks: set[asyncio.Task[SampleRecord]] = set()
         self._team_of_case: dict[str, str] = {}
@@ -148,12 +157,15 @@ class Service:
             )
         return team
 
-    def start(self, ask: Ask, tell: Observer) -> asyncio.Task[SampleRecord]:
+    def start(
+        self, ask: Ask, tell: Observer, trace_headers: Mapping[str, str] = MappingProxyType({})
+    ) -> asyncio.Task[SampleRecord]:
         """Start to answer a question; cancelling the task stops its calls.
 
         Args:
             ask: What the client asks.
             tell: Observer to notify of the events of the question.
+            trace_headers: Headers in which the client may state its span.
 
         Returns:
             The task; it raises an ApiError if the question is not answered.
@@ -162,7 +174,7 @@ class Service:
             ApiError: The question cannot be accepted.
         """
         team = self._check(ask)
-        task = asyncio.ensure_future(self._answer(team, ask, tell))
+        task = asyncio.ensure_future(self._answer(team, ask, tell, trace_headers))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
@@ -183,7 +195,9 @@ class Service:
         self.metrics.booked(self._team_of_case.get(row.case_id, ""), row)
         self.files.booked(row)
 
-    async def _answer(self, team: Team, ask: Ask, tell: Observer) -> SampleRecord:
+    async def _answer(
+        self, team: Team, ask: Ask, tell: Observer, trace_headers: Mapping[str, str]
+    ) -> SampleRecord:
         started = self._clock.monotonic()
         question = replace(ask.question, id=uuid.uuid4().hex)
         await _check_pictures(team, question)
@@ -191,7 +205,9 @@ class Service:
         async with self._place(seconds):
             with self._of_team(make_case_id(question.id), team.name), self._counted():
                 try:
-                    answered = await team.answerer.answer(question, tell=tell, seed=ask.seed)
+                    answered = await self._answered(
+                        team, question, ask, tell, trace_headers, self._clock.monotonic() - started
+                    )
                 except BenchError as raised:
                     raise self._told(raised) from raised
                 except Exception as raised:  # whatever is raised costs this question alone
@@ -209,6 +225,29 @@ class Service:
         if error is not None:
             raise error_of(error, details_of(record, ask)) from error
         return record
+
+    async def _answered(
+        self,
+        team: Team,
+        question: SourceQuestion,
+        ask: Ask,
+        tell: Observer,
+        trace_headers: Mapping[str, str],
+        queued: float,
+    ) -> Answered:
+        """Answer a question that has a place, and make its spans."""
+        with observed(
+            self._spans, question.id, team.name, headers=trace_headers, queued=queued
+        ) as observe:
+
+            def tell_both(event: Event) -> None:
+                tell(event)
+                observe(event)
+
+            answered = await team.answerer.answer(question, tell=tell_both, seed=ask.seed)
+            if self._spans is not None:
+                self._spans.decided(answered.record)
+            return answered
 
     def _told(self, error: BenchError) -> ApiError:
         """Return the error for a client, and show the user of the server what it leaves out."""
@@ -348,8 +387,13 @@ async def open_service(
         teams[DEFAULT] = wanted[0]
         await registry.prepare()
         places = config.max_samples or usual_places(registry, has_pictures=False)
-        files = opened.enter_context(served_files(config.output_dir, clock.now()))
-        service = Service(teams, left_out, files, Metrics(), clock, places, most_queued, say)
+        files = opened.enter_context(
+            served_files(config.output_dir, clock.now(), keeps_prompts=config.log_prompts)
+        )
+        spans = await opened.enter_async_context(
+            spans_of_questions(config, environment.variables, ledger, say)
+        )
+        service = Service(teams, left_out, files, Metrics(), clock, places, most_queued, say, spans)
         opened.push_async_callback(service.end)
         opened.enter_context(ledger.subscribed(spent.add))
         opened.enter_context(ledger.subscribed(service.booked))

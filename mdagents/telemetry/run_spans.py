@@ -1,74 +1,26 @@
-"""The spans of one run, made from its events, its ledger rows and its records.
+"""The spans of one run: that of the run, and below it those of its questions.
 
     run DATASET
-      invoke_workflow METHOD         a question
-        invoke_agent ROLE            a turn of an agent
-          chat MODEL                 an attempt at a model, or a reply from the cache
-        invoke_agent summarizer      a step of EXAID, as of `ExaidSpans`
-          chat MODEL
+      invoke_workflow METHOD         a question, as in `question_spans`
 
-A span begins when its first child or its end is known: with worker processes, rows have exact times
-and events arrive late. What is interrupted ends with the run.
+What is interrupted ends with the run.
 """
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import wraps
-from typing import Concatenate, ParamSpec
+from dataclasses import dataclass
 
-from exaid_core.integrations.opentelemetry import describe
-from exaid_core.trace.events import TraceEvent
-from exaid_core.trace.run_records import BufferDecision
 from mdagents.agents.case import make_case_id
-from mdagents.agents.events import (
-    Event,
-    ExaidStep,
-    Recruited,
-    Routed,
-    Started,
-    TurnBegan,
-    TurnEnded,
-)
-from mdagents.datasets.questions import Question
-from mdagents.records.sample import EXAID_ROLES, SampleRecord
 from mdagents.records.summaries import ItemKey
-from mdagents.telemetry.attributes import (
-    EVALUATION,
-    Attributes,
-    as_messages,
-    name_of,
-    of_call,
-    of_decision,
-    of_score,
-)
-from mdagents.telemetry.light_spans import LightTracer
-from mdagents_llm.config import LLMRole
+from mdagents.telemetry.question_spans import Placing, QuestionSpans, harmless, now_ns
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.ledger import ABORTED, CallRow
-from mdagents_llm.model_configs import LOCAL
-from mdagents_llm.text import well_formed
+from mdagents_llm.telemetry.call_spans import FAILED, Attributes, name_of
+from mdagents_llm.telemetry.light_spans import LightTracer
 
 with needs_extra("opentelemetry", "--otel"):
     from opentelemetry.context import Context
-    from opentelemetry.trace import (
-        Link,
-        Span,
-        SpanKind,
-        Status,
-        StatusCode,
-        Tracer,
-        set_span_in_context,
-    )
-
-P = ParamSpec("P")
-
-_NS = 1_000_000  # nanoseconds in a millisecond
-_DECIDED_IN_MEMORY = 1024  # questions whose late calls are still placed below them
-_ERROR = Status(StatusCode.ERROR)
+    from opentelemetry.trace import Link, Tracer, set_span_in_context
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,76 +49,13 @@ class RunFacts:
         }
 
 
-@dataclass(eq=False, slots=True)
-class _Turn:
-    """A turn of an agent."""
-
-    agent: str
-    role: str
-    phase: str
-    began_at: int
-    """Start of the turn, in ns since 1970 UTC, like all times in this module."""
-    span: Span | None = None
-    context: Context | None = None
-    said_until: int = 0
-    """End of the latest call or piece of text; 0 before the first."""
-    text: list[str] = field(default_factory=list)
-    """Pieces of text; empty unless spans hold text."""
-    outcome: str = ""
-    """Outcome of the latest attempt."""
-
-
-@dataclass(eq=False, slots=True)
-class _Question:
-    """A question in progress, or one of the latest decided."""
-
-    item: ItemKey
-    case_id: str
-    question: Question | None
-    """The question as presented; None if it ended before it was started, by a lost worker say."""
-    began_at: int
-    span: Span | None = None
-    context: Context | None = None
-    until: int = 0
-    """End of the latest span below this one."""
-    turns: dict[tuple[str, str], list[_Turn]] = field(default_factory=dict)
-    """(`agent_id`, phase) -> turns in progress."""
-    latest: dict[str, _Turn] = field(default_factory=dict)
-    """`agent_id` -> its latest turn, to which late calls belong."""
-    notes: list[tuple[str, Attributes, int]] = field(default_factory=list)
-    """(name, attributes, time) of its events so far."""
-    steps: dict[str, tuple[Span, Context]] = field(default_factory=dict)
-    """Role of EXAID -> span of its step in progress."""
-
-
-def _now() -> int:
-    """Return the time in ns since 1970 UTC, in full ms as in the ledger, so that spans nest."""
-    return time.time_ns() // _NS * _NS
-
-
-def _harmless(
-    method: Callable[Concatenate[RunSpans, P], None],
-) -> Callable[Concatenate[RunSpans, P], None]:
-    """Decorate a method so that an error in it ends the spans of the run, and nothing else."""
-
-    @wraps(method)
-    def guarded(self: RunSpans, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        if self.is_broken:
-            return
-        try:
-            method(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
-            self.broke(error)
-
-    return guarded
-
-
-class RunSpans:
+class RunSpans(QuestionSpans):
     """Observes a run and makes its spans; a subscriber of `RunRecorder`.
 
     Args:
         tracer: Tracer of the spans.
         facts: Facts about the run.
+        parent: Context in which the span of the run begins.
         with_text: Whether spans hold the text of questions, prompts and replies.
         per_question: Whether each question is a trace of its own, with a link to that of the run.
         say: Displays a line.
@@ -178,114 +67,40 @@ class RunSpans:
         tracer: Tracer | LightTracer,
         facts: RunFacts,
         *,
+        parent: Context,
         with_text: bool,
         per_question: bool,
         say: Callable[[str], None],
-        now: Callable[[], int] = _now,
+        now: Callable[[], int] = now_ns,
     ) -> None:
-        self._tracer = tracer
-        self._facts = facts
-        self._with_text = with_text
-        self._say = say
-        self._now = now
-        self._case_ids: dict[ItemKey, str] = {}
-        self._questions: dict[str, _Question] = {}  # by case id
-        self._decided: OrderedDict[str, _Question] = OrderedDict()
+        super().__init__(tracer, with_text=with_text, say=say, now=now)
         self._is_over = False
-        self._until = 0  # end of the latest question, in fractions of a ms
-        self.is_broken = False
-        """Whether an error of this program has ended the spans."""
         self._span = tracer.start_span(
-            f"run {name_of(facts.dataset)}", attributes=facts.attributes, start_time=now()
+            f"run {name_of(facts.dataset)}",
+            parent,
+            attributes=facts.attributes,
+            start_time=now(),
         )
         self._context = set_span_in_context(self._span)
-        self._parent_of_questions = Context() if per_question else self._context
-        self._links = [Link(self._span.get_span_context())] if per_question else []
-
-    def broke(self, error: Exception) -> None:
-        """Stop making spans after an unexpected error, and say so."""
-        self.is_broken = True
-        self._say(f"--otel: no more spans are made: {type(error).__name__}; the run goes on")
-
-    @_harmless
-    def happened(self, item: ItemKey, event: Event) -> None:
-        """Record an event of a question; an observer of its feed."""
-        case_id = self._case_ids.get(item)
-        if case_id is None:
-            case_id = self._case_ids[item] = make_case_id(*item)
-        if isinstance(event, Started):
-            self._interrupted(case_id, "restarted")
-            self._decided.pop(case_id, None)
-            self._questions[case_id] = _Question(item, case_id, event.question, self._now())
-            return
-        question = self._questions.get(case_id)
-        match event:
-            case ExaidStep():
-                self._step_ended(question or self._decided.get(case_id), case_id, event)
-            case _ if question is None:
-                return
-            case TraceEvent():
-                self._said(question, event)
-            case TurnBegan(agent, role, phase):
-                turn = _Turn(agent, role, phase, self._now())
-                question.turns.setdefault((agent, phase), []).append(turn)
-                question.latest[agent] = turn
-            case TurnEnded():
-                self._turn_ended(question, event)
-            case Routed(level, by):
-                named = {"mdagents.difficulty": level.value} if level else {}
-                attributes: Attributes = {**named, "mdagents.routed_by": by.value}
-                question.notes.append(("mdagents.routed", attributes, self._now()))
-            case Recruited(members):
-                attributes = {"mdagents.members": len(members)}
-                question.notes.append(("mdagents.recruited", attributes, self._now()))
-
-    @_harmless
-    def booked(self, row: CallRow) -> None:
-        """Record an attempt, or a reply from the cache; a subscriber of the ledger."""
-        began_at = row.started_ms * _NS
-        ended_at = began_at + round(row.latency * 1e9)
-        queued_at = began_at - round(row.waited * 1e9)
-        span = self._tracer.start_span(
-            f"chat {name_of(row.model_requested)}",
-            self._parent_of(row, queued_at, ended_at),
-            SpanKind.INTERNAL if row.cached or row.provider == LOCAL else SpanKind.CLIENT,
-            of_call(row, with_text=self._with_text),
-            start_time=began_at,
+        self._place = Placing(
+            method=facts.method,
+            parent=Context() if per_question else self._context,
+            attributes={"mdagents.run": facts.name, "mdagents.dataset": facts.dataset},
+            links=[Link(self._span.get_span_context())] if per_question else [],
         )
-        if not row.replied and row.outcome != ABORTED:
-            span.set_status(_ERROR)
-        span.end(ended_at)
 
-    @_harmless
-    def decided(self, record: SampleRecord) -> None:
-        """End the span of a question, and state its score."""
-        question = self._questions.pop(record.case_id, None)
-        if question is None:
-            began_at = self._now() - round(record.wall_seconds * 1e9)
-            item = record.question_id, record.epoch
-            question = _Question(item, record.case_id, None, began_at)
-        span = self._end_turns(question, ABORTED)
-        ended_at = max(question.began_at + round(record.wall_seconds * 1e9), question.until)
-        span.set_attributes(of_decision(record, with_text=self._with_text))
-        if (score := of_score(record)) is not None:
-            span.add_event(EVALUATION, score, ended_at)
-        if record.error:
-            words = well_formed(record.error) if self._with_text else None
-            span.set_status(Status(StatusCode.ERROR, words))
-        span.end(ended_at)
-        self._until = max(self._until, ended_at)
-        self._decided[record.case_id] = question
-        if len(self._decided) > _DECIDED_IN_MEMORY:
-            _, oldest = self._decided.popitem(last=False)
-            self._end_steps(oldest)
+    def _placing(self, case_id: str) -> Placing:
+        return self._place
 
-    @_harmless
+    def _context_without_question(self) -> Context:
+        return self._context
+
+    @harmless
     def restarted(self, item: ItemKey) -> None:
         """End the span of a question whose worker died."""
         self._interrupted(make_case_id(*item), "worker_lost")
 
-    @_harmless
+    @harmless
     def finish(self, outcome: str, accuracy: float | None = None) -> None:
         """End all spans; only the first call has an effect.
 
@@ -305,169 +120,5 @@ class RunSpans:
             self._span.set_attribute("mdagents.accuracy", accuracy)
         if outcome != "finished":
             self._span.set_attribute("error.type", outcome)
-            self._span.set_status(_ERROR)
+            self._span.set_status(FAILED)
         self._span.end(max(self._now(), self._until))
-
-    def _open(self, question: _Question, at: int) -> Span:
-        """Return the span of a question; it begins by `at` if it is not open yet."""
-        if question.span is None:
-            question.began_at = min(question.began_at, at)
-            question_id, epoch = question.item
-            attributes: Attributes = {
-                "gen_ai.operation.name": "invoke_workflow",
-                "gen_ai.agent.name": name_of(self._facts.method),
-                "gen_ai.conversation.id": question.case_id,
-                "mdagents.run": self._facts.name,
-                "mdagents.dataset": self._facts.dataset,
-                "mdagents.question.id": well_formed(question_id),
-                "mdagents.epoch": epoch,
-            }
-            if self._with_text and question.question is not None:
-                asked = question.question.block()
-                attributes["gen_ai.input.messages"] = as_messages([("user", asked)])
-            question.span = self._tracer.start_span(
-                f"invoke_workflow {name_of(self._facts.method)}",
-                self._parent_of_questions,
-                attributes=attributes,
-                links=self._links,
-                start_time=question.began_at,
-            )
-            question.context = set_span_in_context(question.span)
-        return question.span
-
-    def _parent_of(self, row: CallRow, queued_at: int, ended_at: int) -> Context | None:
-        """Return the context in which the span of a row begins."""
-        question = self._questions.get(row.case_id) or self._decided.get(row.case_id)
-        if question is None:  # it prepares several questions
-            return self._context
-        self._open(question, queued_at)
-        question.until = max(question.until, ended_at)
-        if row.role in EXAID_ROLES:
-            return self._step(question, row.role, queued_at)[1]
-        turns = question.turns.get((row.agent, row.phase))
-        turn = turns[-1] if turns else question.latest.get(row.agent)
-        if turn is None or turn.phase != row.phase:
-            return question.context
-        turn.said_until, turn.outcome = max(turn.said_until, ended_at), row.outcome
-        self._open_turn(question, turn, queued_at)
-        return turn.context
-
-    def _open_turn(self, question: _Question, turn: _Turn, at: int) -> Span:
-        if turn.span is None:
-            turn.began_at = min(turn.began_at, at)
-            self._open(question, turn.began_at)
-            role = name_of(turn.role)
-            turn.span = self._tracer.start_span(
-                f"invoke_agent {role}",
-                question.context,
-                attributes={
-                    "gen_ai.operation.name": "invoke_agent",
-                    "gen_ai.agent.name": role,
-                    "gen_ai.conversation.id": question.case_id,
-                    "mdagents.agent.id": turn.agent,
-                    "mdagents.phase": turn.phase,
-                },
-                start_time=turn.began_at,
-            )
-            turn.context = set_span_in_context(turn.span)
-        return turn.span
-
-    def _said(self, question: _Question, event: TraceEvent) -> None:
-        turn = question.latest.get(event.agent_id)
-        if turn is not None:
-            turn.said_until = max(turn.said_until, event.t_ms * _NS)
-            if self._with_text:
-                turn.text.append(event.text)
-
-    def _turn_ended(self, question: _Question, event: TurnEnded) -> None:
-        turns = question.turns.get((event.agent, event.phase))
-        if not turns:
-            return
-        turn = turns.pop()
-        if not turns:
-            del question.turns[event.agent, event.phase]
-        attributes: Attributes = {}
-        if event.answer is not None:
-            attributes["mdagents.answer"] = event.answer
-        if event.confidence is not None:
-            attributes["mdagents.confidence"] = event.confidence
-        failure = ""
-        if event.failed:
-            failure = turn.outcome if turn.outcome not in ("", "ok") else "invalid_reply"
-        self._end_turn(question, turn, failure, attributes)
-
-    def _end_turn(
-        self, question: _Question, turn: _Turn, failure: str, attributes: Attributes | None = None
-    ) -> None:
-        span = self._open_turn(question, turn, turn.began_at)
-        span.set_attributes(attributes or {})
-        if turn.text:
-            said = as_messages([("assistant", "".join(turn.text))], "error" if failure else "stop")
-            span.set_attribute("gen_ai.output.messages", said)
-            turn.text.clear()
-        if failure:
-            span.set_attribute("error.type", failure)
-            span.set_status(_ERROR)
-        ended_at = max(turn.said_until or self._now(), turn.began_at)
-        question.until = max(question.until, ended_at)
-        span.end(ended_at)
-
-    def _end_turns(self, question: _Question, why: str) -> Span:
-        """End the turns that are left of a question, add its events, and return its span."""
-        for turn in [turn for turns in question.turns.values() for turn in turns]:
-            self._end_turn(question, turn, why)
-        question.turns.clear()
-        span = self._open(question, question.began_at)
-        for name, attributes, at in question.notes:
-            span.add_event(name, attributes, at)
-        question.notes.clear()
-        return span
-
-    def _step(self, question: _Question, role: str, at: int) -> tuple[Span, Context]:
-        """Return span and context of EXAID's step in progress; it begins `at` if there is none."""
-        if role not in question.steps:
-            self._open(question, at)
-            span = self._tracer.start_span(
-                f"invoke_agent {role}", question.context, start_time=at,
-                attributes={
-                    "gen_ai.operation.name": "invoke_agent",
-                    "gen_ai.agent.name": role,
-                    "gen_ai.conversation.id": question.case_id,
-                },
-            )  # fmt: skip
-            question.steps[role] = span, set_span_in_context(span)
-        return question.steps[role]
-
-    def _step_ended(self, question: _Question | None, case_id: str, step: ExaidStep) -> None:
-        record, now = step.record, self._now()
-        is_decision = isinstance(record, BufferDecision)
-        role = LLMRole.BUFFER_AGENT if is_decision else LLMRole.SUMMARIZER
-        began_at = now - (record.latency_ms or 0) * _NS
-        if question is None:  # EXAID resumes a question that an earlier start has decided
-            span = self._tracer.start_span(
-                f"invoke_agent {role.value}", self._context, start_time=began_at
-            )
-        else:
-            span, _ = self._step(question, role.value, began_at)
-            del question.steps[role.value]
-        describe(span, record, step.agents, with_text=self._with_text, with_usage=False)
-        span.set_attribute("gen_ai.conversation.id", case_id)
-        span.end(max(now, question.until) if question else now)
-
-    def _end_steps(self, question: _Question) -> None:
-        for span, _ in question.steps.values():
-            span.set_attribute("error.type", "interrupted")
-            span.set_status(_ERROR)
-            span.end(max(self._now(), question.until))
-        question.steps.clear()
-
-    def _interrupted(self, case_id: str, why: str) -> None:
-        """End the spans of a question that has no decision."""
-        question = self._questions.pop(case_id, None)
-        if question is None:
-            return
-        span = self._end_turns(question, why)
-        self._end_steps(question)
-        span.set_attribute("error.type", why)
-        span.set_status(_ERROR)
-        span.end(max(self._now(), question.until))

@@ -32,7 +32,7 @@ IN_A_CLONE = {
 """Program in the clone → the installed one."""
 _OTHERS = """
 cd cp curl docker echo export git head inspect jupyter kill less lm_eval ls mkdir mlflow
-nvidia-smi ollama pip podman psql ray sbatch scontrol sleep srun tail wait
+nvidia-smi ollama phoenix pip podman psql ray sbatch scontrol sleep srun tail wait
 """
 OTHERS = frozenset(_OTHERS.split())
 """Programs that are not ours, and words of the shell."""

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
 
@@ -20,6 +23,8 @@ class Event:
 
     name: str
     attributes: dict[str, Any]
+    at: int
+    """Time in ns since 1970 UTC."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,8 @@ class Span:
     links: list[bytes]
     """Traces that it links to."""
     description: str = ""
+    state: str = ""
+    """Trace state, as other programs have written it."""
 
 
 @dataclass
@@ -56,6 +63,12 @@ class Collector:
     on_batch: Callable[[list[Span]], None] = lambda spans: None
     spans: list[Span] = field(default_factory=list)
     resources: list[dict[str, Any]] = field(default_factory=list)
+    rejects: int = 0
+    """Number of spans of each batch that it claims to reject."""
+    reason: str = ""
+    """Reason of its rejections."""
+    retry_after: str = ""
+    """Header of answers that are not 200; empty for none."""
     bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
@@ -73,9 +86,14 @@ class Collector:
                 if self.headers.get("content-encoding") == "gzip":
                     body = gzip.decompress(body)
                 collector.take(body)
+                answer = collector.answer()
                 self.send_response(collector.status)
-                self.send_header("content-length", "0")
+                self.send_header("content-type", "application/x-protobuf")
+                self.send_header("content-length", str(len(answer)))
+                if collector.status != 200 and collector.retry_after:
+                    self.send_header("retry-after", collector.retry_after)
                 self.end_headers()
+                self.wfile.write(answer)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -105,6 +123,13 @@ class Collector:
         self.on_batch(batch)
         if self.status == 200:
             self.spans += batch
+
+    def answer(self) -> bytes:
+        response = ExportTraceServiceResponse()
+        if self.rejects:
+            response.partial_success.rejected_spans = self.rejects
+            response.partial_success.error_message = self.reason
+        return bytes(response.SerializeToString())
 
     # What tests ask of the spans.
 
@@ -140,9 +165,13 @@ def _spans(request: ExportTraceServiceRequest) -> Iterator[Span]:
                     is_error=span.status.code == 2,
                     kind=span.kind,
                     attributes=_attributes(span.attributes),
-                    events=[Event(e.name, _attributes(e.attributes)) for e in span.events],
+                    events=[
+                        Event(e.name, _attributes(e.attributes), e.time_unix_nano)
+                        for e in span.events
+                    ],
                     links=[link.trace_id for link in span.links],
                     description=span.status.message,
+                    state=span.trace_state,
                 )
 
 

@@ -23,6 +23,7 @@ from demos.cdss_example.graph.nodes import (
     SynthesisNode,
 )
 from demos.cdss_example.graph.state import CdssState
+from demos.toolkit.tracing import agent
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.langchain_model import ChatModelAdapter
 
@@ -41,13 +42,13 @@ def build_cdss_graph(model: ChatModel, limits: Limits) -> CompiledStateGraph[Cds
     specialists = (LaboratoryAgent(adapter, limits), CardiologyAgent(adapter, limits))
     graph = StateGraph(CdssState)
     orchestrator = OrchestratorAgent(adapter, limits, is_local=is_local)
-    graph.add_node(ORCHESTRATOR, OrchestratorNode(orchestrator))
+    graph.add_node(ORCHESTRATOR, agent(ORCHESTRATOR, OrchestratorNode(orchestrator)))
     graph.add_edge(START, ORCHESTRATOR)
     for specialist in specialists:
-        graph.add_node(specialist.name, SpecialistNode(specialist))
+        graph.add_node(specialist.name, agent(specialist.name, SpecialistNode(specialist)))
         graph.add_edge(specialist.name, ORCHESTRATOR)
     synthesis = SynthesisAgent(adapter, limits, is_local=is_local)
-    graph.add_node(SYNTHESIS, SynthesisNode(synthesis))
+    graph.add_node(SYNTHESIS, agent(SYNTHESIS, SynthesisNode(synthesis)))
     graph.add_edge(SYNTHESIS, END)
     ways = [*(specialist.name for specialist in specialists), SYNTHESIS]
     graph.add_conditional_edges(ORCHESTRATOR, next_node, ways)

@@ -30,6 +30,7 @@ from mdagents.runs.engines.messages import (
     Told,
 )
 from mdagents.settings import TeamRole
+from mdagents_llm.clock import epoch_ms
 from mdagents_llm.endpoints import CONNECTIONS
 from mdagents_llm.errors import (
     BenchError,
@@ -215,8 +216,8 @@ class DistributedRun:
                 if message.replied and not message.cached:
                     self._replied.add(f"{message.provider}/{message.model_requested}")
                 self._recorder.booked(message)
-            case Told(item, event):
-                self._tell(item, event)
+            case Told(item, event, at_ms):
+                self._tell(item, event, at_ms)
             case Wait():
                 self._on_wait(message)
             case Decided(record, trace, log):
@@ -403,7 +404,7 @@ class DistributedRun:
             book=CaseBook(),
             wall_seconds=0.0,
         )
-        self._tell(item.key, events.Ended(None, str(error)))
+        self._tell(item.key, events.Ended(None, str(error)), epoch_ms())
         attempt = self._record(record)
         if self._recorder.policy is not None:  # EXAID has nothing to follow
             self._recorder.summarised(
@@ -466,10 +467,10 @@ class DistributedRun:
         if not self._parts and (is_over or (self._is_all_decided and not self._kept)):
             self._done.set()
 
-    def _tell(self, item: ItemKey, event: events.Event) -> None:
+    def _tell(self, item: ItemKey, event: events.Event, at_ms: int) -> None:
         for watch in tuple(self._watchers):
             try:
-                watch(item, event)
+                watch(item, event, at_ms)
             except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
                 self._watchers.remove(watch)
                 self._watch_errors[item] = _in_a_line(error)

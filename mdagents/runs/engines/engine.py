@@ -30,6 +30,10 @@ GRACE = 10.0
 """Seconds after an interruption for questions in progress to finish; for EXAID if all are done."""
 
 
+Watch = Callable[[ItemKey, Event, int], None]
+"""Callback for (question, event, time of the event in ms since 1970 UTC); it returns at once."""
+
+
 class Outcome(StrEnum):
     """Outcome of a run."""
 
@@ -98,7 +102,7 @@ class Recorder(Protocol):
         ...
 
     @property
-    def watchers(self) -> Sequence[Callable[[ItemKey, Event], None]]:
+    def watchers(self) -> Sequence[Watch]:
         """Callbacks for the events of each question; they return at once."""
         ...
 

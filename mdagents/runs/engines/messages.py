@@ -114,6 +114,8 @@ class Told:
 
     item: ItemKey
     event: Event
+    at_ms: int
+    """Time of the event at the worker, in ms since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from mdagents.records.folder import case_files
 from mdagents.records.sample import ExaidRecord, Watched
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget, Limited
+from mdagents.runs.engines.engine import Watch
 from mdagents.settings import TeamRole
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
@@ -77,7 +78,7 @@ class RunObservers:
     revision: str | None
     """Git revision of this program; None when it is unknown."""
     clock: Clock
-    watchers: Sequence[Callable[[ItemKey, Event], None]]
+    watchers: Sequence[Watch]
     """Callbacks for the events of each case; they return at once."""
     policy: TriggerPolicy | None
     """Trigger policy of EXAID; None: EXAID is off."""
@@ -131,7 +132,10 @@ class CaseObservers:
         self._recording: Recording | None = None
         self.bus.subscribe(self._events.append)
         self.tell: Observer = partial(
-            _tell, [partial(watch, item) for watch in run.watchers], partial(_note, self._errors)
+            _tell,
+            [partial(watch, item) for watch in run.watchers],
+            self._now_ms,
+            partial(_note, self._errors),
         )
         """Notifies the watchers of an event in the case, and notes their errors."""
         self.bus.subscribe(partial(_tell_words, self.tell))
@@ -367,10 +371,16 @@ def _note_breakage(errors: list[str], failure: Failure) -> None:
         _note(errors, failure.message)
 
 
-def _tell(observers: list[Observer], note: Callable[[Exception], None], event: Event) -> None:
+def _tell(
+    observers: list[Callable[[Event, int], None]],
+    now_ms: Callable[[], int],
+    note: Callable[[Exception], None],
+    event: Event,
+) -> None:
+    at_ms = now_ms()
     for observer in tuple(observers):
         try:
-            observer(event)
+            observer(event, at_ms)
         except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             observers.remove(observer)
             note(error)

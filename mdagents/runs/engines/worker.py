@@ -28,7 +28,7 @@ from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget
 from mdagents.runs.engines.claims import Found
-from mdagents.runs.engines.engine import Item, Outcome, Places, Recorded, Task, Work
+from mdagents.runs.engines.engine import Item, Outcome, Places, Recorded, Task, Watch, Work
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.engines.messages import (
     Decided,
@@ -340,7 +340,7 @@ class _PartOfRun:
         self._given: list[ItemKey] = []  # decided questions that arrived before the runner existed
         self.files = _Parcels()
         self.policy = opening.policy
-        self.watchers: Sequence[Callable[[ItemKey, Event], None]] = (self._happened,)
+        self.watchers: Sequence[Watch] = (self._happened,)
 
     def begin(self, on_open: Callable[[], None]) -> None:
         """Start; `on_open` is called as soon as the endpoints are known."""
@@ -457,10 +457,10 @@ class _PartOfRun:
     def _postpone(self, item: ItemKey, attempt: int) -> None:
         self._tell(Postponed(item))
 
-    def _happened(self, item: ItemKey, event: Event) -> None:
+    def _happened(self, item: ItemKey, event: Event, at_ms: int) -> None:
         if isinstance(event, Started):
             event = event.without_content()
-        self._tell(Told(item, event))
+        self._tell(Told(item, event, at_ms))
 
 
 class _Parcels:

@@ -16,9 +16,11 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from mdagents.serve.cli import main
 from tests.fake_provider import FakeProvider
 from tests.mdagents.serve.served import MODEL, PROMPT
 from tests.support.environment import bare_environment
+from tests.support.otlp import Collector
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform == "win32", reason="signals")]
 
@@ -204,3 +206,28 @@ def vitamins():
     (usage,) = log["stats"]["model_usage"].values()
     assert usage["input_tokens"] + usage.get("input_tokens_cache_read", 0) == provider.totals.input
     assert usage["output_tokens"] == provider.totals.output
+
+
+def test_spans_are_sent_until_the_end(provider: FakeProvider) -> None:
+    with (
+        Collector() as collector,
+        program(
+            provider, "--model", "gpt-4o-mini", "--otel", OTEL_EXPORTER_OTLP_ENDPOINT=collector.url
+        ) as (process, line),
+    ):
+        parent = f"00-{'ab' * 16}-{'cd' * 8}-01"
+        assert post(url_in(line), headers={"traceparent": parent}).status_code == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+    (question,) = collector.questions
+    assert (question.trace.hex(), question.parent.hex()) == ("ab" * 16, "cd" * 8)
+    assert len(collector.calls) == len(_file("calls.jsonl").read_text().splitlines())
+
+
+def test_flags_of_spans_that_have_no_effect_are_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--otel-text"]) == 2
+    assert "without --otel no spans are made; leave --otel-text out" in capsys.readouterr().err
+    assert main(["--otel-traces", "question"]) == 2
+    assert "there is no flag --otel-traces" in capsys.readouterr().err

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -20,7 +21,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from mdagents.telemetry import export
+from mdagents_llm.telemetry import export
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.chat_api import SeenRequest
@@ -54,7 +55,7 @@ def test_a_collector_that_is_not_there_costs_a_notice(
     status, _, err = run(*FLAGS, "--display", "none")
     assert status == 0
     (line,) = [line for line in err.splitlines() if "--otel" in line]
-    assert line.endswith(f"spans not sent to {nobody}/v1/traces: Connection refused")
+    assert line.endswith(f"spans not confirmed by {nobody}/v1/traces: Connection refused")
     assert [record["status"] for record in records()] == ["answered"] * 2
 
 
@@ -65,7 +66,7 @@ def test_a_collector_that_never_answers_ends_nothing(
     monkeypatch.setattr(export, "_TO_SEND_THE_REST", 0.1)
     status, _, err = run(*FLAGS, "--display", "none")
     assert status == 0
-    assert f"spans not sent to {silent}/api/otel: the queue was full, or the collector too" in err
+    assert f"spans not confirmed by {silent}/api/otel: no answer within 0.1 s; OTEL_BSP_EX" in err
     assert "t0ken" not in err
 
 
@@ -82,13 +83,67 @@ def test_a_collector_that_refuses_is_named_without_its_token(
     assert collector.headers[0]["authorization"] == "Basic t0ken"
     assert collector.headers[0]["x-id"] == "7"
     said = [line for line in err.splitlines() if "--otel" in line]
-    assert "spans not sent to" in said[-1]
+    assert "spans not confirmed by" in said[-1]
     assert str(status) in said[-1] or "Unavailable" in said[-1]
     if len(said) > 1:  # it had failed before the end
         assert said[0].startswith(f"--otel: cannot send spans to {collector.url}/v1/traces: ")
-        assert said[0].endswith("; the run goes on")
+        assert said[0].endswith("; answers are not affected")
     assert "t0ken" not in err
     assert "Traceback" not in err
+
+
+def test_a_slow_collector_gets_the_time_that_the_variable_gives(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "_TO_SEND_THE_REST", 0.01)
+    monkeypatch.setenv("OTEL_BSP_EXPORT_TIMEOUT", "20000")
+    collector.on_batch = lambda _: time.sleep(0.2)
+    status, _, err = run(*FLAGS, "--display", "none")
+    assert (status, "--otel" in err) == (0, False)
+    assert len(collector.calls) == len(ledger())
+
+
+@pytest.mark.parametrize("reason", ["quota of the project", ""])
+def test_spans_that_a_collector_rejects_are_counted(
+    reason: str, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collector.rejects, collector.reason = 3, reason
+    status, _, err = run(*FLAGS, "--display", "none")
+    assert status == 0
+    (line,) = [line for line in err.splitlines() if "--otel" in line]
+    assert line.startswith(f"--otel: 3 of {len(collector.spans)} spans not confirmed by ")
+    assert line.endswith(f"rejected by the collector: {reason or 'it gives no reason'}")
+
+
+def test_a_collector_that_is_busy_gets_its_batch_again(run: Run, collector: Collector) -> None:
+    collector.status, collector.retry_after = 429, "0"
+
+    def recover(_: list[Span]) -> None:
+        collector.status = 200 if len(collector.bodies) > 1 else 429
+
+    collector.on_batch = recover
+    status, _, err = run(*FLAGS, "--display", "none")
+    assert (status, "--otel" in err) == (0, False)
+    assert collector.bodies[0] == collector.bodies[1]
+    assert len(collector.calls) == len(ledger())
+
+
+def test_headers_may_be_percent_encoded(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Basic%20dDBrZW4%3D,X-Id=a=b")
+    assert run(*FLAGS)[0] == 0
+    assert collector.headers[0]["authorization"] == "Basic dDBrZW4="
+    assert collector.headers[0]["x-id"] == "a=b"
+
+
+def test_long_texts_are_cut_where_the_standard_says_so(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT", "64")
+    assert run(*FLAGS, "--otel-text")[0] == 0
+    texts = [call.attributes["gen_ai.input.messages"] for call in collector.calls]
+    assert {len(text) for text in texts} == {64}
 
 
 def test_a_full_queue_drops_spans_and_says_how_many(
@@ -110,7 +165,7 @@ def test_a_full_queue_drops_spans_and_says_how_many(
     collector.on_batch = hold
     status, _, err = run(*BASIC, "--dataset", questions_file(20), "--display", "none")
     assert (status, many.is_set()) == (0, True)
-    (line,) = [line for line in err.splitlines() if "spans not sent" in line]
+    (line,) = [line for line in err.splitlines() if "spans not confirmed" in line]
     unsent, of = (int(line.split()[place]) for place in (1, 3))
     assert unsent > 0
     assert of - unsent == len(collector.spans)
@@ -126,6 +181,7 @@ def test_a_full_queue_drops_spans_and_says_how_many(
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318", "must begin with http:// or https://"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:99999", "must begin with http:// or https://"),
         ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "99999", "a variable OTEL_* cannot be used"),
+        ("OTEL_BSP_EXPORT_TIMEOUT", "5s", "OTEL_BSP_EXPORT_TIMEOUT must be 1 to 600000 ms"),
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "yes!", "must be NO_CONTENT"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import sys
@@ -14,8 +15,11 @@ from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 
 import mdagents
 from mdagents import RunConfig
-from mdagents.telemetry import run_spans
-from mdagents.telemetry.attributes import as_messages, name_of
+from mdagents.runs.engines.messages import Told, unpacked
+from mdagents.runs.engines.process_workers import ProcessPost
+from mdagents_llm.errors import EndpointDown
+from mdagents_llm.telemetry import call_spans
+from mdagents_llm.telemetry.call_spans import as_messages, name_of
 from tests.fake_provider import FakeProvider, FaultPlan
 from tests.mdagents.telemetry.conftest import BASIC, ledger, questions_file
 from tests.support.otlp import Collector, Span
@@ -91,7 +95,7 @@ def test_a_question_is_one_tree(provider: FakeProvider, run: Run, collector: Col
     (record,) = records()
     assert root.attributes["mdagents.outcome"] == "finished"
     assert question.name == "invoke_workflow mdagents"
-    assert question.attributes["gen_ai.agent.name"] == "mdagents"
+    assert question.attributes["gen_ai.workflow.name"] == "mdagents"
     assert question.attributes["mdagents.question.id"] == record["question_id"]
     assert question.attributes["mdagents.answer"] == record["predicted"]
     agents = {span.attributes["gen_ai.agent.name"] for span in collector.named("invoke_agent")}
@@ -256,10 +260,13 @@ def test_an_error_of_ours_costs_the_spans_alone(
     def broken(*_: Any, **__: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(run_spans, "of_call", broken)
+    monkeypatch.setattr(call_spans, "of_call", broken)
     status, _, err = run(*BASIC, "--num-samples", "2", "--display", "log")
     assert status == 0
-    assert err.count("--otel: no more spans are made: ZeroDivisionError; the run goes on") == 1
+    assert (
+        err.count("--otel: no more spans are made: ZeroDivisionError; answers are not affected")
+        == 1
+    )
     assert [record["watched"]["error"] for record in records()] == [None, None]
 
 
@@ -283,6 +290,39 @@ def test_the_python_api(provider: FakeProvider, run: Run, collector: Collector) 
     assert collector.named("run ")[0].attributes["mdagents.run"] == result.manifest.name
 
 
+def test_a_run_is_below_the_span_of_the_program_that_started_it(
+    run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEPARENT", f"00-{'ab' * 16}-{'cd' * 8}-01")
+    assert run(*BASIC, "--num-samples", "1")[0] == 0
+    (root,) = collector.named("run ")
+    assert (root.trace.hex(), root.parent.hex()) == ("ab" * 16, "cd" * 8)
+    assert {span.trace for span in collector.spans} == {root.trace}
+    collector.spans.clear()
+    monkeypatch.setenv("TRACEPARENT", "none of the W3C's")
+    status, _, err = run(*BASIC, "--num-samples", "1", "--fresh")
+    assert (status, err.count("--otel: TRACEPARENT is in no form of the W3C's")) == (0, 1)
+    assert collector.named("run ")[0].parent == b""
+
+
+async def test_one_question_of_the_python_api(
+    provider: FakeProvider, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEPARENT", f"00-{'ab' * 16}-{'cd' * 8}-01")
+    config = RunConfig(model="gpt-4o-mini", otel=True)
+    record = await mdagents.answer("Which vitamin?", ["A", "B"], team="basic", config=config)
+    (question,) = collector.questions
+    assert (question.trace.hex(), question.parent.hex()) == ("ab" * 16, "cd" * 8)
+    assert question.attributes["mdagents.answer"] == record.predicted
+    assert len(collector.calls) == record.calls > 0
+    assert collector.sum("gen_ai.usage.input_tokens") == record.token_usage.input_tokens
+    provider.fail_next("401")
+    with pytest.raises(EndpointDown):
+        await mdagents.answer("Which vitamin?", ["A", "B"], team="basic", config=config)
+    assert collector.questions[-1].attributes["error.type"] == "EndpointDown"
+    assert collector.calls[-1].attributes["error.type"] == "auth"
+
+
 def test_flags_without_effect_are_refused(run: Run) -> None:
     for flag in (("--otel-text",), ("--otel-traces", "question")):
         status, _, err = run(*flag)
@@ -293,7 +333,11 @@ def test_flags_without_effect_are_refused(run: Run) -> None:
 def test_without_the_extra_one_line_says_what_to_install(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("mdagents.telemetry")]:
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("mdagents.telemetry", "mdagents_llm.telemetry"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     for name in [name for name in sys.modules if name.startswith("opentelemetry.sdk")]:
         monkeypatch.delitem(sys.modules, name)
@@ -316,3 +360,28 @@ def test_worker_processes(provider: FakeProvider, run: Run, collector: Collector
     assert len(collector.questions) == 8
     names = [span.attributes.get("gen_ai.agent.name") for span in collector.spans]
     assert "summarizer" in names
+
+
+@pytest.mark.process
+def test_events_of_worker_processes_have_the_times_of_the_worker(
+    provider: FakeProvider, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: set[int] = set()  # times of events at the workers, in ns
+
+    async def report_late(self: ProcessPost, message: bytes) -> bytes:
+        report = await exchange(self, message)
+        made = unpacked(report)  # a greeting, or a report
+        happened = [one for _, one in getattr(made, "messages", ()) if isinstance(one, Told)]
+        told.update(one.at_ms * 1_000_000 for one in happened)
+        await asyncio.sleep(0.05 * bool(happened))
+        return report
+
+    exchange = ProcessPost.exchange
+    monkeypatch.setattr(ProcessPost, "exchange", report_late)
+    assert run(*BASIC, "--num-samples", "2", "--processes", "2")[0] == 0
+    check_tree(collector)
+    assert len(collector.questions) == 2
+    for question in collector.questions:
+        events = {event.name: event.at for event in question.events}
+        assert {"mdagents.routed", "mdagents.recruited"} < events.keys()
+        assert {events["mdagents.routed"], events["mdagents.recruited"]} <= told

@@ -25,6 +25,7 @@ with needs_extra("opentelemetry", "--otel"):
         Status,
         StatusCode,
         TraceFlags,
+        TraceState,
         get_current_span,
     )
 
@@ -34,7 +35,8 @@ _UNSET = Status(StatusCode.UNSET)
 class LightTracer:
     """Starts light spans; the part of `Tracer` that `RunSpans` uses.
 
-    The sampler of the provider decides for roots, and spans below follow their root.
+    The sampler of the provider decides for roots and for spans below a span of another program;
+    all others follow their parent.
 
     Args:
         provider: Provider with resource, sampler and id generator.
@@ -60,17 +62,19 @@ class LightTracer:
         start_time: int | None = None,
     ) -> Span:
         """Start a span, as the method of `Tracer` does."""
-        parent: SpanContext | None = get_current_span(context).get_span_context()
-        if parent is not None and parent.is_valid:
-            trace_id, flags = parent.trace_id, parent.trace_flags
+        found = get_current_span(context).get_span_context()
+        parent = found if found.is_valid else None
+        trace_id = parent.trace_id if parent is not None else self._ids.generate_trace_id()
+        if parent is not None and not parent.is_remote:
+            flags, state = parent.trace_flags, parent.trace_state
         else:
-            parent, trace_id = None, self._ids.generate_trace_id()
-            decision = self._provider.sampler.should_sample(
+            sampled = self._provider.sampler.should_sample(
                 context, trace_id, name, kind, attributes, links
-            ).decision
-            is_sampled = decision is Decision.RECORD_AND_SAMPLE
+            )
+            is_sampled = sampled.decision is Decision.RECORD_AND_SAMPLE
             flags = TraceFlags(TraceFlags.SAMPLED if is_sampled else TraceFlags.DEFAULT)
-        own = SpanContext(trace_id, self._ids.generate_span_id(), False, flags)
+            state = sampled.trace_state or TraceState()
+        own = SpanContext(trace_id, self._ids.generate_span_id(), False, flags, state)
         return LightSpan(self, name, own, parent, kind, attributes, links, start_time)
 
     def ended(self, span: LightSpan, end_time: int) -> None:

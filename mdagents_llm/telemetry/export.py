@@ -1,8 +1,9 @@
 """Sends spans to a collector, by OTLP over HTTP, in a thread of its own.
 
 The standard variables say where to (`OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`, …) and how
-(`OTEL_BSP_*`); the SDK of OpenTelemetry reads them. Nothing here raises or waits while a run is in
-progress: a full queue drops its oldest spans, and spans that a collector does not take are counted.
+(`OTEL_BSP_*`); the SDK of OpenTelemetry reads them. Nothing here raises or waits while answers are
+in progress: a full queue drops its oldest spans, and spans that a collector does not take are
+counted.
 """
 
 from __future__ import annotations
@@ -16,15 +17,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from mdagents.telemetry.light_spans import LightTracer
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
+from mdagents_llm.telemetry.light_spans import LightTracer
 from mdagents_llm.text import one_line
 
 with needs_extra("opentelemetry", "--otel"):
+    import requests
     from opentelemetry import trace
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.metrics import NoOpMeterProvider
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
     from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, Resource
     from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
@@ -35,7 +38,9 @@ SCOPE = "mdagents"
 
 _LONGEST_QUEUE = 8192  # spans that wait; about 20 MB
 _BATCH_WITH_TEXT = 64  # spans of 20 kB each; collectors take 4 to 20 MB at a time
-_TO_SEND_THE_REST = 5.0  # seconds at the end of a run
+_TO_SEND_THE_REST = 5.0  # seconds at the end of a run, unless the variable gives others
+_TIMEOUT = "OTEL_BSP_EXPORT_TIMEOUT"  # ms; the SDK reads it, but does nothing with it
+_LONGEST_TIMEOUT = 600_000  # ms
 _IF_IN_TROUBLE = 1.0  # the same, once the collector has failed
 _STEP = 0.02  # seconds between two looks at the thread
 _LONGEST_CAUSE = 150  # characters
@@ -49,6 +54,7 @@ class Export:
         version: Version of this program.
         say: Called in the thread of the event loop with one line when the collector first fails.
         with_text: Whether spans hold text, so that fewer make a batch.
+        service: Name of the program, unless a standard variable gives one.
 
     Raises:
         ConfigError: A standard variable has a value that cannot be used here.
@@ -61,6 +67,7 @@ class Export:
         say: Callable[[str], None],
         *,
         with_text: bool,
+        service: str = SCOPE,
     ) -> None:
         self._say = say
         self._loop = asyncio.get_running_loop()
@@ -76,9 +83,10 @@ class Export:
             self.tracer = own.get_tracer(SCOPE, version)
             return
         _check(variables)
+        self._to_send_the_rest = _seconds_at_the_end(variables)
         _keep_quiet()
         with _in_environment(variables), _one_line_errors():
-            self._exporter = _Watched(OTLPSpanExporter(), self._failed)
+            self._exporter = _Watched(variables, self._failed)
             self._batches = _Batches(
                 self._exporter,
                 max_queue_size=_unless_set(variables, "OTEL_BSP_MAX_QUEUE_SIZE", _LONGEST_QUEUE),
@@ -90,7 +98,7 @@ class Export:
                 meter_provider=NoOpMeterProvider(),
             )
             self._provider = TracerProvider(
-                resource=_resource(version),
+                resource=_resource(service, version),
                 shutdown_on_exit=False,
                 meter_provider=NoOpMeterProvider(),
             )
@@ -106,8 +114,8 @@ class Export:
         """Send the rest, for 5 seconds at most, or 1 if the collector has failed.
 
         Returns:
-            How many spans were not sent and why, on one line; empty if all were, or if the caller's
-            program sends them.
+            How many spans the collector has not confirmed and why, on one line; empty if it has
+            confirmed all, or if the caller's program sends them.
         """
         provider, batches = self._provider, self._batches
         if provider is None or batches is None:
@@ -118,8 +126,10 @@ class Export:
         started = time.monotonic()
         closing.start()
         while closing.is_alive():
-            limit = _IF_IN_TROUBLE if self._cause else _TO_SEND_THE_REST
+            limit = _IF_IN_TROUBLE if self._cause else self._to_send_the_rest
             if time.monotonic() - started > limit:
+                slow = f"no answer within {limit:g} s; {_TIMEOUT} (ms) gives it more"
+                self._cause = self._cause or slow
                 self._exporter.shutdown()
                 break
             await asyncio.sleep(_STEP)
@@ -127,16 +137,17 @@ class Export:
         self._exporter.forget()
         if not unsent:
             return ""
-        cause = self._cause or "the queue was full, or the collector too slow"
-        return (
-            f"--otel: {unsent:,} of {batches.ended:,} spans not sent to {self._endpoint}: {cause}"
-        )
+        cause = self._cause or "the queue was full, as the collector is too slow"
+        share = f"{unsent:,} of {batches.ended:,} spans"
+        return f"--otel: {share} not confirmed by {self._endpoint}: {cause}"
 
     def _failed(self, cause: str) -> None:
         """Note that the collector has failed; called in the thread that sends."""
         is_first, self._cause = not self._cause, cause
         if is_first and not self._is_closing:
-            line = f"--otel: cannot send spans to {self._endpoint}: {cause}; the run goes on"
+            line = (
+                f"--otel: cannot send spans to {self._endpoint}: {cause}; answers are not affected"
+            )
             with suppress(RuntimeError):  # the event loop is closed
                 self._loop.call_soon_threadsafe(self._say, line)
 
@@ -156,15 +167,21 @@ class _Batches(BatchSpanProcessor):
 class _Watched(SpanExporter):
     """Exporter that counts the spans that arrived and reports failures.
 
-    The SDK only logs why an attempt failed, so this listens to its log.
+    The SDK only logs why an attempt failed, so this listens to its log. It takes any answer with
+    status 200 for a success, so this reads how many spans of a batch were rejected.
 
     Args:
-        inner: Exporter that sends the spans.
+        variables: Environment variables.
         failed: Called with the cause of each failure, in the thread that sends.
     """
 
-    def __init__(self, inner: OTLPSpanExporter, failed: Callable[[str], None]) -> None:
-        self._inner = inner
+    def __init__(self, variables: Mapping[str, str], failed: Callable[[str], None]) -> None:
+        session: requests.Session | None = None
+        if not any(name.endswith("_CREDENTIAL_PROVIDER") for name in variables):
+            session = requests.Session()
+            session.hooks["response"].append(self._answered)
+        self._inner = OTLPSpanExporter(session=session)
+        self._rejected = 0  # spans of the batch in progress
         self._listener = _Listener(failed)
         self._failed = failed
         self._is_shut = False
@@ -174,12 +191,24 @@ class _Watched(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self._listener.thread = threading.get_ident()
+        self._rejected = 0
         result = self._inner.export(spans)
         if result is SpanExportResult.SUCCESS:
-            self.sent += len(spans)
+            self.sent += len(spans) - min(self._rejected, len(spans))
         elif not self._listener.has_heard:
             self._failed("the collector refused them")
         return result
+
+    def _answered(self, response: requests.Response, **_: object) -> None:
+        """Note how many spans of a batch the collector has rejected."""
+        if not response.ok or "protobuf" not in response.headers.get("content-type", ""):
+            return
+        with suppress(Exception):  # a body that is no answer by the protocol rejects nothing
+            partial = ExportTraceServiceResponse.FromString(response.content).partial_success
+            if partial.rejected_spans > 0:
+                self._rejected = partial.rejected_spans
+                why = one_line(partial.error_message) or "it gives no reason"
+                self._failed(f"rejected by the collector: {why}"[:_LONGEST_CAUSE])
 
     def shutdown(self) -> None:
         if not self._is_shut:
@@ -274,6 +303,15 @@ def _check(variables: Mapping[str, str]) -> None:
             raise ConfigError(f"{name} must begin with http:// or https:// and a host")
 
 
+def _seconds_at_the_end(variables: Mapping[str, str]) -> float:
+    text = variables.get(_TIMEOUT, "")
+    if not text:
+        return _TO_SEND_THE_REST
+    if not (text.isdecimal() and 0 < int(text) <= _LONGEST_TIMEOUT):
+        raise ConfigError(f"{_TIMEOUT} must be 1 to {_LONGEST_TIMEOUT} ms")
+    return int(text) / 1000
+
+
 def _endpoint(variables: Mapping[str, str]) -> str:
     """Return the collector's address for messages: scheme, host, port and path alone."""
     base = variables.get("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4318")
@@ -284,11 +322,12 @@ def _endpoint(variables: Mapping[str, str]) -> str:
     return f"{parts.scheme}://{parts.hostname}{port}{path}"
 
 
-def _resource(version: str) -> Resource:
+def _resource(service: str, version: str) -> Resource:
     """Return what is known of this program; the standard variables come first."""
-    attributes = {SERVICE_VERSION: version, **Resource.create().attributes}
+    stated = {SERVICE_VERSION: version} if version else {}
+    attributes = {**stated, **Resource.create().attributes}
     if str(attributes[SERVICE_NAME]).startswith("unknown_service"):
-        attributes[SERVICE_NAME] = SCOPE
+        attributes[SERVICE_NAME] = service
     return Resource(attributes)
 
 
