@@ -8,6 +8,7 @@ from exaid_core.checks.alerts import mentions_alert
 from exaid_core.checks.check import remarks_of
 from exaid_core.checks.dissent import dissent_missing, stated_answer
 from exaid_core.checks.grounding import unsupported_terms, without_support
+from exaid_core.checks.positions import Positions
 from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
@@ -27,6 +28,7 @@ class History:
         self._config = config
         self._on_error = on_error
         self._event_ids: list[str] = []
+        self._positions = Positions()
         self.summaries: list[AgentSummary] = []
         """All summaries so far, oldest first."""
 
@@ -75,7 +77,10 @@ class History:
                 "alert_missing": not all(mentions_alert(told, alert) for alert in alerts),
             }
         )
-        remarks = remarks_of(self._config.checks, told, said, self._on_error)
+        remarks = (
+            *self._positions.unargued(segments),
+            *remarks_of(self._config.checks, told, said, self._on_error),
+        )
         return summary.model_copy(update={"remarks": remarks})
 
 

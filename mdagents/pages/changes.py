@@ -8,7 +8,7 @@ cause is given.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from exaid_core.checks.cue_files import normal
@@ -17,6 +17,7 @@ from exaid_core.checks.normal_form import Wording
 from mdagents.agents.streaming import PREFIXES
 from mdagents.live.case import Delivered, Flip, LiveCase, Turn
 from mdagents.pages.sentences import Quote, Sources, spoken
+from mdagents.scoring.audit.findings import Findings, wording
 
 _NAMED = 0.5
 """Share of the weight of an option's words that a sentence must exceed to name it."""
@@ -40,6 +41,9 @@ class Cause:
     """Messages since the expert's last answer; those from holders of the new answer first."""
     because: Quote | None
     """Sentence of a sender's turn that argues for the new answer; None without one."""
+    has_new_finding: bool | None
+    """Whether one of the messages names a finding of the case that nobody had named before; None
+    without messages, and where the question is not known."""
 
 
 def causes(case: LiveCase) -> tuple[Cause, ...]:
@@ -62,7 +66,20 @@ def _cause(case: LiveCase, flip: Flip) -> Cause:
         Quote(flip.turn, *said) if said else None,
         (*holders, *(one for one in received if one not in holders)),
         because,
+        _has_new_finding(case, received),
     )
+
+
+def _has_new_finding(case: LiveCase, received: Sequence[Delivered]) -> bool | None:
+    """Return whether messages name a finding that no earlier turn names, as an audit counts it."""
+    written = [one.said_in for one in received if one.said_in is not None]
+    if case.question is None or not written:
+        return None
+    findings = Findings(case.question.text, case.question.options.values())
+    earlier = set[str]().union(
+        *(findings.named(wording(turn.text)) for turn in case.turns[: min(written)])
+    )
+    return any(findings.named(wording(one.message.text)) - earlier for one in received)
 
 
 def _arguments(

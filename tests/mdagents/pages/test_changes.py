@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,32 @@ def test_any_debate_has_quotes_that_lie_in_its_turns(texts: list[str], first: st
     for quote in quotes(causes(debate.case)):
         assert debate.case.turns[quote.turn].text[quote.start : quote.end].strip()
         assert quote.end <= len(debate.case.turns[quote.turn].text)
+
+
+@pytest.mark.parametrize(
+    ("texts", "is_new"),
+    [
+        (["I hold C and so should you."], False),
+        (["Think of the amiodarone: it is C."], True),
+        (["It is C.", "The amiodarone was new in May."], True),
+        (["The pain is typical of C."], False),
+    ],
+)
+def test_a_change_says_whether_a_message_named_a_new_finding(
+    texts: list[str], is_new: bool
+) -> None:
+    debate = Debate("ABC")
+    assert debate.case.question is not None
+    debate.case.question = replace(
+        debate.case.question, text="Pain, and amiodarone since spring. What is it?"
+    )
+    for turn, text in enumerate(texts, start=1):
+        debate.writes(RADIOLOGIST, 1, (INTERNIST, text), turn=turn)
+    debate.answers(INTERNIST, 1, "C", WHY)
+    assert debate.cause().has_new_finding is is_new
+
+
+def test_without_messages_nothing_is_said_of_new_findings() -> None:
+    debate = Debate("ABC")
+    debate.answers(INTERNIST, 1, "C", WHY)
+    assert debate.cause().has_new_finding is None
