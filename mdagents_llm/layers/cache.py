@@ -516,7 +516,7 @@ def cache_key(model: str, request: ChatRequest) -> str:
     """
     settings = [model, request.temperature, request.max_tokens, request.seed, request.repeat]
     parts = [
-        *(json.dumps(setting, ensure_ascii=False).encode() for setting in settings),
+        json.dumps(settings, ensure_ascii=False, separators=(",", ":"))[1:-1].encode(),
         _schema_text(request.schema),
         to_json([[message.role, message.content] for message in request.messages]),
     ]

@@ -108,6 +108,24 @@ def test_another_request_has_another_key(change: dict[str, Any]) -> None:
     assert cache_key("m2", REQUEST) != cache_key("m", REQUEST)
 
 
+@pytest.mark.parametrize(
+    ("temperature", "key"),
+    [
+        (0.7, "916a69e560cd8adbd68c61187bf5ddec02cae69ae41d0cadb280d4aafb56be7b"),
+        (1e-7, "35e5fc9c55587166153777e00f7cbcd67efb9ae3af5ad6f9320d1d9125a5e943"),
+    ],
+)
+def test_a_key_stays_the_same_so_that_paid_replies_are_found(temperature: float, key: str) -> None:
+    request = ChatRequest(
+        (ChatMessage("user", "A or B? é"),),
+        max_tokens=50,
+        temperature=temperature,
+        repeat=2,
+        headroom=100,
+    )
+    assert cache_key('openai/"é" http://m/v1', request) == key
+
+
 def test_who_asks_and_how_often_it_was_tried_is_not_in_the_key() -> None:
     other = in_transit(REQUEST, labels=CallLabels("case-2", "x"), attempt=3, waited=1.0)
     assert cache_key("m", other) == cache_key("m", REQUEST)
