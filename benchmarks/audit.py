@@ -35,8 +35,7 @@ from mdagents.scoring.rows import newest_output, read_output
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment
 from tests.support.planted import (
-    KINDS,
-    WITHOUT_MESSAGES,
+    TEAMS,
     Planted,
     plant,
     play,
@@ -46,11 +45,6 @@ from tests.support.planted import (
 MISSED_AIM, FALSE_AIM, HARM_AIM = 1.0, 1.0, 5.0  # percent
 WALL_AIM = 10.0  # seconds, for 5,000 questions
 PEAK_AIM = 190.7  # MiB: 200 MB
-_TEAMS = {
-    "basic": (WITHOUT_MESSAGES, ()),
-    "intermediate": (KINDS, ()),
-    "advanced": (WITHOUT_MESSAGES, ("--num-teams", "4")),
-}
 _OPTIONS = {"A": "Aspirin", "B": "Heparin", "C": "Warfarin", "D": "Nothing"}
 
 
@@ -80,22 +74,22 @@ def planted_faults(folder: Path, count: int) -> list[Result]:
         count: Number of debates per team.
     """
     rows, missed, false, faults, debates = [], 0, 0, 0, 0
-    for level, (kinds, flags) in _TEAMS.items():
-        place = folder / level
+    for team, (kinds, flags) in TEAMS.items():
+        place = folder / team
         place.mkdir()
         planted = [plant(number, kinds[number % len(kinds)]) for number in range(count)]
         write_questions(place / "planted.jsonl", planted)
         with FakeProvider(seed=1) as provider:
             play(provider, planted)
             results = run(
-                place, provider, "--dataset", "planted.jsonl", "--difficulty", level,
-                "--option-order", "original", *flags,
+                place, provider, "--dataset", "planted.jsonl", "--option-order", "original",
+                *flags,
             )  # fmt: skip
         of_team = sum(sum(each.expected.values()) for each in planted)
         lost, extra = _differences(audit(read_output(results)), planted)
         rows.append(
             {
-                "team": level,
+                "team": team,
                 "debates": count,
                 "faults": of_team,
                 "found": of_team - lost,

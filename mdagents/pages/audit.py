@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from mdagents.pages.audit_charts import controls_figure, flow_figure, turned_figure
-from mdagents.pages.report_summary import Head, sentence
+from mdagents.pages.report_summary import Head, Occurrence, Occurrences, sentence
 from mdagents.pages.run_card import date_of, settings_table
 from mdagents.pages.tiles import Tile
 from mdagents.scoring.audit.audit import Audit
+from mdagents.scoring.audit.measures import MEANINGS, Measure
 from mdagents.scoring.audit.text import (
     HOW_COUNTED,
     audit_tables,
@@ -20,6 +24,9 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import described
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents_llm.text import counted
+
+_SHOWN = 30  # occurrences of a measure on the page
+_SENTENCES = 4  # of an occurrence
 
 
 def head_of_audit(audit: Audit, run: RunOutput) -> Head:
@@ -61,8 +68,28 @@ def head_of_audit(audit: Audit, run: RunOutput) -> Head:
         ],
         tiles=_tiles(audit),
         meta=[*filter(None, [date_of(run.manifest)]), counted(audit.n, "audited answer")],
+        occurrences=_occurrences(audit, places),
         lessons=[(places[one.question_id, one.epoch], one) for one in audit.lessons],
     )
+
+
+def _occurrences(audit: Audit, places: Mapping[tuple[str, int], int]) -> list[Occurrences]:
+    """Return where each measure occurred, with the sentences."""
+    found: dict[Measure, list[Occurrence]] = {}
+    counts: Counter[Measure] = Counter()
+    for one in audit.observed:
+        for instance in one.instances:
+            counts[instance.measure] += 1
+            listed = found.setdefault(instance.measure, [])
+            if len(listed) < _SHOWN:
+                said = tuple((place.role or place.kind, place.said) for place in instance.places)
+                number = places[one.question_id, one.epoch]
+                listed.append(Occurrence(number, one.question_id, said[:_SENTENCES]))
+    return [
+        Occurrences(meaning.title, meaning.counts, counts[measure], found[measure])
+        for measure, meaning in MEANINGS.items()
+        if measure in found
+    ]
 
 
 def _sentences(verdict: str) -> list[str]:

@@ -53,6 +53,29 @@ class Wrong:
 
 
 @dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Where a measure of an audit occurred."""
+
+    number: int
+    """Place of the question in the list, from 1."""
+    question_id: str
+    said: Sequence[tuple[str, str]]
+    """(speaker, sentence)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrences:
+    """The occurrences of a measure of an audit."""
+
+    title: str
+    counts: str
+    """What the measure counts."""
+    total: int
+    shown: Sequence[Occurrence]
+    """The first of them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """The part of the page above the questions."""
 
@@ -85,6 +108,7 @@ class Head:
     """Axis of the accuracies in `wrong`, in percent of its width."""
     same: Sequence[str] = ()
     """Settings that all of several runs share."""
+    occurrences: Sequence[Occurrences] = ()
     lessons: Sequence[tuple[int, Lesson]] = ()
     """Questions that teach most, each with its place in the list of questions, from 1."""
 

@@ -115,6 +115,18 @@ KINDS = (
     "repetition",
 )  # fmt: skip
 """All kinds; `clean` and `debated` have no fault."""
+TEAMS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
+    "basic": (WITHOUT_MESSAGES, ("--difficulty", "basic")),
+    "intermediate": (KINDS, ("--difficulty", "intermediate")),
+    "advanced": (WITHOUT_MESSAGES, ("--difficulty", "advanced", "--num-teams", "4")),
+    "medagents": (WITHOUT_MESSAGES, ("--method", "medagents")),
+    "debate": (
+        ("clean", "shared error", "suppressed", "conformity", "correction", "unprompted"),
+        ("--method", "debate"),
+    ),
+    "majority_vote": (("clean", "shared error", "suppressed"), ("--method", "majority_vote")),
+}
+"""Team or method -> kinds of debates that it can have, and the flags that ask for it."""
 _FIRST: dict[str, tuple[str, str]] = {
     "clean": ("AAA", "A"),
     "shared error": ("BBB", "B"),
@@ -214,18 +226,18 @@ def write_questions(path: Path, planted: Iterable[Planted]) -> None:
 
 
 def play(provider: FakeProvider, planted: Iterable[Planted]) -> None:
-    """Let a provider speak for the members of the basic, the intermediate and the advanced team."""
+    """Let a provider speak for the members of the teams of `TEAMS`."""
     by_number = {each.number: each for each in planted}
 
     def reply(request: SeenRequest) -> dict[str, Any]:
         found = re.search(r"Case (\d+)\.", request.text)
         assert found is not None, "every prompt holds the question"
-        return _reply(by_number[int(found[1])], request.text)
+        return _reply(by_number[int(found[1])], request.text, request.seed or 0)
 
     provider.when(None, reply)
 
 
-def _reply(planted: Planted, prompt: str) -> dict[str, Any]:
+def _reply(planted: Planted, prompt: str, seed: int) -> dict[str, Any]:
     if "organise exactly" in prompt:
         return {"teams": [_team(number, name) for number, name in enumerate(_TEAMS)]}
     if "Your task: choose exactly" in prompt:
@@ -243,12 +255,23 @@ def _reply(planted: Planted, prompt: str) -> dict[str, Any]:
         if "draw the conclusion" in prompt or "check each report" in prompt:
             return {"findings": reason, "answer": letter, "dissent": "none"}
         return {"instructions": "See what your specialty tells."}
-    if re.search(r"Your role: (?:moderator|arbitrator|coordinator)\.", prompt):
+    if said := re.search(r"You are Debater (\d)\.", prompt):
+        number = int(said[1])
+        letter = planted.after.get(number, planted.first[number - 1])
+        return _opinion(letter, f"So I say {planted.options[letter]}.")
+    if "Your role: reporter." in prompt:
+        return {"findings": "The analyses differ in what they weigh most."}
+    if "say whether you agree with it" in prompt:
+        return {"objection": "none", "agrees": True}
+    if re.search(r"Your role: (?:moderator|arbitrator|coordinator|decision maker)\.", prompt):
         return {"analysis": planted.analysis, "answer": planted.decision}
     if said := re.search(rf"Your role: ({'|'.join(_ROLES)})\.", prompt):
         if "findings" in prompt.rpartition("Reply in JSON")[2]:
             return {"findings": "Nothing in my specialty speaks against it."}
         number = _ROLES.index(said[1])
+        return _opinion(planted.first[number], planted.reasons[number])
+    if '"confidence": a number' in prompt:  # debaters without a role differ by their seeds
+        number = seed // 10_000
         return _opinion(planted.first[number], planted.reasons[number])
     raise AssertionError(f"no reply is planted for: {prompt[-300:]}")
 

@@ -162,6 +162,8 @@ class Audit(Changes):
     """None without a ledger."""
     by_level: dict[str, Level]
     by_role: dict[str, Caused]
+    by_model: dict[str, Caused]
+    """Model of those whose text was followed; empty where all experts have one model."""
     policies: list[PolicyEstimate]
     """The run, and what less debate would have reached; empty without a ledger."""
     controls: list[Control]
@@ -251,6 +253,7 @@ def audit(run: RunOutput) -> Audit:
             role: _caused([one for one in seen if role in one.roles])
             for role in sorted({role for one in seen for role in one.roles})
         },
+        by_model=_by_model(seen, paid),
         policies=estimate_policies(run, rows, seen, paid) if seen else [],
         controls=[],
         lessons=lessons(seen, paid),
@@ -348,6 +351,15 @@ def _rate(seen: Sequence[Observed], measure: Measure) -> Rate:
 
 def _caused(turned: Sequence[Observed]) -> Caused:
     return Caused(sum(one.is_rescued for one in turned), sum(one.is_overturned for one in turned))
+
+
+def _by_model(seen: Sequence[Observed], paid: Sequence[Effort | None]) -> dict[str, Caused]:
+    turned: dict[str, list[Observed]] = {}
+    for one, effort in zip(seen, paid, strict=True):
+        models = {effort.models.get(place.agent, "") for place in one.by} if effort else set()
+        for model in models - {""}:
+            turned.setdefault(model, []).append(one)
+    return {model: _caused(turned[model]) for model in sorted(turned)} if len(turned) > 1 else {}
 
 
 def _followed(seen: Sequence[Observed], influence: Influence) -> Followed:

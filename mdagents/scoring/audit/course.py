@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from exaid_core.schema.agent_summary import LIMITS
 from mdagents.scoring.fields import (
     REVIEW,
     confidence_of,
     count_of,
     entries_of,
+    object_of,
     options_of,
     response_text,
     text_of,
@@ -64,6 +66,8 @@ class Course:
     """Presented letter."""
     analysis: str
     """Argument of the decision."""
+    summaries: tuple[str, ...]
+    """Texts of EXAID's summaries."""
     held: tuple[Held, ...]
     """In the order in which the opinions were stated."""
     messages: tuple[Message, ...]
@@ -117,6 +121,7 @@ def course_of(row: ScoredRow, record: Mapping[str, Any]) -> Course | None:
         right=frozenset(row.right_letters),
         decision=row.response,
         analysis=_analysis(record),
+        summaries=tuple(_summaries(record)),
         held=tuple(held),
         messages=tuple(_messages(record)),
         above=_above(record),
@@ -197,3 +202,10 @@ def _analysis(record: Mapping[str, Any]) -> str:
     """Return the argument of the decision; empty where the record states the answer alone."""
     response = record.get("response")
     return text_of(response, "analysis") if isinstance(response, dict) else response_text(response)
+
+
+def _summaries(record: Mapping[str, Any]) -> list[str]:
+    return [
+        "\n".join(text_of(summary, name) for name in LIMITS)
+        for summary in entries_of(object_of(record, "exaid"), "summaries")
+    ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdagents.records.calls import read_calls
@@ -28,6 +29,8 @@ class Effort:
     cost: float | None = 0.0
     """USD; None where a price is not known."""
     cost_after: float | None = 0.0
+    models: dict[str, str] = field(default_factory=dict)
+    """Agent -> model that replied to it."""
 
 
 def efforts_of(folder: Path, wanted: Container[tuple[str, int]]) -> dict[tuple[str, int], Effort]:
@@ -52,6 +55,8 @@ def efforts_of(folder: Path, wanted: Container[tuple[str, int]]) -> dict[tuple[s
                 continue
             effort = found.setdefault(key, Effort())
             tokens = call.usage.total_tokens
+            if call.model:
+                effort.models[sys.intern(call.agent)] = sys.intern(call.model)
             effort.tokens += tokens
             effort.cost = _sum(effort.cost, call.cost_usd)
             if not _BEFORE.fullmatch(call.phase):

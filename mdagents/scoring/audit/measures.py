@@ -108,7 +108,7 @@ MEANINGS: dict[Measure, Meaning] = {
     Measure.UNSTATED_AGREEMENT: Meaning(
         _DECISION,
         "Agreement nobody stated",
-        "The decision claims that all agree, and the last opinions do not.",
+        "The decision, or a summary by EXAID, claims that all agree, and they do not.",
         "questions",
         "an argument of the decision",
     ),

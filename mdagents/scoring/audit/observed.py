@@ -33,9 +33,10 @@ class Place:
     """Where something was said."""
 
     kind: str
-    """`opinion`, `team`, `message` or `decision`."""
+    """`opinion`, `team`, `message`, `summary` (of EXAID) or `decision`."""
     number: int
-    """Position in the record's `opinions`, `teams` or `interactions`; 0 for the decision."""
+    """Position in the record's `opinions`, `teams`, `interactions` or `exaid.summaries`; 0 for the
+    decision."""
     agent: str
     """Agent who said it; empty for the decision."""
     role: str
@@ -238,15 +239,27 @@ class _Audit:
             trials[Measure.SAVED_IN_SYNTHESIS] = 1
             if course.is_right:
                 self._add(Measure.SAVED_IN_SYNTHESIS, "", 0, *self._decision_place())
+        if course.analysis or course.summaries:
+            trials[Measure.UNSTATED_AGREEMENT] = 1
+            places = list(self._false_claims(last))
+            if places:
+                self._add(Measure.UNSTATED_AGREEMENT, "", 0, *places)
         if not course.analysis:
             return
-        trials[Measure.UNSTATED_AGREEMENT] = 1
-        claim = claims_agreement(course.analysis)
-        if is_unstated(claim, course.decision, last):
-            place = Place("decision", 0, "", "", claim)
-            self._add(Measure.UNSTATED_AGREEMENT, "", 0, place)
         if not course.is_right:
             self._dropped()
+
+    def _false_claims(self, last: Sequence[str]) -> Iterator[Place]:
+        """Yield where the decision or a summary claims an agreement that nobody stated."""
+        course = self._course
+        claim = claims_agreement(course.analysis)
+        if is_unstated(claim, course.decision, last):
+            yield Place("decision", 0, "", "", claim)
+        first = {each.letter for each in course.first.values()}
+        if len(first) > 1 and len(set(last)) > 1:  # at no time did all agree
+            for number, text in enumerate(course.summaries):
+                if claim := claims_agreement(text):
+                    yield Place("summary", number, "", "EXAID", claim)
 
     def _dropped(self) -> None:
         """Note whether a wrong decision lacks what only the experts with the right answer named."""

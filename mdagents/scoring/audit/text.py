@@ -235,7 +235,12 @@ def _of_levels(audit: Audit) -> list[Table]:
 def _of_roles(audit: Audit) -> list[Table]:
     rows = [[role, str(of.to_wrong), str(of.to_right)] for role, of in audit.by_role.items()]
     title = "Whose text turned majorities"
-    return [Table(["", "to wrong", "to right"], rows, title=title)] if rows else []
+    tables = [Table(["", "to wrong", "to right"], rows, title=title)] if rows else []
+    models = [[name, str(of.to_wrong), str(of.to_right)] for name, of in audit.by_model.items()]
+    if models:
+        title = "The models whose text turned majorities"
+        tables.append(Table(["", "to wrong", "to right"], models, title=title))
+    return tables
 
 
 def _of_effort(audit: Audit) -> list[Table]:

@@ -228,6 +228,15 @@ def test_what_claims_no_agreement_on_the_answer(text: str) -> None:
     assert not claims_agreement(text)
 
 
+def test_a_summary_that_claims_what_nobody_stated_is_told() -> None:
+    summaries = [{"status_action": "All experts agree on A."}, {"key_findings": "Stridor."}]
+    exaid = {"summaries": summaries, "token_usage": {"total_tokens": 7}}
+    (one,) = audited(debated("1", "AAB", "A", exaid=exaid)).observed
+    (place,) = one.instances[0].places
+    assert (place.kind, place.number, place.said) == ("summary", 0, "All experts agree")
+    assert found(audited(debated("1", "AAA", "A", exaid=exaid))) == set()
+
+
 def test_an_agreement_that_the_opinions_show_is_no_false_claim() -> None:
     told = "All three experts agree on A."
     assert found(audited(debated("1", "AAA", "A", analysis=told))) == set()
@@ -403,7 +412,9 @@ def test_the_page_has_the_sentence_the_figures_and_the_questions_that_teach() ->
     assert '<p class="result">The teams changed 7 majorities: 6 to right, 1 to wrong' in page
     for figure in ("From first opinions to the decision", "What turned the majorities"):
         assert f"<h3>{figure}</h3>" in page
-    assert page.count("<li><a href=") == 10
+    lessons = page[page.index('<ol class="lessons">') :]
+    assert lessons[: lessons.index("</ol>")].count("<li><a href=") == 10
+    assert "<b>Right minority suppressed</b>" in page
     assert 'href="#q13">x</a><span>overturned</span>' in page
     assert "<h3>Controls</h3>" not in page
     assert len(list(Path("figures").iterdir())) == 6

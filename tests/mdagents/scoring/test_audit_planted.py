@@ -11,28 +11,21 @@ from mdagents.scoring.audit.audit import audit
 from mdagents.scoring.audit.measures import Measure
 from mdagents.scoring.rows import newest_output, read_output
 from tests.fake_provider import FakeProvider
-from tests.support.planted import KINDS, WITHOUT_MESSAGES, plant, play, write_questions
+from tests.support.planted import KINDS, TEAMS, plant, play, write_questions
 from tests.support.whole_runs import Run
-
-TEAMS = {
-    "basic": (WITHOUT_MESSAGES, ()),
-    "intermediate": (KINDS, ()),
-    "advanced": (WITHOUT_MESSAGES, ("--num-teams", "4")),
-}
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("level", TEAMS)
+@pytest.mark.parametrize("team", TEAMS)
 def test_planted_faults_are_found_and_no_others(
-    provider: FakeProvider, run: Run, level: str
+    provider: FakeProvider, run: Run, team: str
 ) -> None:
-    kinds, flags = TEAMS[level]
-    planted = [plant(number, kind) for number, kind in enumerate(kinds * 3)]
+    kinds, flags = TEAMS[team]
+    planted = [plant(number, kind) for number, kind in enumerate(kind for _ in range(3) for kind in kinds)]
     play(provider, planted)
     write_questions(Path("planted.jsonl"), planted)
     status, _, errors = run(
-        "--dataset", "planted.jsonl", "--difficulty", level, "--exaid", "off",
-        "--option-order", "original", *flags,
+        "--dataset", "planted.jsonl", "--exaid", "off", "--option-order", "original", *flags,
     )  # fmt: skip
     assert status == 0, errors
     figures = audit(read_output(newest_output(Path("output"))))
@@ -43,6 +36,9 @@ def test_planted_faults_are_found_and_no_others(
         if each.cause is not None:
             of_change = (Measure.CONFORMITY, Measure.CORRECTION, Measure.UNPROMPTED)
             (change,) = [one for one in instances if one.measure in of_change]
+            if team == "debate":  # the opinions that all see are what is read
+                assert change.places[0].kind == "opinion"
+                continue
             read = [place for place in change.places if place.kind == "message"]
             told = change.measure is not Measure.UNPROMPTED
             delivered = sorted(each.messages, key=lambda message: message.sender)
@@ -54,7 +50,7 @@ def test_planted_faults_are_found_and_no_others(
 def test_a_policy_reaches_what_was_estimated_from_the_run_without_it(
     provider: FakeProvider, run: Run
 ) -> None:
-    planted = [plant(number, kind) for number, kind in enumerate(KINDS * 2)]
+    planted = [plant(number, kind) for number, kind in enumerate(kind for _ in range(2) for kind in KINDS)]
     play(provider, planted)
     write_questions(Path("planted.jsonl"), planted)
     flags = (
