@@ -80,7 +80,7 @@ class ExaidConfig:
     EXAID has fallen behind, and one call for all the text catches up. None never skips the
     judgment. Used only with `coalesce`."""
     checks: tuple[Check, ...] = ()
-    """Checks of your own, called in this order after each summary; findings become its `remarks`.
+    """Checks of your own, called in this order after each summary; findings join its `remarks`.
     They run in the event loop, before the summary is delivered."""
 
     def __post_init__(self) -> None:

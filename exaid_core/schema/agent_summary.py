@@ -143,7 +143,8 @@ class AgentSummary(_SixFields):
     alert_missing: bool = False
     """Whether it does not mention one of them."""
     remarks: tuple[str, ...] = ()
-    """What checks of the caller found: see `ExaidConfig.checks`."""
+    """Agents who changed their answer although nobody had said anything new, and what checks of the
+    caller found: see `ExaidConfig.checks`."""
 
     @model_validator(mode="after")
     def _fields_fit(self) -> Self:

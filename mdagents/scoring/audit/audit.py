@@ -13,7 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from mdagents.scoring.audit.controls import Control, compare_control, peers_of
+from mdagents.scoring.audit.controls import (
+    Control,
+    compare_control,
+    other_differences,
+    peers_of,
+)
 from mdagents.scoring.audit.course import course_of
 from mdagents.scoring.audit.debate_policies import PolicyEstimate, estimate_policies
 from mdagents.scoring.audit.effort import Effort, efforts_of
@@ -288,7 +293,8 @@ def audit_with_controls(
     order = list(Peers)
     controls = sorted(controls, key=lambda each: order.index(Peers(peers_of(each.manifest))))
     compared = [compare_control(run, each, turned, common=common) for each in controls]
-    return replace(alone, controls=_adjusted(compared))
+    notices = [*alone.notices, *filter(None, (other_differences(run, each) for each in controls))]
+    return replace(alone, controls=_adjusted(compared), notices=notices)
 
 
 def changes_of(seen: Sequence[Observed]) -> Changes:

@@ -66,11 +66,26 @@ def split_controls(runs: Sequence[RunOutput]) -> tuple[list[RunOutput], list[Run
     full = [run for run in runs if peers_of(run.manifest) == Peers.ALL]
     controls = [run for run in runs if peers_of(run.manifest) != Peers.ALL]
     if controls and len(full) != 1:
+        named = ", ".join(run.name for run in full)
         raise ConfigError(
             "--audit compares controls (--peers) with one run without --peers, and "
-            + (f"{len(full)} are given; audit each with its controls" if full else "none is given")
+            + (f"{len(full)} are given: {named}" if full else "none is given")
         )
     return full, controls
+
+
+def other_differences(run: RunOutput, control: RunOutput) -> str:
+    """Return a notice on settings besides `peers` in which a control differs; empty without any."""
+    of_run, of_control = (object_of(each.manifest, "options") for each in (run, control))
+    names = sorted(
+        name
+        for name in {*of_run, *of_control} - {"peers"}
+        if of_run.get(name) != of_control.get(name)
+    )
+    if not names:
+        return ""
+    also = ", ".join(names)
+    return f"{control.name} also differs in {also}, so that it is no control of peers alone"
 
 
 def compare_control(

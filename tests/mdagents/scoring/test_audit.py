@@ -365,6 +365,18 @@ def test_a_control_tells_what_would_have_been_right_without_peers(
     )
 
 
+def test_a_control_that_differs_in_more_is_said_to(capsys: pytest.CaptureFixture[str]) -> None:
+    records = [debated("1", "ABB", "A")]
+    full, alone = run_with("all", records), run_with("none", records)
+    path = Path(alone) / "run.json"
+    manifest = json.loads(path.read_text())
+    manifest["options"] |= {"model": "other", "seed": 3}
+    path.write_text(json.dumps(manifest))
+    assert main(["--audit", full, alone]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "run-none also differs in model, seed, so that it is no control" in printed
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

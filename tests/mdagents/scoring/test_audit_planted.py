@@ -21,7 +21,9 @@ def test_planted_faults_are_found_and_no_others(
     provider: FakeProvider, run: Run, team: str
 ) -> None:
     kinds, flags = TEAMS[team]
-    planted = [plant(number, kind) for number, kind in enumerate(kind for _ in range(3) for kind in kinds)]
+    planted = [
+        plant(number, kind) for number, kind in enumerate(kind for _ in range(3) for kind in kinds)
+    ]
     play(provider, planted)
     write_questions(Path("planted.jsonl"), planted)
     status, _, errors = run(
@@ -50,7 +52,9 @@ def test_planted_faults_are_found_and_no_others(
 def test_a_policy_reaches_what_was_estimated_from_the_run_without_it(
     provider: FakeProvider, run: Run
 ) -> None:
-    planted = [plant(number, kind) for number, kind in enumerate(kind for _ in range(2) for kind in KINDS)]
+    planted = [
+        plant(number, kind) for number, kind in enumerate(kind for _ in range(2) for kind in KINDS)
+    ]
     play(provider, planted)
     write_questions(Path("planted.jsonl"), planted)
     flags = (
