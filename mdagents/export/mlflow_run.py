@@ -1,0 +1,127 @@
+"""Writes runs to an MLflow tracking server: a run for each, below one for all if it is named."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from mdagents.export.card import without_private
+from mdagents.export.tracked import TrackedRun
+from mdagents_llm.clock import ms_of
+from mdagents_llm.errors import ConfigError, StorageError
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_QUIETLY = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",  # it would be sent to a host that nobody named
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",  # 7 of MLflow's own take minutes
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    "GIT_PYTHON_REFRESH": "quiet",
+}
+"""Variables for MLflow, where the user has not set them."""
+_AT_ONCE = 100
+"""Parameters and tags, and metrics, of one request; MLflow takes 100 of the former."""
+EXPERIMENT = "mdagents"
+_LONGEST_ERROR = 300
+
+
+def write_runs(
+    runs: Sequence[TrackedRun], uri: str, experiment: str = EXPERIMENT, parent: str = ""
+) -> list[str]:
+    """Write runs; one that is there already, by its identity, is brought up to date.
+
+    Args:
+        runs: Runs, at least one.
+        uri: Address of the tracking server; nothing is sent elsewhere.
+        experiment: Name of the experiment, which is made if it does not exist.
+        parent: Name of a run below which these are listed, such as a study; empty for none.
+
+    Returns:
+        Id of each run in MLflow.
+
+    Raises:
+        ConfigError: The address is none.
+        StorageError: The server cannot be reached, or refuses.
+    """
+    if not urlsplit(uri).scheme:
+        raise ConfigError(f"--mlflow is {uri!r} but must be the address of a tracking server")
+    for name, value in _QUIETLY.items():
+        os.environ.setdefault(name, value)
+    # Imported here: it takes seconds to load.
+    from mlflow.exceptions import MlflowException
+
+    logging.getLogger("mlflow").setLevel(logging.ERROR)
+    try:
+        return _write(runs, uri, experiment, parent)
+    except MlflowException as error:
+        told = without_private(str(error))[:_LONGEST_ERROR]
+        host = urlsplit(uri).hostname or "the store"
+        raise StorageError(f"MLflow at {host}: {told}") from None
+
+
+def _write(runs: Sequence[TrackedRun], uri: str, experiment: str, parent: str) -> list[str]:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=uri)
+    found = client.get_experiment_by_name(experiment)
+    if found is not None and found.lifecycle_stage == "deleted":
+        raise StorageError(
+            f"the experiment {experiment!r} is deleted in MLflow: restore it, or name another with "
+            "--experiment"
+        )
+    at = client.create_experiment(experiment) if found is None else found.experiment_id
+
+    def existing(tag: str, value: str) -> str | None:
+        quoted = value.replace("'", "\\'")
+        listed = client.search_runs([at], f"tags.`{tag}` = '{quoted}'", max_results=1)
+        return str(listed[0].info.run_id) if listed else None
+
+    above: dict[str, str] = {}
+    if parent:
+        id_ = existing("mdagents.parent", parent) or str(
+            client.create_run(at, run_name=parent, tags={"mdagents.parent": parent}).info.run_id
+        )
+        client.set_terminated(id_, "FINISHED")
+        above = {"mlflow.parentRunId": id_}
+    written = []
+    for run in runs:
+        id_ = existing("mdagents.identity", run.identity) or str(
+            client.create_run(
+                at, start_time=_start(run), run_name=run.name, tags=dict(run.tags)
+            ).info.run_id
+        )
+        _update(client, id_, run, above)
+        written.append(id_)
+    return written
+
+
+def _update(client: MlflowClient, id_: str, run: TrackedRun, above: dict[str, str]) -> None:
+    """Bring a run of MLflow up to date: parameters cannot change, other values can."""
+    from mlflow.entities import Metric, Param, RunTag
+
+    known = client.get_run(id_).data
+    params = [Param(k, v) for k, v in run.params.items() if k not in known.params]
+    metrics = [
+        Metric(name, value, _start(run), 0)
+        for name, value in run.metrics.items()
+        if known.metrics.get(name) != value
+    ]
+    tags = [RunTag(k, v) for k, v in {**run.tags, **above}.items() if known.tags.get(k) != v]
+    for start in range(0, max(len(params), len(metrics), len(tags)), _AT_ONCE // 2):
+        part = slice(start, start + _AT_ONCE // 2)
+        client.log_batch(id_, metrics[part], params[part], tags[part])
+    for name, text in run.files.items():
+        client.log_text(id_, text, name)
+    if run.finished:
+        client.set_terminated(id_, "FINISHED")
+    else:
+        client.update_run(id_, status="RUNNING")
+
+
+def _start(run: TrackedRun) -> int:
+    return ms_of(run.started_at) if run.started_at else 0

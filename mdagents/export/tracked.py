@@ -1,0 +1,130 @@
+"""A run as experiment trackers know it: parameters, metrics, tags and files, from its card.
+
+Numbers are those of the card: accuracy from the records, tokens and cost as sums of ledger rows.
+Nothing holds the text of a question, a key, or a path of this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from mdagents.export.card import RunCard, make_card
+from mdagents.export.card_text import card_json, card_text
+from mdagents.scoring.csv_file import write_csv
+from mdagents.scoring.formatting import json_text
+from mdagents.scoring.group import Group
+from mdagents.scoring.report import Report, make_report
+from mdagents.scoring.rows import read_output
+
+LONGEST_VALUE = 500
+"""Maximum length of a parameter: that of MLflow's oldest servers."""
+
+_ODD = re.compile(r"[^\w./ -]")
+"""Characters that a name in MLflow must not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedRun:
+    """A run for a tracker."""
+
+    name: str
+    identity: str
+    """Hash of all that can change a result: the same for every start of a run."""
+    finished: bool
+    started_at: str
+    """ISO 8601 in UTC; empty if not recorded."""
+    params: Mapping[str, str]
+    metrics: Mapping[str, float]
+    tags: Mapping[str, str]
+    files: Mapping[str, str]
+    """Name of a file -> its text."""
+
+
+def track_run(path: Path) -> TrackedRun:
+    """Read a run of this program.
+
+    Args:
+        path: Folder of a run, its `samples.jsonl`, or its JSON array.
+
+    Raises:
+        ConfigError: The path is not a run of this program, is damaged, or has no answer yet.
+    """
+    card = make_card(path)
+    run = read_output(path)
+    report = make_report(run)
+    table = StringIO()
+    write_csv(table, run.rows)
+    return TrackedRun(
+        name=card.name,
+        identity=card.config_hash,
+        finished=card.finished,
+        started_at=card.starts[0].started_at if card.starts else "",
+        params=dict(_params(card)),
+        metrics=dict(_metrics(card, report)),
+        tags=dict(_tags(card)),
+        files={
+            "card.md": card_text(card),
+            "card.json": card_json(card),
+            "scores.csv": table.getvalue(),
+            "summary.json": json_text(report.as_dict()),
+        },
+    )
+
+
+def _params(card: RunCard) -> Iterator[tuple[str, str]]:
+    yield "dataset", card.data.name
+    yield "method", card.method
+    yield "epochs", str(card.data.epochs)
+    yield "exaid", card.exaid
+    for used in card.models:
+        yield f"model {used.role}"[:250], used.requested[:LONGEST_VALUE]
+    for name, value in card.settings.items():
+        yield _ODD.sub("_", name), value[:LONGEST_VALUE]
+
+
+def _metrics(card: RunCard, report: Report) -> Iterator[tuple[str, float]]:
+    yield from _of_group("", card.figures)
+    if len(report.by_difficulty) > 1:
+        for level, group in report.by_difficulty.items():
+            yield from _of_group(f"{_ODD.sub('_', level)}/", group)
+    for status, count in card.statuses.items():
+        yield f"status/{status}", count
+    spent = card.spent
+    yield "tokens", spent.total_tokens
+    yield "input_tokens", spent.input_tokens
+    yield "output_tokens", spent.output_tokens
+    yield "calls", spent.calls
+    yield "cached_calls", spent.cached_calls
+    yield "failed_attempts", spent.failed_attempts
+    yield "exaid_tokens", spent.exaid_tokens
+    if spent.cost_usd is not None:
+        yield "cost_usd", spent.cost_usd
+
+
+def _of_group(prefix: str, group: Group) -> Iterator[tuple[str, float]]:
+    values = {
+        "questions": group.questions,
+        "answers": group.n,
+        "answered": group.answered,
+        "correct": group.correct,
+        "accuracy": group.accuracy,
+        "accuracy_low": group.accuracy_low,
+        "accuracy_high": group.accuracy_high,
+        "tokens_per_question": group.tokens_per_question,
+        "cost_per_question": group.cost_per_question,
+    }
+    yield from ((f"{prefix}{name}", value) for name, value in values.items() if value is not None)
+
+
+def _tags(card: RunCard) -> Iterator[tuple[str, str]]:
+    yield "mdagents.run", card.name
+    yield "mdagents.identity", card.config_hash
+    yield "mdagents.version", card.version
+    yield "mdagents.git_revision", card.git_revision
+    yield "mdagents.dataset_sha256", card.data.sha256
+    yield "mdagents.result", card.result[:LONGEST_VALUE]
+    yield "mdagents.finished", str(card.finished).lower()

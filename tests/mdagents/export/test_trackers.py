@@ -1,0 +1,123 @@
+"""Runs in experiment trackers: MLflow's own store on disk, and the offline form of wandb."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mdagents.export.cli import main
+from mdagents.export.tracked import track_run
+from mdagents.records.calls import read_calls
+from tests.support.whole_runs import Run
+
+pytestmark = pytest.mark.process  # both trackers take seconds to load
+
+
+@pytest.fixture
+def finished(run: Run) -> Path:
+    """The folder of a run of three questions of two levels."""
+    assert run("--num-samples", "3", "--difficulty", "basic,advanced")[0] == 0
+    (manifest,) = Path("output").glob("*/run.json")
+    return manifest.parent
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of an empty store."""
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    return Path("mlruns").resolve().as_uri()
+
+
+def runs_of(store: str) -> list[Any]:
+    from mlflow import MlflowClient
+
+    client = MlflowClient(tracking_uri=store)
+    (experiment,) = [e for e in client.search_experiments() if e.name == "mdagents"]
+    return list(client.search_runs([experiment.experiment_id]))
+
+
+def test_metrics_are_sums_of_the_ledger_and_params_hold_no_path(finished: Path) -> None:
+    tracked = track_run(finished)
+    rows = [row for _, row in read_calls(finished / "calls.jsonl")]
+    assert tracked.metrics["tokens"] == sum(row.usage.total_tokens for row in rows)
+    assert tracked.metrics["calls"] == len(rows)
+    assert tracked.metrics["questions"] == 3
+    assert tracked.metrics["basic/questions"] + tracked.metrics["advanced/questions"] == 3
+    assert 0 <= tracked.metrics["accuracy_low"] <= tracked.metrics["accuracy"] <= 1
+    everything = json.dumps([dict(tracked.params), dict(tracked.tags), dict(tracked.files)])
+    assert str(Path.cwd()) not in everything
+    assert "test-key" not in everything
+    record = json.loads((finished / "samples.jsonl").read_text().splitlines()[0])
+    assert record["question"][:60] not in everything
+
+
+def test_a_run_is_written_once_however_often_it_is_exported(
+    finished: Path, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(finished), "--mlflow", store, "--study", "trial"]) == 0
+    assert main([str(finished), "--mlflow", store]) == 0
+    assert "http" not in capsys.readouterr().out
+    parent, child = sorted(runs_of(store), key=lambda run: len(run.data.metrics))
+    assert child.info.run_name == finished.name
+    assert child.info.status == "FINISHED"
+    assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+    assert child.data.metrics == pytest.approx(dict(track_run(finished).metrics))
+    assert child.data.params == dict(track_run(finished).params)
+    files = sorted(path.name for path in Path("mlruns").rglob("artifacts/*"))
+    assert files == ["card.json", "card.md", "scores.csv", "summary.json"]
+
+
+def test_a_run_in_progress_is_brought_up_to_date(finished: Path, store: str) -> None:
+    path = finished / "run.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"finished": False}))
+    assert main([str(finished), "--mlflow", store]) == 0
+    assert runs_of(store)[0].info.status == "RUNNING"
+    path.write_text(json.dumps(manifest))
+    assert main([str(finished), "--mlflow", store]) == 0
+    (made,) = runs_of(store)
+    assert (made.info.status, made.data.tags["mdagents.finished"]) == ("FINISHED", "true")
+
+
+def test_a_server_that_is_not_there_is_said_in_a_line(
+    finished: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://user:secret@127.0.0.1:9")
+    capsys.readouterr()
+    assert main([str(finished), "--mlflow"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: MLflow at 127.0.0.1: ")
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--mlflow"], "--mlflow needs the address of a server, or MLFLOW_TRACKING_URI"),
+        (["--mlflow", "here"], "must be the address of a tracking server"),
+        (["--mlflow", "http://h", "--wandb"], "give one of them"),
+        (["--mlflow", "http://h", "--card"], "leave them out"),
+        (["--study", "x"], "--experiment and --study belong to"),
+    ],
+)
+def test_wrong_use_is_said_in_a_line(
+    finished: Path, flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main([str(finished), *flags]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_wandb_writes_offline_what_it_will_upload(finished: Path) -> None:
+    assert main([str(finished), "--wandb", "w", "--study", "trial"]) == 0
+    (file,) = Path("w/wandb").glob("offline-run-*/*.wandb")
+    written, tracked = file.read_bytes(), track_run(finished)
+    assert tracked.identity[:16] in file.name
+    for text in ("trial", finished.name, *tracked.metrics, *tracked.params.values()):
+        assert text.encode() in written, text
+    assert json.dumps(tracked.metrics["accuracy"]).encode() in written
+    assert str(Path.cwd()).encode() not in written
