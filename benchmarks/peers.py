@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,7 +39,7 @@ PACKAGES = {"lm-evaluation-harness": ("lm-eval[api]==0.4.13",),
 OURS, BARE = "main.py", "bare openai client"
 MORE_THAN_HARNESS = 0.05
 """How much further from the ideal than lm-evaluation-harness a run may be."""
-_ENVIRONMENTS = Path.home() / ".cache" / "mdagents-benchmarks"
+ENVIRONMENTS = Path.home() / ".cache" / "mdagents-benchmarks"
 _MODEL = "gpt-4o-mini"
 _TASK = "questions"
 
@@ -54,7 +54,7 @@ doc_to_target: "{{{{answer_idx}}}}"
 generation_kwargs: {{until: [], max_gen_toks: 64, temperature: 0.0}}
 metric_list: [{{metric: exact_match, aggregation: mean, higher_is_better: true}}]
 """
-_INSPECT_TASK = """
+INSPECT_TASK = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample, json_dataset
 from inspect_ai.scorer import choice
@@ -69,12 +69,15 @@ def questions():
 """
 
 
-def python_of(peer: str, environments: Path) -> Path:
+def python_of(
+    peer: str, environments: Path, packages: Mapping[str, Sequence[str]] = PACKAGES
+) -> Path:
     """Return the interpreter of a peer's environment, which is made if it is missing.
 
     Args:
-        peer: Key of `PACKAGES`.
+        peer: Key of `packages`.
         environments: Folder of the environments.
+        packages: Program -> its packages.
 
     Raises:
         BenchmarkError: The packages cannot be installed.
@@ -87,7 +90,7 @@ def python_of(peer: str, environments: Path) -> Path:
     print(f"installing {peer} in {folder}", flush=True)
     for command in (
         [uv, "venv", "--quiet", "--clear", str(folder)],
-        [uv, "pip", "install", "--quiet", "--python", str(python), *PACKAGES[peer]],
+        [uv, "pip", "install", "--quiet", "--python", str(python), *packages[peer]],
     ):
         if subprocess.run(command, check=False).returncode:
             raise BenchmarkError(f"{peer} cannot be installed: {' '.join(command)}")
@@ -185,7 +188,7 @@ def _start_harness(place: Workspace, python: Path, provider: Provider, in_flight
 def _start_inspect(place: Workspace, python: Path, provider: Provider, in_flight: int) -> Program:
     state = place.new_state()
     task = state / "questions.py"
-    task.write_text(_INSPECT_TASK.replace("QUESTIONS", str(place.dataset)), encoding="utf-8")
+    task.write_text(INSPECT_TASK.replace("QUESTIONS", str(place.dataset)), encoding="utf-8")
     size = ("--max-connections", str(in_flight), "--max-samples", str(in_flight))
     return Program(
         [
@@ -214,7 +217,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--in-flight", type=int, default=200, help="calls at a time [%(default)s]")
     add("--latency", type=float, default=0.2, help="seconds [%(default)s]")
     add("--rounds", type=int, default=3, help="runs of each program [%(default)s]")
-    add("--environments", type=Path, default=_ENVIRONMENTS, metavar="DIR",
+    add("--environments", type=Path, default=ENVIRONMENTS, metavar="DIR",
         help="where the peers are installed [%(default)s]")  # fmt: skip
     quick = {"calls": 40, "in_flight": 10, "rounds": 1}
     options = parse(parser, argv, quick=quick)

@@ -89,6 +89,8 @@ def records(path: Path, *, without: tuple[str, ...]) -> list[dict[str, Any]]:
         exaid["summaries"] = [{**SINCE_THEN, **summary} for summary in exaid["summaries"]]
         exaid["token_usage"].pop("cost_usd", None)  # not known of the runs that were made before
         record["token_usage"] = {"cache_write_tokens": 0} | record["token_usage"]
+        if "majority_vote" in (record["response"] or {}):
+            record["response"].pop("analysis", None)  # not kept of the intermediate team then
     since: dict[str, Any] = {"rungs": [], "pictures": []}
     found = [since | record | {"schema_version": SCHEMA_VERSION} for record in found]
     without = (*without, "restart", "fields")  # the other fields of a question were not kept then
