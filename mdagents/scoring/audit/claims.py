@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+
+from mdagents.teams.digest import names_option
 
 _WHO = (
     r"(?:experts?|specialists?|teams?|panel|panelists?|members?|colleagues|physicians?|doctors?"
@@ -39,16 +42,27 @@ _ABOUT_LESS = re.compile(
     re.IGNORECASE,
 )
 
+_LONGEST_OBJECT = 100
+"""Characters after a claim in which its clause may name an option."""
+_CLAUSE = re.compile(r"[,;:.](?=\s|\Z)|\s(?:but|yet|while|whereas|although)\s", re.IGNORECASE)
 
-def claims_agreement(text: str) -> str:
+
+def claims_agreement(text: str, options: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the words that claim that all agree on the answer; empty without such a claim.
 
     English only. "Not all experts agree" and "all experts agree that she is septic" claim nothing
-    about the answer.
+    about the answer; "all experts agree on heparin" does, if heparin is an option.
+
+    Args:
+        text: Argument of a decision, or a summary.
+        options: Letter -> text.
     """
     for found in _CLAIM.finditer(text):
-        if not _DENIED.search(text, max(0, found.start() - 40), found.start()) and not (
-            _ABOUT_LESS.match(text, found.end())
+        if _DENIED.search(text, max(0, found.start() - 40), found.start()):
+            continue
+        after = _CLAUSE.split(text[found.end() : found.end() + _LONGEST_OBJECT], maxsplit=1)[0]
+        if not _ABOUT_LESS.match(after) or any(
+            names_option(after, letter, option) for letter, option in options.items()
         ):
             return found[0]
     return ""

@@ -200,6 +200,8 @@ def _above(record: Mapping[str, Any]) -> dict[str, str]:
 
 def _analysis(record: Mapping[str, Any]) -> str:
     """Return the argument of the decision; empty where the record states the answer alone."""
+    if isinstance(record.get("analysis"), str):
+        return text_of(record, "analysis")
     response = record.get("response")
     return text_of(response, "analysis") if isinstance(response, dict) else response_text(response)
 

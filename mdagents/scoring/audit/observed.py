@@ -252,13 +252,13 @@ class _Audit:
     def _false_claims(self, last: Sequence[str]) -> Iterator[Place]:
         """Yield where the decision or a summary claims an agreement that nobody stated."""
         course = self._course
-        claim = claims_agreement(course.analysis)
+        claim = claims_agreement(course.analysis, course.options)
         if is_unstated(claim, course.decision, last):
             yield Place("decision", 0, "", "", claim)
         first = {each.letter for each in course.first.values()}
         if len(first) > 1 and len(set(last)) > 1:  # at no time did all agree
             for number, text in enumerate(course.summaries):
-                if claim := claims_agreement(text):
+                if claim := claims_agreement(text, course.options):
                     yield Place("summary", number, "", "EXAID", claim)
 
     def _dropped(self) -> None:

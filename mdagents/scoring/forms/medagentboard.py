@@ -6,12 +6,21 @@ wrote JSON Lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mdagents.datasets.questions import LETTERS
-from mdagents.scoring.fields import object_of
+from mdagents.scoring.fields import (
+    count_of,
+    entries_of,
+    gold_of,
+    object_of,
+    options_of,
+    text_of,
+)
 from mdagents.scoring.forms.form import Form, Record, first_of
+
+_MOST_OPINIONS = 500
 
 
 def _elements(record: Record) -> Sequence[Record]:
@@ -29,11 +38,45 @@ def _elements(record: Record) -> Sequence[Record]:
             "response": _reply(history.get("raw_responses"), stated),
             "difficulty": None if level == "unknown" else level,
             **found,
+            "opinions": list(_opinions(history, record.get("options")))[:_MOST_OPINIONS],
+            "analysis": text_of(object_of(history, "final_decision"), "explanation"),
             "wall_seconds": first_of(record, "processing_time_seconds")
             or history.get("processing_time"),
             "error": details.get("error"),
         },
     )
+
+
+def _opinions(history: Record, options: Any) -> Iterator[Record]:
+    """Yield the opinions of a discussion as our records have them.
+
+    ColaCare and MedAgents have rounds: doctors judge alone in the first, and review a synthesis of
+    all at the end of each. ReConcile has a list of responses, with a round from the discussion on.
+    """
+    shown = options_of(options) or {}
+    for number, round_ in enumerate(entries_of(history, "rounds"), start=1):
+        for each in entries_of(round_, "opinions") if number == 1 else ():
+            yield _opinion(each, object_of(each, "opinion"), 0, shown)
+        for each in entries_of(round_, "reviews"):
+            yield _opinion(each, object_of(each, "review"), number, shown)
+    for each in entries_of(history, "discussion_history"):
+        if isinstance(each.get("response"), dict):
+            round_number = count_of(each.get("round")) or 0
+            yield _opinion(each, object_of(each, "response"), round_number, shown)
+
+
+def _opinion(who: Record, said: Record, round_: int, options: Mapping[str, str]) -> Record:
+    agent = text_of(who, "doctor_id") or text_of(who, "agent_id")
+    return {
+        "agent": agent,
+        "role": text_of(who, "specialty") or agent,
+        "round": round_,
+        "answer": gold_of(said.get("answer"), options) or "",
+        "confidence": said.get("confidence"),
+        "reasoning": "\n".join(
+            filter(None, (text_of(said, name) for name in ("explanation", "reasoning", "reason")))
+        ),
+    }
 
 
 def _reply(raw: Any, stated: Any) -> Any:

@@ -237,6 +237,13 @@ def test_a_summary_that_claims_what_nobody_stated_is_told() -> None:
     assert found(audited(debated("1", "AAA", "A", exaid=exaid))) == set()
 
 
+def test_an_agreement_on_an_option_by_its_text_is_one_on_the_answer() -> None:
+    options = {"A": "Aspirin", "B": "Heparin"}
+    assert claims_agreement("All experts agree on heparin.", options)
+    assert claims_agreement("All experts agree that Heparin is best.", options)
+    assert not claims_agreement("All experts agree on the need for haste.", options)
+
+
 def test_an_agreement_that_the_opinions_show_is_no_false_claim() -> None:
     told = "All three experts agree on A."
     assert found(audited(debated("1", "AAA", "A", analysis=told))) == set()
@@ -436,3 +443,55 @@ def test_nothing_to_audit_makes_a_page_that_says_so() -> None:
     assert main(["--audit", str(write([ours("1", "A", "A")])), "--html"]) == 0
     page = Path("evaluation/audit_run.html").read_text()
     assert "nothing can be audited" in page
+
+
+def board(qid: str, history: dict[str, Any], predicted: str) -> dict[str, Any]:
+    """A result of MedAgentBoard, with the discussion that its programs write."""
+    return {
+        "qid": qid, "question": "A patient with koilonychia and stridor.",
+        "options": {"A": "Aspirin", "B": "Heparin", "C": "Warfarin"}, "ground_truth": "A",
+        "predicted_answer": predicted, "case_history": history,
+    }  # fmt: skip
+
+
+def doctor(number: int, kind: str, answer: str, text: str) -> dict[str, Any]:
+    said = {"answer": answer, "explanation" if kind == "opinion" else "reason": text}
+    return {"doctor_id": f"doctor_{number}", "specialty": "Surgery", kind: said}
+
+
+def test_discussions_of_medagentboard_are_audited() -> None:
+    rounds = [
+        {
+            "round": 1,
+            "opinions": [doctor(n, "opinion", a, "So.") for n, a in ((1, "A"), (2, "A"), (3, "B"))],
+            "synthesis": {"answer": "B"},
+            "reviews": [
+                doctor(1, "review", "B) Heparin", "I agree."), doctor(2, "review", "A", "No."),
+                doctor(3, "review", "B", "Yes."),
+            ],
+        }
+    ]  # fmt: skip
+    decision = {"answer": "B", "explanation": "All three doctors agree on Heparin."}
+    discussion = [
+        *({"phase": "initial", "agent_id": f"agent_{n}",
+           "response": {"answer": answer, "reasoning": "So.", "confidence": 0.8}}
+          for n, answer in enumerate("ABB")),
+        {"phase": "discussion", "round": 1, "agent_id": "agent_1",
+         "response": {"answer": "a", "reasoning": "Agent 0 convinced me.", "confidence": 0.9}},
+        {"phase": "final", "final_decision": "A"},
+    ]  # fmt: skip
+    figures = audited(
+        board("1", {"rounds": rounds, "final_decision": decision}, "B"),
+        board("2", {"discussion_history": discussion}, "A"),
+        board("3", {}, "A"),
+    )
+    first, second = figures.observed
+    assert (first.first, first.last, first.is_overturned) == (
+        {"A": 2, "B": 1},
+        {"B": 2, "A": 1},
+        True,
+    )
+    assert {i.measure for i in first.instances} == {Measure.CONFORMITY, Measure.UNSTATED_AGREEMENT}
+    assert (second.first, second.is_rescued) == ({"B": 2, "A": 1}, True)
+    assert Measure.CORRECTION in {i.measure for i in second.instances}
+    assert figures.left_out == {"the record holds no opinions": 1}
