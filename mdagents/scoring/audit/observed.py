@@ -213,7 +213,7 @@ class _Audit:
         right, trials = self._course.right, self.observed.trials
         for again in self._restated:
             before, after = again.before.letter in right, again.after.letter in right
-            prompted = bool(again.causes) or again.followed_majority
+            prompted = bool(again.causes) or (bool(again.read) and again.followed_majority)
             agent, round_ = again.after.agent, again.after.round
             if again.read:
                 trials[Measure.CONFORMITY if before else Measure.CORRECTION] += 1
@@ -224,7 +224,7 @@ class _Audit:
             places.append(self._place(again.after))
             if not prompted:
                 self._add(Measure.UNPROMPTED, agent, round_, *places)
-            elif again.read and before != after:
+            elif before != after:
                 measure = Measure.CONFORMITY if before else Measure.CORRECTION
                 self._add(measure, agent, round_, *places)
 

@@ -117,6 +117,11 @@ def test_a_change_for_which_nothing_argued_is_unprompted() -> None:
     assert figures.not_told["conformity"].startswith("no record holds")
 
 
+def test_who_has_read_nothing_follows_nobody() -> None:
+    figures = audited(debated("1", "ABB", "B", changes=[stated("a", "B", 1)]))
+    assert found(figures) == {"minority_suppressed", "unprompted"}
+
+
 def test_where_all_see_all_the_opinions_of_the_others_are_what_is_read() -> None:
     record = debated("1", "ABB", "B", changes=[stated("a", "B", 1)], panel=[])
     figures = audited(record)
