@@ -357,7 +357,7 @@ class _Audit:
                 continue
             causes = {(cause.is_message, cause.place) for cause in again.causes}
             by += again.causes
-            if again.followed_majority:
+            if again.read and again.followed_majority:
                 found.add(Turned.MAJORITY)
             if any(cause.new_findings for cause in again.causes):
                 found.add(Turned.NEW_FINDING)
