@@ -242,14 +242,15 @@ class Terminal:
         """Send a signal and wait for the end; give the exit status.
 
         One that comes between the prompt and Python's wait for a key, some microseconds, is not
-        seen before the next key or signal: so it is sent again where nothing happens.
+        seen before the next key or signal: so it is sent again where nothing happens. A second one
+        during the end of the program would kill it, and on a busy machine that takes seconds.
         """
         self.process.send_signal(number)
-        again = time.monotonic() + 3
+        again = time.monotonic() + 20
         while self._read():
             if time.monotonic() > again:
                 self.process.send_signal(number)
-                again = time.monotonic() + 3
+                again = time.monotonic() + 20
         return self.process.wait(_PATIENCE)
 
     def _read(self) -> bool:
