@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from mdagents.export.card import without_private
 from mdagents.export.tracked import TrackedRun
-from mdagents_llm.clock import ms_of
+from mdagents_llm.clock import epoch_ms, ms_of
 from mdagents_llm.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _QUIETLY = {
     "MLFLOW_DISABLE_TELEMETRY": "true",  # it would be sent to a host that nobody named
+    "MLFLOW_ALLOW_HTTP_REDIRECTS": "false",  # to a host that nobody named
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",  # 7 of MLflow's own take minutes
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -105,9 +106,10 @@ def _update(client: MlflowClient, id_: str, run: TrackedRun, above: dict[str, st
     from mlflow.entities import Metric, Param, RunTag
 
     known = client.get_run(id_).data
+    now = epoch_ms()  # of several values, MLflow shows the one with the latest time
     params = [Param(k, v) for k, v in run.params.items() if k not in known.params]
     metrics = [
-        Metric(name, value, _start(run), 0)
+        Metric(name, value, now, 0)
         for name, value in run.metrics.items()
         if known.metrics.get(name) != value
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 
@@ -23,7 +24,8 @@ from mdagents.scoring.rows import read_output
 LONGEST_VALUE = 500
 """Maximum length of a parameter: that of MLflow's oldest servers."""
 
-_ODD = re.compile(r"[^\w./ -]")
+_LONGEST_NAME = 250
+_ODD = re.compile(r"[^\w./ -]", re.ASCII)
 """Characters that a name in MLflow must not have."""
 
 
@@ -33,7 +35,8 @@ class TrackedRun:
 
     name: str
     identity: str
-    """Hash of all that can change a result: the same for every start of a run."""
+    """Hash of the settings, the name and the first start: the same for every start of a run, and
+    different for a repetition with the same settings."""
     finished: bool
     started_at: str
     """ISO 8601 in UTC; empty if not recorded."""
@@ -58,14 +61,16 @@ def track_run(path: Path) -> TrackedRun:
     report = make_report(run)
     table = StringIO()
     write_csv(table, run.rows)
+    started = card.starts[0].started_at if card.starts else ""
+    identity = sha256(f"{card.config_hash} {card.name} {started}".encode()).hexdigest()
     return TrackedRun(
         name=card.name,
-        identity=card.config_hash,
+        identity=identity,
         finished=card.finished,
-        started_at=card.starts[0].started_at if card.starts else "",
-        params=dict(_params(card)),
-        metrics=dict(_metrics(card, report)),
-        tags=dict(_tags(card)),
+        started_at=started,
+        params={_named(name): value[:LONGEST_VALUE] for name, value in _params(card)},
+        metrics={_named(name): value for name, value in _metrics(card, report)},
+        tags={"mdagents.identity": identity, **dict(_tags(card))},
         files={
             "card.md": card_text(card),
             "card.json": card_json(card),
@@ -75,22 +80,26 @@ def track_run(path: Path) -> TrackedRun:
     )
 
 
+def _named(name: str) -> str:
+    """Return a name that every tracker takes."""
+    return _ODD.sub("_", name)[:_LONGEST_NAME]
+
+
 def _params(card: RunCard) -> Iterator[tuple[str, str]]:
     yield "dataset", card.data.name
     yield "method", card.method
     yield "epochs", str(card.data.epochs)
     yield "exaid", card.exaid
     for used in card.models:
-        yield f"model {used.role}"[:250], used.requested[:LONGEST_VALUE]
-    for name, value in card.settings.items():
-        yield _ODD.sub("_", name), value[:LONGEST_VALUE]
+        yield f"model {used.role}", used.requested
+    yield from card.settings.items()
 
 
 def _metrics(card: RunCard, report: Report) -> Iterator[tuple[str, float]]:
     yield from _of_group("", card.figures)
     if len(report.by_difficulty) > 1:
         for level, group in report.by_difficulty.items():
-            yield from _of_group(f"{_ODD.sub('_', level)}/", group)
+            yield from _of_group(f"{level}/", group)
     for status, count in card.statuses.items():
         yield f"status/{status}", count
     spent = card.spent
@@ -122,7 +131,7 @@ def _of_group(prefix: str, group: Group) -> Iterator[tuple[str, float]]:
 
 def _tags(card: RunCard) -> Iterator[tuple[str, str]]:
     yield "mdagents.run", card.name
-    yield "mdagents.identity", card.config_hash
+    yield "mdagents.config_hash", card.config_hash
     yield "mdagents.version", card.version
     yield "mdagents.git_revision", card.git_revision
     yield "mdagents.dataset_sha256", card.data.sha256

@@ -69,8 +69,7 @@ def _write(run: TrackedRun, folder: Path, project: str, group: str) -> Path:
     )
     try:
         made.summary.update(dict(run.metrics))
-        place = Path(made.dir).parent
-        made.finish()
+        return Path(made.dir).parent
     finally:
+        made.finish()
         wandb.teardown()
-    return place

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +85,55 @@ def test_a_run_in_progress_is_brought_up_to_date(finished: Path, store: str) -> 
     assert main([str(finished), "--mlflow", store]) == 0
     (made,) = runs_of(store)
     assert (made.info.status, made.data.tags["mdagents.finished"]) == ("FINISHED", "true")
+
+
+def test_a_metric_that_falls_is_the_one_that_is_shown(finished: Path, store: str) -> None:
+    samples = finished / "samples.jsonl"
+    records = [json.loads(line) for line in samples.read_text().splitlines()]
+    for letters in ("right", "wrong"):
+        for record in records:
+            other = next(letter for letter in record["options"] if letter != record["label"])
+            record["predicted"] = record["label"] if letters == "right" else other
+            record["response"] = {"final_answer": f"{record['predicted']})"}
+        samples.write_text("".join(json.dumps(record) + "\n" for record in records))
+        assert main([str(finished), "--mlflow", store]) == 0
+        (made,) = runs_of(store)
+        assert made.data.metrics["accuracy"] == (letters == "right")
+
+
+def test_a_repetition_with_the_same_settings_is_another_run(finished: Path, store: str) -> None:
+    again = finished.with_name(f"{finished.name}_again")
+    shutil.copytree(finished, again)
+    path = again / "run.json"
+    manifest = json.loads(path.read_text())
+    manifest["invocations"][0]["started_at"] = "2026-01-01T00:00:00.000Z"
+    path.write_text(json.dumps(manifest | {"name": again.name}))
+    assert main([str(finished), str(again), "--mlflow", store]) == 0
+    assert len(runs_of(store)) == 2
+
+
+def test_nothing_goes_where_a_server_redirects_to(finished: Path) -> None:
+    reached: list[str] = []
+
+    class Elsewhere(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            reached.append(self.path)
+            self.send_response(307)
+            self.send_header("location", f"http://localhost:{self.server.server_port}/elsewhere")  # type: ignore[attr-defined]
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Print nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        command = [sys.executable, "-m", "mdagents", "export", str(finished), "--mlflow", address]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        server.shutdown()
+    assert ended.returncode == 1, ended.stdout
+    assert reached
+    assert not [path for path in reached if "elsewhere" in path]
 
 
 def test_a_server_that_is_not_there_is_said_in_a_line(
