@@ -174,6 +174,26 @@ async def test_nothing_outside_the_folders_is_read(path: str) -> None:
     assert "may be read" in said(result) or "characters" in said(result)
 
 
+@pytest.fixture
+def linked() -> None:
+    """A run folder inside, whose records are a link to a file outside."""
+    folder = Path("output/linked")
+    folder.mkdir(parents=True)
+    secret = Path("../secret.jsonl")
+    secret.write_text(json.dumps(ours("1", "A", "A") | {"schema_version": "1.6.0"}) + "\n")
+    (folder / "samples.jsonl").symlink_to(secret.resolve())
+    (folder / "run.json").write_text("{}")
+
+
+@pytest.mark.usefixtures("linked")
+@pytest.mark.parametrize("path", ["output/linked", "linked", "output/linked/run.json"])
+async def test_a_run_with_a_link_that_leads_out_is_not_read(path: str) -> None:
+    async with connected() as (client, _):
+        result = await client.call_tool("score_file", {"path": path})
+    assert result.is_error
+    assert result.structured_content is None
+
+
 async def test_what_is_no_result_file_is_said_in_a_line() -> None:
     write([{"a": 1}], "odd.json")
     async with connected() as (client, _):
