@@ -394,9 +394,9 @@ async def open_service(
             spans_of_questions(config, environment.variables, ledger, say)
         )
         service = Service(teams, left_out, files, Metrics(), clock, places, most_queued, say, spans)
-        opened.push_async_callback(service.end)
         opened.enter_context(ledger.subscribed(spent.add))
         opened.enter_context(ledger.subscribed(service.booked))
+        opened.push_async_callback(service.end)  # first: what it stops is booked
         yield service
 
 

@@ -102,6 +102,7 @@ def test_a_second_ctrl_c_stops_at_once(provider: FakeProvider) -> None:
         )
     rows = [json.loads(line) for line in _file("calls.jsonl").read_text().splitlines()]
     assert [row["outcome"] for row in rows if row["outcome"] != "aborted"] == ["ok"]
+    assert "aborted" in [row["outcome"] for row in rows]
 
 
 def test_other_machines_need_the_token(provider: FakeProvider) -> None:
