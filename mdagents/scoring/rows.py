@@ -26,6 +26,8 @@ from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.text import counted
 
 _NAMES_SHOWN = 8  # fields listed in a message
+SERVED = "served-"
+"""Start of the name of a folder of `mdagents serve`."""
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
 
 
@@ -126,13 +128,16 @@ class RunOutput:
 def newest_output(output_dir: Path) -> Path:
     """Return the most recently written run: its JSON array, or its folder if it has no array yet.
 
-    Runs without a finished question are ignored.
+    Runs without a finished question are ignored, and so are the answers of a server, which have no
+    right option.
 
     Raises:
         ConfigError: The folder holds no run with a finished question.
     """
     times = {file: file.stat().st_mtime for file in output_dir.glob("*.json") if file.is_file()}
     for file in filter(Path.is_file, output_dir.glob("*/samples.jsonl")):
+        if file.parent.name.startswith(SERVED):
+            continue
         status = file.stat()
         # A run that has just started has nothing to score.
         if status.st_size and file.parent.with_name(f"{file.parent.name}.json") not in times:

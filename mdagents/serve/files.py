@@ -10,6 +10,7 @@ from pathlib import Path
 from mdagents.records.jsonl import LineLog
 from mdagents.records.sample import SampleRecord
 from mdagents.records.store import writable
+from mdagents.scoring.rows import SERVED
 from mdagents_llm.errors import StorageError
 from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.files.private import make_private_folder
@@ -68,7 +69,7 @@ def served_files(output_dir: Path, now: datetime, *, keeps_prompts: bool) -> Ite
     Raises:
         ConfigError: The folder cannot be written.
     """
-    name = f"served-{now:%Y%m%dT%H%M%S}"
+    name = f"{SERVED}{now:%Y%m%dT%H%M%S}"
     with writable(output_dir):
         output_dir.mkdir(parents=True, exist_ok=True)
         folder, number = output_dir / name, 1

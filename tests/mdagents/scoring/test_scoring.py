@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 import subprocess
 import sys
@@ -246,6 +247,15 @@ def test_identical_option_texts_count_as_right() -> None:
     options = {"A": "same", "B": "same", "C": "other"}
     record = {"label": "A", "options": options, "response": "Answer: B"}
     assert read_output(write([record])).rows[0].correct
+
+
+def test_the_answers_of_a_server_are_not_the_newest_run() -> None:
+    write([ours("1", "A", "A")])
+    served = Path("output/served-20261127T000000")
+    served.mkdir()
+    (served / "samples.jsonl").write_text(json.dumps(ours("2", "", "A")) + "\n")
+    os.utime(served / "samples.jsonl", (2**31, 2**31))
+    assert newest_output(Path("output")) == Path("output/run.json")
 
 
 def test_the_newest_run_is_scored_by_default(capsys: pytest.CaptureFixture[str]) -> None:
