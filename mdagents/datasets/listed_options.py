@@ -45,6 +45,8 @@ def option_lists(
     for match in mark.finditer(text):
         letter = next(filter(None, match.groups()))
         if letter in "Aa" and not (lists and only_one):
+            if lists and len(lists[-1]) == 1:
+                lists.pop()  # no list, and a text may hold a hundred thousand of them
             lists.append([Mark(letter, *match.span())])
         elif lists and letter == chr(ord(lists[-1][0].letter) + len(lists[-1])):
             lists[-1].append(Mark(letter, *match.span()))
