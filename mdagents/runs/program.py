@@ -373,12 +373,14 @@ def _of_exaid(result: RunResult) -> list[str]:
     totals, tokens = result.manifest.totals.exaid, result.manifest.totals.exaid_tokens
     if not totals.questions:
         return []
+    # A call of a stopped question is paid and in no record; one from the cache is the reverse.
+    where = "" if tokens == result.manifest.spent.exaid_tokens else " in the records"
     alerts = counted(totals.alerts, "alert")
     if totals.missed_alerts:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
         f"EXAID:   {totals.summarised} of {counted(result.manifest.totals.questions, 'question')} "
-        f"summarized, {counted(totals.summaries, 'summary', 'summaries')}, {tokens:,} tokens",
+        f"summarized, {counted(totals.summaries, 'summary', 'summaries')}, {tokens:,} tokens{where}",
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     if totals.emptied_fields:
