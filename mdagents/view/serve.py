@@ -59,7 +59,7 @@ async def _serve(server: uvicorn.Server, watches: Watches, listening: socket.soc
     def stop_with_the_run() -> None:
         while os.read(0, 1):
             pass
-        asyncio.run_coroutine_threadsafe(_end(server, watches), loop)
+        asyncio.run_coroutine_threadsafe(end_with_run(server, watches), loop)
         time.sleep(3 * _LAST_WORDS)
         os._exit(1)  # the server hangs, and no parent is left to kill it
 
@@ -67,13 +67,17 @@ async def _serve(server: uvicorn.Server, watches: Watches, listening: socket.soc
     await server.serve(sockets=[listening])
 
 
-async def _end(server: uvicorn.Server, watches: Watches) -> None:
+async def end_with_run(server: uvicorn.Server, watches: Watches) -> None:
     """Stop accepting connections, and bring the open pages to their final state."""
     for one in server.servers if server.started else ():
         one.close()
     try:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(watches.end(), _LAST_WORDS)
+            async with asyncio.timeout(_LAST_WORDS):
+                await watches.end()
+                # `should_exit` would cancel a stream that still reads what its page shows at last.
+                if open_streams := server.server_state.tasks:
+                    await asyncio.wait(open_streams)
     finally:
         server.should_exit = True
 

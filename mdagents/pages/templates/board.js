@@ -76,7 +76,7 @@
     link.href = URL.createObjectURL(new Blob([FORMS[form](exported()), "\n"], { type: "text/plain" }));
     link.download = `runs.${form}`;
     link.click();
-    URL.revokeObjectURL(link.href);
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   });
 
   for (const [name, select] of Object.entries(choices)) select.value = asked.get(name) ?? "";

@@ -13,21 +13,28 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 
+from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Started
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
+from mdagents.pages.from_records import Recorded
 from mdagents.view.app import make_app
-from mdagents.view.serve import make_server
+from mdagents.view.results import read_recorded
+from mdagents.view.serve import end_with_run, make_server
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.web.address import PORT, has_screen, listen, note_of
 from tests.fake_provider import FakeProvider
-from tests.mdagents.view.served import VIEW, address_in, children, end, start, streams, view
+from tests.mdagents.view.served import (
+    ITEM, VIEW, address_in, children, end, feed, start, streams, view, write_end,
+)  # fmt: skip
 from tests.support.browser import CHROMIUM, open_page
 from tests.support.whole_runs import Run
 
@@ -126,6 +133,36 @@ def test_streams_may_be_cut_at_any_moment_and_nothing_is_left(followed: Path) ->
     for _ in range(30):
         asyncio.run(once())
     assert held() == before
+
+
+def test_the_end_of_a_run_waits_for_what_its_pages_show_at_last(
+    unfinished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_slowly(*arguments: Any) -> Recorded | None:
+        time.sleep(1.5)  # three looks of the streams at whether the server ends
+        return read_recorded(*arguments)
+
+    monkeypatch.setattr("mdagents.view.app.read_recorded", read_slowly)
+
+    async def told() -> list[str]:
+        place = listen(port=0)
+        app = make_app(Path("output"), again="python view.py output")
+        server = make_server(app)
+        serving = asyncio.ensure_future(server.serve(sockets=[place.socket]))
+        url = place.url(f"/runs/{unfinished.name}/events?case={make_case_id(*ITEM)}")
+        lines: list[str] = []
+        async with httpx2.AsyncClient() as client, client.stream("GET", url) as response:
+            write_end(unfinished, "2026-01-01T00:00:00Z", finished=True)
+            ending = asyncio.ensure_future(end_with_run(server, app.state.watches))
+            lines += [line async for line in response.aiter_lines()]
+        await asyncio.gather(ending, serving)
+        return lines
+
+    with feed(unfinished) as tell:
+        tell(Started(QUESTION))
+        lines = asyncio.run(told())
+    assert "event: end" in lines
+    assert "The run is finished; the view ends with the run" in lines[-2]
 
 
 # -- where it listens -----------------------------------------------------------------------------
