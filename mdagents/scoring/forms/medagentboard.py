@@ -1,7 +1,8 @@
 """Results of MedAgentBoard: a file `{qid}-result.json` for each question, or JSON Lines.
 
 Source: `medagentboard/medqa/*.py` of yhzhu99/MedAgentBoard; the first version of `single_llm.py`
-wrote JSON Lines.
+wrote JSON Lines. Its successor MedAgentAudit writes the same fields, and what an agent said inside
+the log of its call: `medagentaudit/framework/*.py` of MedX-PKU/MedAgentAudit.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def _elements(record: Record) -> Sequence[Record]:
             "difficulty": None if level == "unknown" else level,
             **found,
             "opinions": list(_opinions(history, record.get("options")))[:_MOST_OPINIONS],
-            "analysis": text_of(object_of(history, "final_decision"), "explanation"),
+            "analysis": text_of(object_of(history, "final_decision"), "explanation")
+            or text_of(record, "explanation"),
             "wall_seconds": first_of(record, "processing_time_seconds")
             or history.get("processing_time"),
             "error": details.get("error"),
@@ -51,18 +53,26 @@ def _opinions(history: Record, options: Any) -> Iterator[Record]:
     """Yield the opinions of a discussion as our records have them.
 
     ColaCare and MedAgents have rounds: doctors judge alone in the first, and review a synthesis of
-    all at the end of each. ReConcile has a list of responses, with a round from the discussion on.
+    all at the end of each. In MAC they speak once per round, and nobody reviews. ReConcile has a
+    list of responses, with a round from the discussion on.
     """
     shown = options_of(options) or {}
-    for number, round_ in enumerate(entries_of(history, "rounds"), start=1):
-        for each in entries_of(round_, "opinions") if number == 1 else ():
-            yield _opinion(each, object_of(each, "opinion"), 0, shown)
+    rounds = entries_of(history, "rounds")
+    reviewed = any(entries_of(round_, "reviews") for round_ in rounds)
+    for number, round_ in enumerate(rounds, start=1):
+        for each in () if reviewed and number > 1 else entries_of(round_, "opinions"):
+            yield _opinion(each, _said(each, "opinion"), number - 1, shown)
         for each in entries_of(round_, "reviews"):
-            yield _opinion(each, object_of(each, "review"), number, shown)
+            yield _opinion(each, _said(each, "review"), number, shown)
     for each in entries_of(history, "discussion_history"):
         if isinstance(each.get("response"), dict):
             round_number = count_of(each.get("round")) or 0
             yield _opinion(each, object_of(each, "response"), round_number, shown)
+
+
+def _said(turn: Record, name: str) -> Record:
+    """Return what an agent said in a turn: under `name`, or parsed from the reply in its log."""
+    return object_of(turn, name) or object_of(object_of(turn, "log"), "parsed_output")
 
 
 def _opinion(who: Record, said: Record, round_: int, options: Mapping[str, str]) -> Record:

@@ -141,7 +141,7 @@ def test_published_predictions_compare_as_counted_by_hand() -> None:
 # -- MedAgentBoard --------------------------------------------------------------------------------
 
 
-def board(qid: str, predicted: str, **changes: Any) -> dict[str, Any]:
+def board(qid: str, predicted: str | None, **changes: Any) -> dict[str, Any]:
     return {"qid": qid, "timestamp": 1, "question": f"{qid}?", "options": OPTIONS,
             "image_path": None, "ground_truth": "C", "predicted_answer": predicted,
             "case_history": {}} | changes  # fmt: skip
@@ -172,8 +172,12 @@ def test_medagentboards_letter_gives_way_to_the_models_own_words() -> None:
     assert only(board("1", "C", case_history=votes)).response == "C"
 
 
-@pytest.mark.parametrize("stated", ["Error", "Could not parse answer.", "", "No structured answer"])
-def test_what_medagentboard_writes_for_a_failure_is_no_answer(stated: str) -> None:
+@pytest.mark.parametrize(
+    "stated",
+    ["Error", "Could not parse answer.", "", "No structured answer", "Error: No answer found",
+     "parse_error", None],
+)  # fmt: skip
+def test_what_medagentboard_writes_for_a_failure_is_no_answer(stated: str | None) -> None:
     assert only(board("1", stated)).status == "parse_error"
     assert only(board("1", stated, details={"error": "timeout"})).status == "api_error"
 
