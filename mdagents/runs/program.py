@@ -375,12 +375,13 @@ def _of_exaid(result: RunResult) -> list[str]:
         return []
     # A call of a stopped question is paid and in no record; one from the cache is the reverse.
     where = "" if tokens == result.manifest.spent.exaid_tokens else " in the records"
+    of_all = counted(result.manifest.totals.questions, "question")
     alerts = counted(totals.alerts, "alert")
     if totals.missed_alerts:
         alerts += f" ({totals.missed_alerts} in no summary)"
     lines = [
-        f"EXAID:   {totals.summarised} of {counted(result.manifest.totals.questions, 'question')} "
-        f"summarized, {counted(totals.summaries, 'summary', 'summaries')}, {tokens:,} tokens{where}",
+        f"EXAID:   {totals.summarised} of {of_all} summarized, "
+        f"{counted(totals.summaries, 'summary', 'summaries')}, {tokens:,} tokens{where}",
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     if totals.emptied_fields:

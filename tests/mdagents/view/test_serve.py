@@ -33,8 +33,17 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.web.address import PORT, has_screen, listen, note_of
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import (
-    ITEM, VIEW, address_in, children, end, feed, start, streams, view, write_end,
-)  # fmt: skip
+    ITEM,
+    VIEW,
+    address_in,
+    children,
+    end,
+    feed,
+    start,
+    streams,
+    view,
+    write_end,
+)
 from tests.support.browser import CHROMIUM, open_page
 from tests.support.whole_runs import Run
 
@@ -170,6 +179,7 @@ def test_the_end_of_a_run_waits_for_what_its_pages_show_at_last(
 
 def test_a_port_that_is_taken_by_a_view_is_said_and_the_next_one_used(followed: Path) -> None:
     with view() as (_, first), socket.socket() as other:
+        httpx2.get(f"{first}/api/runs", timeout=30)  # it prints its address before it can answer
         port = first.rpartition(":")[2]
         status, out, err = end(start("--view-port", port))
         assert (status, out) == (2, "")
@@ -187,6 +197,7 @@ def test_a_port_that_is_taken_by_a_view_is_said_and_the_next_one_used(followed: 
 def test_without_a_port_the_next_free_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("output").mkdir()
     with view() as (_, address):
+        httpx2.get(f"{address}/api/runs", timeout=30)
         taken = int(address.rpartition(":")[2])
         monkeypatch.setattr("mdagents_llm.web.address.PORT", taken)
         place = listen()
