@@ -158,5 +158,5 @@ def _ends(
     breaker: type[CharacterBreaker | SentenceBreaker | WordBreaker], text: str
 ) -> Iterator[int]:
     # ICU takes UTF-8, which cannot encode a lone surrogate; "?" has the same length.
-    encodable = text.encode("utf-8", "replace").decode("utf-8")
+    encodable = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
     return accumulate(map(len, breaker(encodable, _LOCALE)))

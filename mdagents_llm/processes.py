@@ -6,8 +6,9 @@ import gc
 import os
 import signal
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain, islice
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,9 +34,10 @@ def cores() -> int:
 def in_processes(
     function: Callable[[_Task], _Result], tasks: Iterable[_Task], *, processes: int
 ) -> Iterator[_Result]:
-    """Yield the result of a function for each task, in task order.
+    """Return the results of a function for each task, in task order.
 
-    Tasks are consumed only a few ahead of the results, so that memory does not grow with their
+    The processes start at once and work on the first tasks, even before the first result is asked
+    for. Tasks are consumed only a few ahead of the results, so that memory does not grow with their
     number.
 
     Args:
@@ -48,8 +50,16 @@ def in_processes(
         Exception: The function raised it.
     """
     if processes <= 1:
-        yield from map(function, tasks)
-        return
+        return map(function, tasks)
+    results = _results(function, tasks, processes)
+    next(results)
+    return chain.from_iterable(results)
+
+
+def _results(
+    function: Callable[[_Task], _Result], tasks: Iterable[_Task], processes: int
+) -> Iterator[Sequence[_Result]]:
+    """Yield nothing once the processes have their first tasks, and then each result."""
     # Slow to import, and most programs use one process.
     import multiprocessing
     from concurrent.futures.process import BrokenProcessPool, ProcessPoolExecutor
@@ -59,13 +69,17 @@ def in_processes(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(min(processes, _MOST), context, _start)
     try:
-        for task in tasks:
+        remaining = iter(tasks)
+        for task in islice(remaining, _AHEAD * processes):
             with _later_interrupts():
                 waiting.append(pool.submit(function, task))
-            if len(waiting) > _AHEAD * processes:
-                yield waiting.popleft().result()
+        yield ()
+        for task in remaining:
+            with _later_interrupts():
+                waiting.append(pool.submit(function, task))
+            yield (waiting.popleft().result(),)
         while waiting:
-            yield waiting.popleft().result()
+            yield (waiting.popleft().result(),)
     except BrokenProcessPool as error:
         raise BenchError("a process was ended from outside, perhaps for want of memory") from error
     finally:

@@ -55,12 +55,13 @@ def find_alerts(text: str) -> Iterator[str]:
     seen = set()
     last_end = 0
     is_general_at = cache(lambda span: is_general(text[slice(*span)]))
-    sentences = sentence_spans(text)
+    sentences: list[tuple[int, int]] = []  # split on first use: most texts have no alert
     for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
         alert = " ".join(text[start:end].split())
         # "systolic BP 60/40" matches as a reading of two vital signs.
         if start < last_end or alert.casefold() in seen or not is_affirmed(text, start, end):
             continue
+        sentences = sentences or sentence_spans(text)
         if is_general_at(sentences[bisect_right(sentences, (start, len(text))) - 1]):
             continue
         last_end = end

@@ -99,10 +99,13 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
     events: list[TraceEvent] = []
     for number, line in lines:
         record = record_of(_TRACE_RECORD, path, number, line)
-        if isinstance(record, TraceMeta):
+        told = None
+        if isinstance(record, StreamDelta):
+            event = _delta(record)
+        elif isinstance(record, TurnBoundary):
+            event, told = _boundary(record), record.content_hash
+        else:
             raise RecordError(path, number, "a second trace_meta record")
-        event = _event(record)
-        told = record.content_hash if isinstance(record, TurnBoundary) else None
         for problem in rules.check(event, record.case_id, record.t_rel_ms, told, number):
             raise RecordError(path, number, str(problem))
         events.append(event)
@@ -142,12 +145,20 @@ def _turn(events: list[TraceEvent]) -> Turn:
     )
 
 
-def _event(record: StreamDelta | TurnBoundary) -> TraceEvent:
-    if isinstance(record, StreamDelta):
-        kind, t_ms, text = EventKind.DELTA, record.t_emitted_ms, record.delta_text
-    else:
-        kind, t_ms, text = EventKind(record.boundary.value), record.t_ms, ""
-    return TraceEvent(record.seq, t_ms, record.turn_id, record.agent_id, kind, text)
+def _delta(record: StreamDelta) -> TraceEvent:
+    return TraceEvent(
+        record.seq,
+        record.t_emitted_ms,
+        record.turn_id,
+        record.agent_id,
+        EventKind.DELTA,
+        record.delta_text,
+    )
+
+
+def _boundary(record: TurnBoundary) -> TraceEvent:
+    kind = EventKind(record.boundary.value)
+    return TraceEvent(record.seq, record.t_ms, record.turn_id, record.agent_id, kind, "")
 
 
 def write_trace(path: Path, events: Iterable[TraceEvent], **meta: Any) -> None:

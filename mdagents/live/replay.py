@@ -85,7 +85,9 @@ def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> li
         happened.append((_end_of(told, phase), message))
     for number, (summary, at) in enumerate(zip(made, made_at, strict=True), 1):
         happened.append((at, Summarised(number, summary)))
-    happened += [_charged(call, told) for call in calls if call.replied]
+    ends = {(one.turn.agent_id, one.phase): one.turn.end_ms for one in told}
+    start = _start(told)
+    happened += [_charged(call, ends, start) for call in calls if call.replied]
     end = max((one.turn.end_ms for one in told), default=0)
     happened.append((end, Ended(record.predicted, record.error)))
     happened.sort(key=lambda entry: entry[0])
@@ -125,9 +127,19 @@ def _with_phases(turns: Sequence[Turn], calls: Sequence[CallRow]) -> list[_Told]
     ]
 
 
-def _charged(call: CallRow, told: Sequence[_Told]) -> tuple[int, Charged]:
-    of_turn = [t for t in told if (t.turn.agent_id, t.phase) == (call.agent, call.phase)]
-    at = of_turn[-1].turn.end_ms if of_turn else max(call.ended_ms, _start(told))
+def _charged(
+    call: CallRow, ends: Mapping[tuple[str, str], int], start: int
+) -> tuple[int, Charged]:
+    """Return when a call was charged: at the end of its turn, else of the call itself.
+
+    Args:
+        call: The call.
+        ends: (agent, phase) -> end of the latest such turn, in ms since 1970 UTC.
+        start: Start of the question, in ms since 1970 UTC.
+    """
+    at = ends.get((call.agent, call.phase))
+    if at is None:
+        at = max(call.ended_ms, start)
     tokens, reasoning = call.usage.total_tokens, call.reasoning or ""
     return at, Charged(call.agent, call.phase, tokens, is_of_exaid(call), reasoning)
 

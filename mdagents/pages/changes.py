@@ -48,10 +48,12 @@ class Cause:
 
 def causes(case: LiveCase) -> tuple[Cause, ...]:
     """Return the changes of answers in a question, in order, each with its cause."""
-    return tuple(_cause(case, flip) for flip in case.flips)
+    question = case.question
+    findings = Findings(question.text, question.options.values()) if question else None
+    return tuple(_cause(case, flip, findings) for flip in case.flips)
 
 
-def _cause(case: LiveCase, flip: Flip) -> Cause:
+def _cause(case: LiveCase, flip: Flip, findings: Findings | None) -> Cause:
     option = case.question.options.get(flip.after, "") if case.question else ""
     own = case.turns[flip.turn]
     answer = _answer_line(own.text, flip.after)
@@ -66,16 +68,17 @@ def _cause(case: LiveCase, flip: Flip) -> Cause:
         Quote(flip.turn, *said) if said else None,
         (*holders, *(one for one in received if one not in holders)),
         because,
-        _has_new_finding(case, received),
+        _has_new_finding(case, findings, received),
     )
 
 
-def _has_new_finding(case: LiveCase, received: Sequence[Delivered]) -> bool | None:
+def _has_new_finding(
+    case: LiveCase, findings: Findings | None, received: Sequence[Delivered]
+) -> bool | None:
     """Return whether messages name a finding that no earlier turn names, as an audit counts it."""
     written = [one.said_in for one in received if one.said_in is not None]
-    if case.question is None or not written:
+    if findings is None or not written:
         return None
-    findings = Findings(case.question.text, case.question.options.values())
     earlier = set[str]().union(
         *(findings.named(wording(turn.text)) for turn in case.turns[: min(written)])
     )

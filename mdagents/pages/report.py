@@ -65,6 +65,8 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
         leave=False,
     )
     pictures = ReportPictures()
+    # Worker processes start and make the first transcripts while the head is made.
+    transcripts = [_transcripts(run, pictures) for run in runs]
     parts = (
         templates()
         .get_template("report.html")
@@ -84,7 +86,7 @@ def write_page(path: Path, head: Head, runs: Sequence[RunOutput]) -> None:
             ),
             levels=sorted({level for entry in entries for level in entry.levels}),
             filters=[(name, FILTERS[name], n) for name, n in filter_counts(entries).items()],
-            packed=zip(*(_transcripts(run, progress, pictures) for run in runs), strict=True),
+            packed=zip(*(_counted(each, progress) for each in transcripts), strict=True),
             pictures=pictures,
         )
     )
@@ -99,10 +101,15 @@ def _texts(run: RunOutput) -> Iterator[str]:
         yield text_of(record, "question")
 
 
-def _transcripts(
-    run: RunOutput, progress: tqdm[NoReturn], pictures: ReportPictures
-) -> Iterator[str]:
-    """Yield the compressed transcript of each row, and collect the pictures."""
+def _counted(transcripts: Iterator[str], progress: tqdm[NoReturn]) -> Iterator[str]:
+    """Yield the transcripts, and count each on the progress bar."""
+    for transcript in transcripts:
+        progress.update()
+        yield transcript
+
+
+def _transcripts(run: RunOutput, pictures: ReportPictures) -> Iterator[str]:
+    """Return the compressed transcript of each row; its pictures are collected on the way."""
     calls, starts = CallFile(run.folder / "calls.jsonl"), starts_of(run.manifest)
 
     def each() -> Iterator[tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]]:
@@ -112,9 +119,7 @@ def _transcripts(
             yield run.folder, record, row, attempt_of(record, attempts)
 
     processes = min(cores(), len(run.rows) // _WORTH_A_PROCESS + 1)
-    for transcript in in_processes(_transcript, each(), processes=processes):
-        progress.update()
-        yield transcript
+    return in_processes(_transcript, each(), processes=processes)
 
 
 def _transcript(of: tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]) -> str:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -77,7 +78,16 @@ def test_tasks_are_taken_only_a_few_ahead(processes: int) -> None:
     results = in_processes(squared, tasks(), processes=processes)
     next(results)
     assert len(taken) <= 10
-    results.close()  # type: ignore[attr-defined]
+
+
+def test_processes_work_before_a_result_is_asked_for_and_end_with_the_results() -> None:
+    tasks = iter(range(1000))
+    results = in_processes(squared, tasks, processes=2)
+    started = next(tasks)
+    assert 1 < started <= 10
+    assert len(active_children()) == 2
+    del results
+    assert not active_children()
 
 
 @pytest.mark.parametrize("processes", [1, 2])
