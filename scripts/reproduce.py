@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from mdagents.data_tools.fetching import fetch
 from mdagents.datasets.sources import Host, PinnedFile
-from mdagents.display.results import print_parts
 from mdagents.pages.report_summary import head_of_comparison
 from mdagents.pages.study import write_study_results
 from mdagents.records.study import StudyManifest, StudyRun
 from mdagents.scoring.comparison import Comparison, compare_study
 from mdagents.scoring.comparison_text import comparison_parts
+from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import whole_file

@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdagents.display.results import print_parts
 from mdagents.scoring.breakdown_text import write_breakdown_csv
 from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_chunks, json_text
 from mdagents.scoring.report import make_report
 from mdagents.scoring.report_text import report_parts
+from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra

@@ -127,9 +127,7 @@ def _with_phases(turns: Sequence[Turn], calls: Sequence[CallRow]) -> list[_Told]
     ]
 
 
-def _charged(
-    call: CallRow, ends: Mapping[tuple[str, str], int], start: int
-) -> tuple[int, Charged]:
+def _charged(call: CallRow, ends: Mapping[tuple[str, str], int], start: int) -> tuple[int, Charged]:
     """Return when a call was charged: at the end of its turn, else of the call itself.
 
     Args:

@@ -98,7 +98,7 @@ class Spoken:
 
     @cached_property
     def _initials(self) -> list[str]:
-        """First letters of the words of each sentence, made on first use: few words are acronyms."""
+        """Initials of the words of each sentence, made on first use: few words are acronyms."""
         pieces = (self._text[start:end] for start, end in self.sentences)
         return [Wording(_LABEL.sub("", piece)).initials for piece in pieces]
 

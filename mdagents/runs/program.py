@@ -160,8 +160,8 @@ class _Program:
         refuse_idle_flags(config, options)
         environment = parse_environment(self._variables)
         if options.dry_run:
-            from mdagents.display.results import shown  # not needed for runs
             from mdagents.runs.forecast import forecast
+            from mdagents.scoring.results import shown  # not needed for runs
 
             found = forecast(config, environment)
             refuse_idle_picture_flags(found.pictured, options)
@@ -302,9 +302,9 @@ class _Program:
 
     def _shown(self, result: RunResult, *, as_json: bool) -> str:
         """Return the text for stdout at the end; empty while there is no record."""
-        from mdagents.display.results import shown  # not needed before the end of a run
         from mdagents.scoring.report import make_report
         from mdagents.scoring.report_text import report_parts
+        from mdagents.scoring.results import shown  # not needed before the end of a run
         from mdagents.scoring.rows import read_output
 
         report = None

@@ -35,6 +35,8 @@ class RatingFigures:
 
 def rating_figures(ratings: Sequence[Rating]) -> list[RatingFigures]:
     """Return the figures of each question about answers and about summaries."""
+    if not ratings:
+        return []
     from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
 
     found = []

@@ -130,7 +130,7 @@ class StudyMatrix(StudyDisplay):
         """Redraw the matrix, the progress line and the latest messages."""
         from rich.console import Group
 
-        from mdagents.display.results import rich_table
+        from mdagents.scoring.results import rich_table
 
         lines = [self._progress(now), *self._said[-3:]]
         with suppress(OSError):

@@ -10,13 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdagents.display.results import print_parts
 from mdagents.records.store import writable
 from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.comparison import compare_study
 from mdagents.scoring.comparison_text import comparison_parts
+from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.studies.display import DISPLAYS, make_study_display
 from mdagents.studies.file import StudyFile, cells_of, read_study

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from mdagents.display.results import draw, shown
 from mdagents.scoring.formatting import Part, Table, Verdict, as_text
+from mdagents.scoring.results import draw, shown
 
 TABLE = Table(
     ["", "accuracy (95% interval)", "tokens"],
