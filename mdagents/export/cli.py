@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdagents.export import export_run
+from mdagents.export import LogFormat, export_run
 from mdagents.export.card_text import write_card
 from mdagents.export.tracked import track_run
 from mdagents_llm.config import read_variables
@@ -14,6 +14,11 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+
+_KINDS = {
+    LogFormat.JSON: "JSON (--format eval writes an archive)",
+    LogFormat.EVAL: "an archive",
+}
 
 
 @fails_in_one_line
@@ -40,6 +45,8 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
     output = Path(options.output) if options.output else None
     if options.json and not options.card:
         raise ConfigError("--json needs --card; a log of Inspect is JSON anyway")
+    if options.card and options.format:
+        raise ConfigError("--format is that of a log; leave it out with --card")
     if options.card:
         ending = ".json" if options.json else ".md"
         if output is not None and output.suffix != ending:
@@ -47,9 +54,13 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
         card = write_card(paths[0], output, as_json=options.json)
         print_result(str(card))
         return 0
-    if output is not None and output.suffix != ".json":
-        raise ConfigError(f"--output {output}: the log is JSON, so its name must end in .json")
-    print_result(str(export_run(paths[0], output)))
+    log_format = LogFormat(options.format or LogFormat.JSON)
+    if output is not None and output.suffix != f".{log_format}":
+        raise ConfigError(
+            f"--output {output}: the log is {_KINDS[log_format]}, so its name must end in "
+            f".{log_format}"
+        )
+    print_result(str(export_run(paths[0], output, log_format)))
     return 0
 
 
@@ -62,8 +73,8 @@ def _track(options: argparse.Namespace, paths: Sequence[Path]) -> int:
     """
     if options.mlflow is not None and options.wandb is not None:
         raise ConfigError("--mlflow and --wandb are two trackers; give one of them")
-    if options.card or options.json or options.output:
-        raise ConfigError("--card, --json and --output make a file of one run; leave them out")
+    if options.card or options.json or options.output or options.format:
+        raise ConfigError("--card, --json, --format and --output make a file of one run; leave them out")
     runs = list(map(track_run, paths))
     if options.wandb is not None:
         with needs_extra("wandb", "--wandb"):
@@ -116,9 +127,16 @@ def _parser(program: str) -> argparse.ArgumentParser:
     add("--study", metavar="NAME", default="",
         help="run above these in MLflow, group in Weights & Biases")  # fmt: skip
     add(
+        "--format",
+        choices=[each.value for each in LogFormat],
+        help="format of the log: JSON, or an archive as Inspect itself writes; Inspect Scout finds "
+        "archives alone [json]",
+    )
+    add(
         "--output",
         metavar="FILE",
-        help="a .json file; `inspect view` lists those whose name begins with a time; a .md file "
-        "for a card [in the run's folder: TIME_DATASET_ID.json, card.md or card.json]",
+        help="a .json or .eval file; `inspect view` lists a .json file only if its name begins "
+        "with a time; a .md file for a card [in the run's folder: TIME_DATASET_ID.json, card.md "
+        "or card.json]",
     )
     return parser

@@ -24,6 +24,7 @@ from inspect_ai.log import (
 )
 from inspect_ai.model import ModelConfig
 
+from mdagents.export import LogFormat
 from mdagents.export.ledger import Spending, usages
 from mdagents.export.records import RunFiles
 from mdagents.export.sample import SCORER
@@ -47,11 +48,11 @@ _METADATA = {
 _SCORERS: Any = [{"name": SCORER, "metrics": [{"name": "accuracy"}, {"name": "stderr"}]}]
 
 
-def file_name(spec: EvalSpec) -> str:
+def file_name(spec: EvalSpec, log_format: LogFormat) -> str:
     """Return the file name in Inspect's form, which begins with a time so that Inspect lists it."""
     time = spec.created[:19].replace(":", "-")
     task = "".join(c if c.isalnum() or c in ".-" else "-" for c in spec.task)
-    return f"{time}_{task}_{spec.task_id}.json"
+    return f"{time}_{task}_{spec.task_id}.{log_format}"
 
 
 def make_header(run: RunFiles, served: str, spent: Spending) -> EvalLog:

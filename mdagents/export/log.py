@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
-from inspect_ai.log import EvalSample, EvalSpec
+from inspect_ai.log import EvalLog, EvalSample, EvalSpec
 
+from mdagents.export import LogFormat
+from mdagents.export.archive import write_archive
 from mdagents.export.header import file_name, make_header
 from mdagents.export.ledger import Spending
 from mdagents.export.pictures import PictureReader
@@ -20,7 +23,7 @@ from mdagents_llm.errors import StorageError
 from mdagents_llm.files.whole_file import whole_file
 
 
-def write_log(path: Path, output: Path | None) -> Path:
+def write_log(path: Path, output: Path | None, log_format: LogFormat) -> Path:
     """Write the log of a run, as described in `export_run`."""
     run = find_run(path)
     spent = Spending()  # over all calls, including attempts that do not count
@@ -32,19 +35,25 @@ def write_log(path: Path, output: Path | None) -> Path:
         if _case_of(record) not in calls:
             spent.add_record(record, run.models)
     header = make_header(run, served or "unknown", spent)
-    output = output or run.folder / file_name(header.eval)
+    output = output or run.folder / file_name(header.eval, log_format)
+    samples = _samples(run, calls, starts, header.eval)
+    write = write_archive if log_format is LogFormat.EVAL else _write_json
     try:
-        # Inspect's own JSON writer holds all samples in memory.
         with whole_file(output) as file:
-            file.write(header.model_dump_json(exclude_none=True).removesuffix("}").encode())
-            file.write(b',\n"samples":[')
-            for number, sample in enumerate(_samples(run, calls, starts, header.eval)):
-                file.write(b",\n" if number else b"\n")
-                file.write(sample.model_dump_json(exclude_none=True).encode())
-            file.write(b"\n]}\n")
+            write(file, header, samples)
     except OSError as error:
         raise StorageError(f"cannot write {output}: {error.strerror or error}") from error
     return output
+
+
+def _write_json(file: BinaryIO, header: EvalLog, samples: Iterable[EvalSample]) -> None:
+    """Write a log as JSON; Inspect's own writer holds all samples in memory."""
+    file.write(header.model_dump_json(exclude_none=True).removesuffix("}").encode())
+    file.write(b',\n"samples":[')
+    for number, sample in enumerate(samples):
+        file.write(b",\n" if number else b"\n")
+        file.write(sample.model_dump_json(exclude_none=True).encode())
+    file.write(b"\n]}\n")
 
 
 def _samples(
