@@ -54,6 +54,10 @@ def main(
     # Records are not garbage: searching them often takes a tenth of the time. Pages leave some.
     gc.set_threshold(50_000, 20, 20)
     options = make_parser(program).parse_args(argv)
+    if options.runs:
+        if _names_runs(options):
+            raise ConfigError(f"{options.runs[0]} is no value of a flag; put the flag before it")
+        options.input = options.runs
     if options.output and Path(options.output).suffix == ".html":
         raise ConfigError(
             f"--output {options.output} names the CSV, or the JSON of --compare or --what-if; the "
@@ -104,6 +108,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         prog=program,
         description="Scores runs from their files alone: no network, no key.",
     )
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="the same as --input RUN")
     parser.add_argument(
         "--input", nargs="+", metavar="RUN", help="result files or run folders [the newest run]"
     )

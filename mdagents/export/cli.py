@@ -74,7 +74,9 @@ def _track(options: argparse.Namespace, paths: Sequence[Path]) -> int:
     if options.mlflow is not None and options.wandb is not None:
         raise ConfigError("--mlflow and --wandb are two trackers; give one of them")
     if options.card or options.json or options.output or options.format:
-        raise ConfigError("--card, --json, --format and --output make a file of one run; leave them out")
+        raise ConfigError(
+            "--card, --json, --format and --output make a file of one run; leave them out"
+        )
     runs = list(map(track_run, paths))
     if options.wandb is not None:
         with needs_extra("wandb", "--wandb"):

@@ -9,9 +9,8 @@ from __future__ import annotations
 import codecs
 import json
 import re
+import reprlib
 import sys
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,16 +20,19 @@ from typing import Any, BinaryIO
 
 from pydantic_core import from_json
 
+from mdagents.scoring.fields import count_of, object_of
 from mdagents.scoring.other_files import missing, refusal_of_text, runs_below
+from mdagents.scoring.zip_members import ZipMembers
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular, regular_file
+from mdagents_llm.text import counted
 
 CHUNK = 1 << 20  # bytes per read
 _START = 200  # bytes quoted to identify a file
 _SPACE = re.compile(r"[ \t\r\n]*")
 _AFTER_VALUE = ",] \t\r\n"
 _DIGITS = re.compile(r"(\d+)")
-_CONVERT = "inspect log convert FILE --to json --output-dir DIR"
+_NO_LOG = "a ZIP archive and no log of Inspect with samples"
 _Getter = Callable[[], Any]
 _decode_at = json.JSONDecoder().raw_decode
 
@@ -276,10 +278,10 @@ class ObjectFile(_Indexed):
             raise ConfigError(f"{self.path} must hold a JSON array of records, or JSON Lines")
         records: Any = [content]
         if "eval" in content and "version" in content:
-            self.notices[:] = _notices_of_log(content)
             records = content.get("samples")
-            if not isinstance(records, list):
-                raise ConfigError(f"{self.path} is the log of Inspect without its samples")
+            if not isinstance(records, list) or not records:
+                raise ConfigError(f"{self.path} is a log of Inspect without its samples")
+            self.notices[:] = _notices_of_log(content, len(records))
         return [partial(_same, record) for record in records]
 
 
@@ -287,37 +289,41 @@ class EvalArchive(_Indexed):
     """An Inspect log in `.eval` format: a ZIP archive with one JSON file per sample."""
 
     def _getters(self) -> list[_Getter]:
-        try:
-            archive = zipfile.ZipFile(self.path)
-        except zipfile.BadZipFile:
-            raise ConfigError(f"{self.path} is not a whole ZIP archive") from None
-        names = [name for name in archive.namelist() if re.fullmatch(r"samples/.*\.json", name)]
+        archive = ZipMembers(self.path)
+        names = [name for name in archive.names if name.startswith("samples/")]
+        names = [name for name in names if name.endswith(".json")]
+        header = self._member(archive, "header.json") if "header.json" in archive.names else None
         if not names:
-            raise ConfigError(f"{self.path} is a ZIP archive and no log of Inspect with samples")
-        if "header.json" in archive.namelist():
-            self.notices[:] = _notices_of_log(self._member(archive, "header.json"))
+            what = "a log of Inspect without its samples" if header else _NO_LOG
+            raise ConfigError(f"{self.path} is {what}")
+        self.notices[:] = _notices_of_log(header, len(names))
         return [partial(self._member, archive, name) for name in sorted(names, key=natural)]
 
-    def _member(self, archive: zipfile.ZipFile, name: str) -> Any:
-        try:
-            raw = archive.read(name)
-        except NotImplementedError:
-            raise ConfigError(
-                f"{self.path} is compressed in a way that this Python cannot undo (Zstandard); "
-                f"convert it: {_CONVERT}"
-            ) from None
-        except (zipfile.BadZipFile, zlib.error, EOFError):
-            raise ConfigError(f"{self.path}: {name} is damaged") from None
-        return parse(raw, f"{self.path}: {name}")
+    def _member(self, archive: ZipMembers, name: str) -> Any:
+        return parse(archive.read(name), f"{self.path}: {name}")
 
 
 def _same(record: Any) -> Any:
     return record
 
 
-def _notices_of_log(log: Any) -> list[str]:
-    status = log.get("status") if isinstance(log, dict) else None
-    return [] if status == "success" else [f"by its log, the run of Inspect ended as {status!r}"]
+def _notices_of_log(header: Any, samples: int) -> list[str]:
+    """Return notices on how a run of Inspect ended.
+
+    Args:
+        header: Log without its samples; None while the run has not ended.
+        samples: Number of samples in the log.
+    """
+    if not isinstance(header, dict):
+        return ["the log has no end: the run of Inspect was killed, or is still in progress"]
+    notices = []
+    status = header.get("status")
+    if status != "success":
+        notices.append(f"by its log, the run of Inspect ended as {reprlib.repr(status)}")
+    planned = count_of(object_of(header, "results").get("total_samples"))
+    if planned is not None and planned > samples:
+        notices.append(f"unfinished: the log holds {samples} of {counted(planned, 'sample')}")
+    return notices
 
 
 class RecordFolder(_Indexed):
@@ -339,9 +345,13 @@ class RecordFolder(_Indexed):
         return record
 
 
-def natural(name: str) -> list[str | int]:
+def natural(name: str) -> list[tuple[int, str]]:
     """Return a natural sort key for a name: `q2` sorts before `q10`."""
-    return [int(part) if part.isdecimal() else part for part in _DIGITS.split(name)]
+    parts: list[tuple[int, str]] = []
+    for place, part in enumerate(_DIGITS.split(name)):  # text, number, text, …
+        number = part.lstrip("0") if place % 2 else ""
+        parts.append((len(number), number or part))
+    return parts
 
 
 def parse(raw: bytes, where: str) -> Any:

@@ -1,43 +1,100 @@
 """Samples of an Inspect log, in `.json` or `.eval` format.
 
-Source: `EvalSample` in https://inspect.aisi.org.uk/reference/inspect_ai.log.html,
-and logs written by inspect_ai 0.3.285.
+Source: `EvalSample` in https://inspect.aisi.org.uk/reference/inspect_ai.log.html, its migrations of
+older logs, and logs written by inspect_ai 0.3.285.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mdagents.scoring.fields import count_of, entries_of, object_of
+from mdagents.datasets.questions import LETTERS
+from mdagents.scoring.fields import count_of, entries_of, gold_of, object_of, options_of
 from mdagents.scoring.forms.form import Form, Record
 from mdagents.settings import Status
 
 _REFUSED = "content_filter"
-_CUT_OFF = ("max_tokens", "model_length")
-"""Values of `stop_reason` for a reply that reached a limit of tokens."""
+_CUT_OFF = ("max_tokens", "model_length", "length")
+"""Values of `stop_reason` for a reply that reached a limit of tokens; `length` in old logs."""
 _READ_FROM_CACHE = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
+_STATUSES = frozenset(status.value for status in Status)
+_MARKS = {
+    letter: re.compile(rf"^[ \t]*\(?{letter}[).:][ \t]+", re.MULTILINE) for letter in LETTERS
+}
+"""Letter -> what is before the text of its option in a prompt."""
+_MOST_PROMPTS = 20  # last messages of the user that are searched for the options
+_INVALID = "invalidated in Inspect"
 
 
 def _elements(record: Record) -> Sequence[Record]:
     metadata = object_of(record, "metadata")
     target = record.get("target")
-    return (
-        {
-            "question_id": record.get("id"),
-            "epoch": record.get("epoch"),
-            "question": _text(record.get("input")),
-            "label": target[0] if isinstance(target, list) and len(target) == 1 else target,
-            "options": record.get("choices"),
-            "response": _reply(object_of(record, "output")),
-            "difficulty": metadata.get("difficulty"),
-            "token_usage": _usage(object_of(record, "model_usage")),
-            "status": _status(record, metadata),
-            "is_cut_off": _stop_reason(record) in _CUT_OFF,
-            "error": object_of(record, "error").get("message"),
-            "wall_seconds": record.get("total_time"),
-        },
-    )
+    status = _status(record, metadata)
+    element: dict[str, Any] = {
+        "question_id": record.get("id"),
+        "epoch": record.get("epoch"),
+        "question": _text(record.get("input")),
+        "label": target[0] if isinstance(target, list) and len(target) == 1 else target,
+        "options": record.get("choices"),
+        "response": _reply(object_of(record, "output")),
+        "difficulty": metadata.get("difficulty"),
+        "token_usage": _usage(object_of(record, "model_usage")),
+        "status": status,
+        "is_cut_off": _stop_reason(record) in _CUT_OFF,
+        "error": _INVALID if record.get("invalidation") else _message(record.get("error")),
+        "wall_seconds": record.get("total_time"),
+    }
+    read = object_of(object_of(record, "scores"), "choice").get("answer")
+    if status is None and isinstance(read, str) and read in tuple(LETTERS):
+        element["predicted"] = read  # by Inspect; a report counts where another letter is read here
+    return (_in_order_shown(element, record),)
+
+
+def _order_shown(record: Record, options: Mapping[str, str]) -> Mapping[str, str]:
+    """Return letter in the prompt -> letter in the sample; empty where they are the same.
+
+    Inspect's `multiple_choice(shuffle=True)` keeps the order of the sample in `choices` and
+    `target`. It rewrites prompt and reply to that order if it could read the reply, so that the
+    letters of any other reply are those of the prompt. A prompt that does not list exactly the
+    options of the sample says nothing.
+    """
+    own = {text: letter for letter, text in options.items()}
+    if len(own) < max(2, len(options)):
+        return {}
+    longest_first = sorted(own, key=len, reverse=True)
+    messages = [m for m in entries_of(record, "messages") if m.get("role") == "user"]
+    for message in reversed(messages[-_MOST_PROMPTS:]):
+        prompt = _text(message.get("content"))
+        shown: dict[str, str] = {}
+        for letter in options:
+            ends = [match.end() for match in _MARKS[letter].finditer(prompt)]
+            text = next((t for t in longest_first if ends and prompt.startswith(t, ends[-1])), None)
+            if text is not None:
+                shown[letter] = own[text]
+        if len(set(shown.values())) == len(options):
+            return {} if all(letter == of for letter, of in shown.items()) else shown
+    return {}
+
+
+def _in_order_shown(element: Record, record: Record) -> Record:
+    """Return an element with the letters of the prompt; see `_order_shown`."""
+    options = options_of(element["options"]) or {}
+    options = {letter: text.strip() for letter, text in options.items()}
+    gold = gold_of(element["label"], options)
+    shown = _order_shown(record, options) if gold else {}
+    if not shown:
+        return element
+    letter_of = {of: letter for letter, of in shown.items()}
+    changed: dict[str, Any] = {
+        "options": {letter: options[of] for letter, of in shown.items()},
+        "label": letter_of[str(gold)],
+        "permutation": shown,
+    }
+    if "predicted" in element:
+        changed["predicted"] = letter_of.get(element["predicted"])
+    return {**element, **changed}
 
 
 def _text(content: Any) -> str:
@@ -50,11 +107,15 @@ def _text(content: Any) -> str:
 
 
 def _reply(output: Mapping[str, Any]) -> str:
-    """Return the model's last reply."""
+    """Return the model's last reply.
+
+    `completion` is what Inspect scores: an agent appends its submitted answer to it.
+    """
+    completion = _text(output.get("completion"))
     choices = entries_of(output, "choices")
-    if choices:
-        return _text(object_of(choices[0], "message").get("content"))
-    return _text(output.get("completion"))
+    if completion.strip() or not choices:
+        return completion
+    return _text(object_of(choices[0], "message").get("content"))
 
 
 def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
@@ -68,15 +129,26 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:
-    """Return the stored status in a log exported by this program; else why the sample stopped."""
-    if "option" in object_of(record, "scores") or metadata.get("status") == Status.SKIPPED:
-        stated = metadata.get("status")
-        return stated if isinstance(stated, str) else None
-    if object_of(record, "error"):
+    """Return why a sample is no answer; the stored status in a log of this program.
+
+    None means that the reply decides. A score of Inspect's is not read.
+    """
+    if record.get("invalidation"):
+        return None  # its error decides, so that a notice counts these samples
+    stated = metadata.get("status")
+    if ("option" in object_of(record, "scores") or stated == Status.SKIPPED) and (
+        isinstance(stated, str) and stated in _STATUSES
+    ):
+        return stated
+    if record.get("error"):
         return Status.API_ERROR.value
-    if object_of(record, "limit"):
+    if record.get("limit"):
         return Status.LIMIT.value
     return Status.REFUSED.value if _stop_reason(record) == _REFUSED else None
+
+
+def _message(error: Any) -> Any:
+    return error.get("message") if isinstance(error, dict) else error
 
 
 def _stop_reason(record: Record) -> Any:
