@@ -31,6 +31,7 @@ _LENGTHS = struct.Struct("<HH")  # of name and extra field
 _LENGTHS_AT = 26
 _ENCRYPTED = 1  # bit of the flags
 
+
 class _Method(IntEnum):
     """Number of a method of packing, by the ZIP format."""
 

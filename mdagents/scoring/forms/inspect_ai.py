@@ -20,9 +20,7 @@ _CUT_OFF = ("max_tokens", "model_length", "length")
 """Values of `stop_reason` for a reply that reached a limit of tokens; `length` in old logs."""
 _READ_FROM_CACHE = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
 _STATUSES = frozenset(status.value for status in Status)
-_MARKS = {
-    letter: re.compile(rf"^[ \t]*\(?{letter}[).:][ \t]+", re.MULTILINE) for letter in LETTERS
-}
+_MARKS = {letter: re.compile(rf"^[ \t]*\(?{letter}[).:][ \t]+", re.MULTILINE) for letter in LETTERS}
 """Letter -> what is before the text of its option in a prompt."""
 _MOST_PROMPTS = 20  # last messages of the user that are searched for the options
 _INVALID = "invalidated in Inspect"

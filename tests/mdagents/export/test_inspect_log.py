@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from mdagents.export import export_run
+from mdagents.export import LogFormat, export_run
 from mdagents.export.cli import main
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
+from mdagents.scoring.scored_row import ScoredRow
 from mdagents_llm.errors import BenchError
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
@@ -170,6 +171,83 @@ def test_inspect_reads_the_logs(provider: FakeProvider, run: Run) -> None:
         assert found["status"] == "success"
         assert found["header"] == pytest.approx(found["recomputed"])
         assert all(len(agents) > 1 for agents in found["agents"].values()) or log is logs[-1]
+
+
+# What Inspect reads of an archive: log, summaries, and the table of samples that Scout starts from.
+ARCHIVE_READER = """
+import json, socket, sys, warnings
+
+def no_network(self, address):
+    raise AssertionError(f"Inspect tried to connect to {address}")
+
+socket.socket.connect = no_network
+warnings.simplefilter("error")
+
+from inspect_ai.analysis import SampleSummary, samples_df
+from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
+
+def as_json(model):
+    return json.loads(model.model_dump_json())
+
+archive, whole = sys.argv[1:]
+log, summaries = read_eval_log(archive), read_eval_log_sample_summaries(archive)
+warnings.simplefilter("ignore")  # Inspect calls pandas in a way that is deprecated
+table = samples_df(archive, columns=SampleSummary, quiet=True)
+print(json.dumps({
+    "same": as_json(log) == as_json(read_eval_log(whole)),
+    "alone": [as_json(read_eval_log_sample(archive, s.id, s.epoch)) == as_json(s)
+              for s in log.samples],
+    "summaries": [as_json(summary) for summary in summaries],
+    "tokens": [int(n) for n in table["total_tokens"]],
+    "messages": [int(n) for n in table["message_count"]],
+    "scores": list(table["score_option"]),
+    "total": sum(usage.total_tokens for usage in log.stats.model_usage.values()),
+}))
+"""
+
+
+def test_an_archive_holds_what_scout_reads(provider: FakeProvider, run: Run) -> None:
+    """Inspect Scout finds logs by `.eval` alone, and samples by the summaries in it."""
+    three_levels(provider)
+    run("--num-samples", "3", "--epochs", "2", *WATCHED)
+    assert main([str(folder()), "--format", "eval", "--output", "log.eval"]) == 0
+    exported()
+    environment = {**os.environ, "HOME": str(Path.cwd()), "XDG_DATA_HOME": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, "-c", ARCHIVE_READER, "log.eval", "log.json"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    read = json.loads(done.stdout.splitlines()[-1])
+    assert (read["same"], read["alone"], read["messages"]) == (True, [True] * 6, [2] * 6)
+    calls = [json.loads(line) for line in (folder() / "calls.jsonl").read_text().splitlines()]
+    ledger = sum((call["input_tokens"] or 0) + (call["output_tokens"] or 0) for call in calls)
+    assert ledger == read["total"] == sum(read["tokens"]) > 0
+    right = {(row.question_id, row.epoch): row.correct for row in read_output(folder()).rows}
+    scores = [summary["scores"]["option"]["value"] for summary in read["summaries"]]
+    assert scores == read["scores"]
+    assert {(s["id"], s["epoch"]): v == "C" for s, v in zip(read["summaries"], scores, strict=True)
+            } == right  # fmt: skip
+    again = export_run(folder(), Path("again.eval"), LogFormat.EVAL)
+    assert again.read_bytes() == Path("log.eval").read_bytes()
+    assert rows_but_place(again) == rows_but_place(Path("log.json"))
+    named = export_run(folder(), None, LogFormat.EVAL)
+    assert (named.parent, named.suffix) == (folder(), ".eval")
+
+
+def rows_but_place(path: Path) -> list[ScoredRow]:
+    return sorted(read_output(path).rows, key=lambda row: row.item)
+
+
+def test_an_id_that_no_archive_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    record = {"id": "x" * 70_000, "label": "A", "options": {"A": "3", "B": "4"}, "response": "B"}
+    Path("theirs.json").write_text(json.dumps([record]))
+    assert main(["theirs.json", "--format", "eval", "--output", "log.eval"]) == 2
+    assert "too long for an .eval file; use --format json" in capsys.readouterr().err
+    assert not Path("log.eval").exists()
 
 
 def test_the_same_run_gives_the_same_bytes(run: Run) -> None:
@@ -526,10 +604,15 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["nowhere"]) == 2
     assert main([str(tmp_path)]) == 2
     assert main([str(tmp_path), "--output", "run.eval"]) == 2
-    nowhere, folder_without, wrong_name = capsys.readouterr().err.splitlines()
+    assert main([str(tmp_path), "--output", "run.json", "--format", "eval"]) == 2
+    assert main([str(tmp_path), "--card", "--format", "eval"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    nowhere, folder_without, wrong_name, wrong_format, card = lines
     assert nowhere == "error: nowhere cannot be read: No such file or directory"
     assert "samples.jsonl cannot be read" in folder_without
-    assert "must end in .json" in wrong_name
+    assert "(--format eval writes an archive), so its name must end in .json" in wrong_name
+    assert "must end in .eval" in wrong_format
+    assert "leave it out with --card" in card
 
 
 def test_a_number_that_json_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,6 @@ import struct
 import subprocess
 import sys
 import zipfile
-import zlib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,7 +53,7 @@ def run(name, dataset, outputs, **task):
     options = {n: task.pop(n) for n in ("fail_on_error", "score", "log_format") if n in task}
     model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
     (log,) = eval(Task(dataset=dataset, **task), model=model, log_dir=name, display="none",
-                  max_samples=1, log_level="error", **options)
+                  max_samples=1, log_level="error", log_realtime=False, **options)
     return log
 
 @solver
@@ -132,13 +131,17 @@ def rows_of(path: Path) -> list[ScoredRow]:
     return list(read_output(path).rows)
 
 
+def by_item(row: ScoredRow) -> tuple[str, int]:
+    return row.item
+
+
 pytestmark = pytest.mark.process
 
 
 def test_only_a_letter_in_a_whole_reply_is_an_answer(logs: Path) -> None:
     log = log_of(logs, "outcomes")
     rows = rows_of(log)
-    assert rows_of(log.with_name("log.json")) == rows
+    assert sorted(rows_of(log.with_name("log.json")), key=by_item) == sorted(rows, key=by_item)
     expected = {
         "right": "answered",
         "wrong": "answered",
@@ -182,7 +185,9 @@ def test_a_sample_that_a_limit_ended_is_no_answer(logs: Path) -> None:
 
 def test_a_run_that_an_error_stopped_says_so(logs: Path) -> None:
     output = read_output(log_of(logs, "stopped"))
-    assert [row.status for row in output.rows] == ["answered", "api_error"]
+    statuses = {row.question_id: row.status for row in output.rows}
+    assert (statuses["a"], statuses["broken"]) == ("answered", "api_error")
+    assert statuses.get("c") in (None, "api_error")  # it may have begun
     assert output.notices[0] == "by its log, the run of Inspect ended as 'error'"
 
 
@@ -378,4 +383,3 @@ def test_a_directory_that_points_outside_the_file() -> None:
     struct.pack_into("<L", content, at + 42, 1 << 31)
     Path("log.eval").write_bytes(content)
     assert "log.eval" in refused(Path("log.eval"))
-    assert zlib.crc32(b"{}")  # the member itself is whole
