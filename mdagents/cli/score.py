@@ -53,11 +53,7 @@ def main(
     """
     # Records are not garbage: searching them often takes a tenth of the time. Pages leave some.
     gc.set_threshold(50_000, 20, 20)
-    options = make_parser(program).parse_args(argv)
-    if options.runs:
-        if _names_runs(options):
-            raise ConfigError(f"{options.runs[0]} is no value of a flag; put the flag before it")
-        options.input = options.runs
+    options = _parsed(argv, program)
     if options.output and Path(options.output).suffix == ".html":
         raise ConfigError(
             f"--output {options.output} names the CSV, or the JSON of --compare or --what-if; the "
@@ -96,6 +92,18 @@ def main(
     else:
         _score_all(options, input_filename, output_filename)
     return 0
+
+
+def _parsed(argv: Sequence[str], program: str) -> argparse.Namespace:
+    """Parse a command line; runs without a flag are those of --input."""
+    options = make_parser(program).parse_args(argv)
+    if options.runs:
+        if _names_runs(options):
+            raise ConfigError(
+                f"'{options.runs[0]}' is not the value of a flag; put the flag before it"
+            )
+        options.input = options.runs
+    return options
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:
