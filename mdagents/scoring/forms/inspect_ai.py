@@ -44,7 +44,7 @@ def _elements(record: Record) -> Sequence[Record]:
         "error": _INVALID if record.get("invalidation") else _message(record.get("error")),
         "wall_seconds": record.get("total_time"),
     }
-    read = object_of(object_of(record, "scores"), "choice").get("answer")
+    read = _score(record, "choice").get("answer")
     if status is None and isinstance(read, str) and read in tuple(LETTERS):
         element["predicted"] = read  # by Inspect; a report counts where another letter is read here
     return (_in_order_shown(element, record),)
@@ -127,22 +127,27 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
 
 
 def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:
-    """Return why a sample is no answer; the stored status in a log of this program.
+    """Return why a sample is no answer, or the status that this program stored; else None.
 
-    None means that the reply decides. A score of Inspect's is not read.
+    None means that the reply decides. The value of a score is not read.
     """
     if record.get("invalidation"):
         return None  # its error decides, so that a notice counts these samples
-    stated = metadata.get("status")
-    if ("option" in object_of(record, "scores") or stated == Status.SKIPPED) and (
-        isinstance(stated, str) and stated in _STATUSES
-    ):
-        return stated
     if record.get("error"):
         return Status.API_ERROR.value
     if record.get("limit"):
         return Status.LIMIT.value
-    return Status.REFUSED.value if _stop_reason(record) == _REFUSED else None
+    if _stop_reason(record) == _REFUSED:
+        return Status.REFUSED.value
+    stated = object_of(_score(record, "option"), "metadata").get("status")
+    if isinstance(stated, str) and stated in _STATUSES:
+        return stated
+    return Status.SKIPPED.value if metadata.get("status") == Status.SKIPPED else None
+
+
+def _score(record: Record, scorer: str) -> Mapping[str, Any]:
+    """Return the score of a sample by a scorer; empty without one."""
+    return object_of(object_of(record, "scores"), scorer)
 
 
 def _message(error: Any) -> Any:

@@ -261,6 +261,11 @@ def test_a_sample_that_was_answered_again_counts_once(logs: Path) -> None:
         ({"messages": [{"role": "user", "content": {"text": {"text": []}}}, 5]}, "answered"),
         ({"scores": [], "model_usage": [1], "metadata": "none", "total_time": "long"}, "answered"),
         ({"scores": {"choice": {"answer": ["C"]}}, "store": None}, "answered"),
+        ({"scores": {"option": {"metadata": {"status": "refused"}}}}, "refused"),
+        ({"scores": {"option": {"metadata": {"status": ["refused"]}}}}, "answered"),
+        ({"scores": {"option": {"metadata": {"status": "answered"}}}, "error": {}}, "answered"),
+        ({"scores": {"option": {"metadata": {"status": "answered"}}}, "error": "x"}, "api_error"),
+        ({"scores": {"option": {"metadata": {"status": "answered"}}}, "limit": {"a": 1}}, "limit"),
     ],
 )
 def test_fields_of_any_type(logs: Path, changes: dict[str, Any], status: str) -> None:
