@@ -248,9 +248,30 @@ def test_a_sample_that_was_answered_again_counts_once(logs: Path) -> None:
     assert row.response == "A"
 
 
+AS_IN_2024: dict[str, Any] = {
+    "output": {
+        "model": "llama3.1",
+        "choices": [
+            {
+                "message": {"content": "ANSWER: C", "source": "generate", "role": "assistant"},
+                "stop_reason": "stop",
+            }
+        ],
+    },
+    "scores": None,
+    "score": {"value": "I", "answer": "A"},
+    "events": None,
+    "transcript": {"events": [], "content": {}},
+    "model_usage": None,
+    "uuid": None,
+}
+"""Fields of a sample of format version 1 and early version 2: `completion` was not written."""
+
+
 @pytest.mark.parametrize(
     ("changes", "status"),
     [
+        (AS_IN_2024, "answered"),
         ({"error": "a text, as no version writes it"}, "api_error"),
         ({"error": {"message": ["no", "text"]}}, "api_error"),
         ({"limit": "token"}, "limit"),
