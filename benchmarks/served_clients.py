@@ -40,7 +40,11 @@ from benchmarks.harness import (
     workspace,
 )
 
-PACKAGES = {"LangChain": ("langchain-openai==1.7.4",), **peers.PACKAGES}
+PACKAGES = {
+    "LangChain": ("langchain-openai==1.7.4",),
+    "LiteLLM": ("litellm==1.108.7",),
+    **peers.PACKAGES,
+}
 PROMPTFOO = "promptfoo@0.123.1"
 NODE = "node@24"
 """The runtime that promptfoo requires, also from npm."""
@@ -67,6 +71,18 @@ for line in open(sys.argv[1]):
     made = model.invoke(record["prompt"])
     tokens += made.usage_metadata["total_tokens"]
     right += made.content.endswith(f"Answer: {record['answer_idx']}")
+print(json.dumps({"right": right, "tokens": tokens}))
+"""
+_LITELLM = """
+import json, sys
+import litellm
+tokens, right = 0, 0
+for line in open(sys.argv[1]):
+    record = json.loads(line)
+    made = litellm.completion(
+        model="openai/" + sys.argv[2], messages=[{"role": "user", "content": record["prompt"]}])
+    tokens += made.usage.total_tokens
+    right += made.choices[0].message.content.endswith(f"Answer: {record['answer_idx']}")
 print(json.dumps({"right": right, "tokens": tokens}))
 """
 _LM_TASK = """
@@ -143,6 +159,12 @@ def ask_by_langchain(asking: Asking) -> Told:
     return Told(**json.loads(asking.run(python, "-c", _LANGCHAIN, str(asking.questions), _MODEL)))
 
 
+def ask_by_litellm(asking: Asking) -> Told:
+    """Ask by LiteLLM, whose table of prices is the one in its package."""
+    command = (asking.python("LiteLLM"), "-c", _LITELLM, str(asking.questions), _MODEL)
+    return Told(**json.loads(asking.run(*command, LITELLM_LOCAL_MODEL_COST_MAP="True")))
+
+
 def ask_by_harness(asking: Asking) -> Told:
     """Ask by lm-evaluation-harness, which reports no tokens."""
     task = _LM_TASK.replace("QUESTIONS", str(asking.questions))
@@ -198,19 +220,8 @@ def ask_by_promptfoo(asking: Asking) -> Told:
     npx = shutil.which("npx")
     assert npx is not None, "checked before"
     command = (
-        *(
-            npx,
-            "--yes",
-            "--package",
-            NODE,
-            "--package",
-            PROMPTFOO,
-            "promptfoo",
-            "eval",
-            "--config",
-            "promptfooconfig.json",
-            "--no-cache",
-        ),
+        *(npx, "--yes", "--package", NODE, "--package", PROMPTFOO, "promptfoo", "eval"),
+        *("--config", "promptfooconfig.json", "--no-cache"),
         *("--output", "out.json", "--no-progress-bar", "--no-table", "--no-write"),
     )
     quiet = {
@@ -227,6 +238,7 @@ def ask_by_promptfoo(asking: Asking) -> Told:
 CLIENTS: Mapping[str, Callable[[Asking], Told]] = {
     "openai": ask_by_sdk,
     "LangChain": ask_by_langchain,
+    "LiteLLM": ask_by_litellm,
     "lm-evaluation-harness": ask_by_harness,
     "Inspect": ask_by_inspect,
     "promptfoo": ask_by_promptfoo,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mdagents.records.served import is_served
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 _QUESTIONS = "a file of questions, without the answers of a model"
@@ -69,7 +70,8 @@ def runs_below(folder: Path) -> str:
         if array.is_file():
             return f"is a run without its samples.jsonl; {array} may still hold its records"
         return "is a run without a finished question"
-    runs = sorted(file.parent for file in folder.glob("*/samples.jsonl"))
+    found = (file.parent for file in folder.glob("*/samples.jsonl"))
+    runs = sorted(run for run in found if not is_served(run))
     if not runs:
         return ""
     return f"holds runs and is none itself; give one of them, such as {runs[-1]}"

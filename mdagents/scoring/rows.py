@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from mdagents.records.served import is_served, refusal_of_served
 from mdagents.records.summaries import SummariesFile
 from mdagents.scoring.fields import count_of, object_of, plain, text_of
 from mdagents.scoring.formatting import counts
@@ -26,8 +27,6 @@ from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.text import counted
 
 _NAMES_SHOWN = 8  # fields listed in a message
-SERVED = "served-"
-"""Start of the name of a folder of `mdagents serve`."""
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".eval")
 
 
@@ -128,15 +127,14 @@ class RunOutput:
 def newest_output(output_dir: Path) -> Path:
     """Return the most recently written run: its JSON array, or its folder if it has no array yet.
 
-    Runs without a finished question are ignored, and so are the answers of a server, which have no
-    right option.
+    Runs without a finished question are ignored, and so are folders of a server.
 
     Raises:
         ConfigError: The folder holds no run with a finished question.
     """
     times = {file: file.stat().st_mtime for file in output_dir.glob("*.json") if file.is_file()}
     for file in filter(Path.is_file, output_dir.glob("*/samples.jsonl")):
-        if file.parent.name.startswith(SERVED):
+        if is_served(file.parent):
             continue
         status = file.stat()
         # A run that has just started has nothing to score.
@@ -157,10 +155,12 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
         repeated: Handling of repeated records in another program's file; None rejects them.
 
     Raises:
-        ConfigError: The file is missing or of another form, or a record is invalid; the message
-            names it.
+        ConfigError: The file is missing or of another form, it has a server's answers, or a record
+            is invalid; the message names it.
     """
     file = open_result(path)
+    if isinstance(file, LinesFile) and is_served(file.path.parent):
+        raise ConfigError(refusal_of_served(file.path.parent))
     is_lines = isinstance(file, LinesFile)
     manifest = _manifest(run_folder(file.path) / "run.json")
     appended = (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ()

@@ -35,6 +35,10 @@ LARGEST_BODY = 32 * 2**20
 _TO_RETURN = 10  # seconds after which a server may be back
 _OPEN = frozenset({"/health"})
 """Paths that need no token."""
+_NOT_FOUND = 404
+_OFFERED = (
+    "POST /v1/chat/completions, POST /v1/responses and GET /v1/models are: end the base URL in /v1"
+)
 _GONE = 499
 """Status for the metrics of a request whose client has left, as nginx names it."""
 Lines = asyncio.Queue[Line | None]
@@ -81,15 +85,36 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
             Route("/health", _health),
             Route("/metrics", _metrics),
         ],
-        middleware=[*guards(["*"] if token else hosts, ""), Middleware(Access, token=token)],
+        middleware=[
+            *guards(["*"] if token else hosts, ""),
+            Middleware(Access, token=token),
+            Middleware(WithoutSlash),
+        ],
         exception_handlers={
             ApiError: _failed,
             HTTPException: _not_found,
             Exception: _unexpected,
         },
     )
+    app.router.redirect_slashes = False
     app.state.timing = timing or Timing()
     return app
+
+
+class WithoutSlash:
+    """Middleware that answers `/v1/models/` as `/v1/models`.
+
+    A redirect would name the address that this server sees, which is not that of a proxy.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the app."""
+        if scope["type"] == "http":
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+        await self._app(scope, receive, send)
 
 
 class Access:
@@ -133,8 +158,14 @@ async def _failed(request: Request, error: Exception) -> Response:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    what = f"{request.method} {request.url.path} is not offered"
-    return _response_of(ApiError(error.status_code, what, "not_found"))
+    what = f"{request.method} {ascii(request.url.path)[1:-1]:.200} is not offered"
+    if error.status_code == _NOT_FOUND:
+        found = ApiError(_NOT_FOUND, f"{what}; {_OFFERED}", "not_found")
+    else:
+        found = ApiError(error.status_code, what, "method_not_allowed")
+    response = _response_of(found)
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
@@ -227,11 +258,15 @@ async def _body(request: Request, seconds: float) -> Mapping[str, Any]:
     """Return the body of a request.
 
     Raises:
-        ApiError: The body is too large, arrives too slowly, or is no JSON object.
+        ApiError: The body is too large, compressed, arrives too slowly, or is no JSON object.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # what a form of another site's page could send
         raise ApiError(415, "content-type must be application/json", "unsupported_media_type")
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        what = f"content-encoding is {encoding!r:.40} but the body must be sent as it is"
+        raise ApiError(415, what, "unsupported_encoding", accepts="identity")
     large = ApiError(
         TOO_MUCH, f"the body is larger than {LARGEST_BODY // 2**20} MB", "request_too_large"
     )

@@ -40,6 +40,8 @@ class ApiError(Exception):
     """Seconds after which the same request may succeed; None if it is not worth a retry."""
     details: Mapping[str, object] | None = None
     """What is known of the failed answer: its case and usage; None before a team was asked."""
+    accepts: str = ""
+    """Encodings of a body that are read instead, for the header of a 415."""
 
     @property
     def kind(self) -> str:
@@ -70,6 +72,8 @@ class ApiError(Exception):
         The SDKs of OpenAI retry each 429 and 5xx twice unless `x-should-retry` forbids it, and the
         calls of a team have their own retries: a question would be paid for three times.
         """
+        if self.accepts:  # RFC 9110, section 15.5.16
+            return {"x-should-retry": "false", "accept-encoding": self.accepts}
         if self.retry_after is None:
             return {"x-should-retry": "false"}
         return {"retry-after": str(self.retry_after), "x-should-retry": "true"}

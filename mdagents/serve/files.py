@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mdagents.records.jsonl import LineLog
 from mdagents.records.sample import SampleRecord
+from mdagents.records.served import SERVED
 from mdagents.records.store import writable
-from mdagents.scoring.rows import SERVED
 from mdagents_llm.errors import StorageError
 from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.files.private import make_private_folder

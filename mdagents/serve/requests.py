@@ -119,7 +119,7 @@ class _ChatBody(_Body):
     stream_options: _StreamOptions | None = None
     response_format: dict[str, Any] | None = None
     n: int | None = None
-    seed: int | None = None
+    seed: Annotated[int, Field(ge=-(2**63), lt=2**63)] | None = None
     stop: Text | Annotated[list[Text], Field(max_length=16)] | None = None
     modalities: list[str] | None = None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from mdagents.live.frozen import find_traces, is_of_traces
+from mdagents.records.served import is_served, refusal_of_served
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
@@ -103,7 +104,7 @@ def _folder_and_page(given: Path) -> tuple[Path, str]:
     """Return the folder of runs, and the path of a run's page if the user named a run.
 
     Raises:
-        ConfigError: The folder does not exist.
+        ConfigError: The folder does not exist, or is a server's.
     """
     if given.suffix == ".json":  # the records file, as a run prints it at its end
         given = given.with_suffix("")
@@ -112,6 +113,8 @@ def _folder_and_page(given: Path) -> tuple[Path, str]:
         return run.parent, f"/runs/{quote(run.name)}"
     if not given.is_dir():
         raise ConfigError(f"there is no folder {given}; give that of --output-dir")
+    if is_served(given):
+        raise ConfigError(refusal_of_served(given))
     return given, ""
 
 
