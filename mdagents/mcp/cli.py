@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PORT = 8090
 PATH = "/mcp"
-_USUAL_FOLDERS = ("output", "data")
+_DATA = "data"
 _QUEUE = 16
 _TO_END = 10  # seconds that responses in progress get at the end
 
@@ -51,7 +51,8 @@ def main(argv: Sequence[str], *, program: str = "mdagents mcp") -> int:
         raise ConfigError("--host and --port belong to --http")
     config = config_of(options)
     names = tuple(dict.fromkeys(parts_of(options.team or ADAPTIVE)))
-    folders = Folders.of(options.allow or _USUAL_FOLDERS, needed=bool(options.allow))
+    usual = (str(config.output_dir), _DATA)
+    folders = Folders.of(options.allow or usual, needed=bool(options.allow))
     with needs_extra("mcp", program):  # imported here: help needs no server
         import mdagents.mcp.server  # noqa: F401
         from mdagents.serve.service import check_names
@@ -139,7 +140,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="teams to offer besides the built-in ones, such as a file.py; the first answers "
         f"unless a call names another [{ADAPTIVE}]")  # fmt: skip
     parser.add_argument("--allow", metavar="DIR", nargs="+",
-        help=f"folders that may be read [{', '.join(_USUAL_FOLDERS)}]")  # fmt: skip
+        help=f"folders that may be read [--output-dir, {_DATA}]")  # fmt: skip
     parser.add_argument("--http", action="store_true", default=None,
         help="streamable HTTP instead of stdin and stdout")  # fmt: skip
     parser.add_argument("--host", metavar="HOST", default="",

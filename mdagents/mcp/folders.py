@@ -17,7 +17,7 @@ class Folders:
     """Folders that the user of the server named; nothing outside is read.
 
     Args:
-        folders: Existing folders, resolved.
+        folders: Folders, resolved.
     """
 
     folders: tuple[Path, ...]
@@ -28,7 +28,7 @@ class Folders:
 
         Args:
             names: Folders.
-            needed: Whether a folder that does not exist is an error; otherwise it is left out.
+            needed: Whether a folder that does not exist is an error; otherwise it may come later.
 
         Raises:
             ConfigError: A folder does not exist.
@@ -36,10 +36,9 @@ class Folders:
         found = []
         for name in names:
             path = Path(name)
-            if path.is_dir():
-                found.append(path.resolve())
-            elif needed:
+            if needed and not path.is_dir():
                 raise ConfigError(f"--allow names {name}, which is no folder")
+            found.append(path.resolve())
         return cls(tuple(found))
 
     def resolve(self, name: str) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, cast
 
 from pydantic import BaseModel, Field
 
@@ -12,16 +13,23 @@ from mdagents.scoring.comparison_text import comparison_notices, headline
 from mdagents.scoring.group import Group
 from mdagents.scoring.report import Report
 from mdagents.scoring.report_text import report_lines
+from mdagents.settings import Status
+from mdagents_llm.text import counted
 
-_LONGEST_DEBATE = 200  # lines
+_LONGEST_DEBATE = 100  # lines
+_LONGEST_ANALYSIS = 20_000  # characters
+Ended = Literal["answered", "parse_error", "refused", "truncated"]
+"""How a question ended that a team worked on to its end."""
+_WITHOUT_LETTER = (Status.PARSE_ERROR, Status.REFUSED, Status.TRUNCATED)
 
 
 class TeamAnswer(BaseModel):
     """The decision of a team about a question."""
 
-    letter: str = Field(description="Letter of the option, A for the first")
-    option: str = Field(description="Text of the option")
-    analysis: str = Field(description="Argument of the decision")
+    outcome: Ended = Field(description="answered; otherwise there is no letter")
+    letter: str | None = Field(description="Letter of the option, A for the first; null: no answer")
+    option: str | None = Field(description="Text of the option")
+    analysis: str = Field(description="Argument of the decision, or why there is none")
     team: str = Field(description="Level of the team, or the method, that answered")
     votes: dict[str, int] = Field(description="Letter -> experts or teams who hold it at the end")
     confidence: float | None = Field(description="Mean stated confidence, 0 to 1; null if unknown")
@@ -80,19 +88,33 @@ class FileScored(BaseModel):
     notices: list[str]
 
 
-def team_answer(record: SampleRecord, debate: Sequence[str]) -> TeamAnswer:
-    """Return an answered question as a result.
+def has_ended_without_letter(record: SampleRecord) -> bool:
+    """Return whether the models of a team replied, but named no option."""
+    return record.status in _WITHOUT_LETTER
+
+
+def spent_on(record: SampleRecord) -> str:
+    """Return what a question has cost, in a few words."""
+    cost = record.token_usage.cost_usd
+    of = f"{counted(record.calls, 'call')}, {counted(record.token_usage.total_tokens, 'token')}"
+    return f"spent: {of}" + ("" if cost is None else f", {cost:.4f} USD")
+
+
+def team_answer(record: SampleRecord, debate: Sequence[str], why: str = "") -> TeamAnswer:
+    """Return a question that a team worked on to its end as a result.
 
     Args:
-        record: Record of a question with an answer.
+        record: Record of the question.
         debate: Lines of the debate in brief.
+        why: Why there is no letter; empty if there is one.
     """
-    assert record.predicted is not None, "errors are raised before"
     usage, response = record.token_usage, record.response or {}
+    letter = record.predicted
     return TeamAnswer(
-        letter=record.predicted,
-        option=record.options[record.predicted],
-        analysis=response.get("analysis", ""),
+        outcome=cast(Ended, record.status.value),
+        letter=letter,
+        option=None if letter is None else record.options[letter],
+        analysis=(why or response.get("analysis", ""))[:_LONGEST_ANALYSIS],
         team=record.difficulty or "",
         votes=record.votes,
         confidence=record.confidence,

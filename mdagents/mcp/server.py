@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from mdagents import __version__
 from mdagents.mcp.folders import Folders
+from mdagents.mcp.reader import Job, Kind
+from mdagents.mcp.reading import Reading
 from mdagents.mcp.results import (
     FileScored,
     RunsCompared,
     TeamAnswer,
-    file_scored,
-    runs_compared,
+    has_ended_without_letter,
+    spent_on,
     team_answer,
 )
-from mdagents.records.sample import SampleRecord
 from mdagents.runs.one_question import question_of
-from mdagents.scoring.comparison import compare
-from mdagents.scoring.report import make_report
-from mdagents.scoring.rows import Repeated, RunOutput, read_output
+from mdagents.scoring.rows import Repeated
 from mdagents.serve.answer_form import AnswerForm
 from mdagents.serve.errors import ApiError
 from mdagents.serve.progress import Line, Progress
@@ -35,11 +33,11 @@ from mdagents.serve.requests import Ask
 from mdagents.serve.service import DEFAULT, Service
 from mdagents_llm.errors import BenchError
 
-T = TypeVar("T")
-
-READING_SECONDS = 120.0
-"""Time that reading and scoring of files may take."""
 MOST_OPTIONS, MOST_RUNS = 16, 20
+PING_SECONDS = 15.0
+"""Time after which a team that says nothing is reported to be at work: a client may wait for at
+most 60 s from one progress notification to the next."""
+_TO_REPORT = 1.0  # seconds that a client gets to take the last lines before the answer
 
 _INSTRUCTIONS = (
     "Answers medical multiple-choice questions with a team of language model agents, and scores "
@@ -51,21 +49,48 @@ _ASKS = ToolAnnotations(
 )
 
 
-def make_server(service: Service, folders: Folders) -> MCPServer[Any]:
+class Tools(MCPServer[Any]):
+    """A server that refuses arguments which its tools do not have, instead of ignoring them."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool.
+
+        Raises:
+            ToolError: It is unknown or fails, or an argument is unknown or invalid.
+        """
+        for tool in await self.list_tools():
+            known = tool.input_schema.get("properties", {})
+            if tool.name == name and (unknown := sorted(arguments.keys() - known.keys())):
+                first = unknown[0][:100]
+                raise ToolError(f"{name} has no argument {first!r}; it has {', '.join(known)}")
+        return await super().call_tool(name, arguments, context)
+
+
+def make_server(
+    service: Service,
+    folders: Folders,
+    reading: Reading | None = None,
+    ping: float = PING_SECONDS,
+) -> MCPServer[Any]:
     """Return the server with its three tools.
 
     Args:
         service: Teams that answer.
         folders: Folders whose files may be read.
+        reading: Reads the files; None: with the usual limits.
+        ping: Seconds of silence after which a team is reported to be at work.
     """
-    server: MCPServer[Any] = MCPServer(
-        "mdagents", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING"
-    )
+    reading = reading or Reading()
+    server = Tools("mdagents", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     teams = ", ".join(service.names)
 
     @server.tool(
         description="Let a team of agents answer a medical multiple-choice question. It takes from "
-        f"seconds to minutes and costs tokens. Teams: {teams}.",
+        "seconds to minutes and costs tokens. letter is null where the team came to no answer. "
+        f"Teams: {teams}.",
+        title="Ask a team",
         annotations=_ASKS,
     )
     async def answer_question(
@@ -92,11 +117,12 @@ def make_server(service: Service, folders: Folders) -> MCPServer[Any]:
                 stop=(),
                 ignored=(),
             )
-            return await _answered(service, asked, ctx)
+            return await _answered(service, asked, ctx, ping)
 
     @server.tool(
         description="Compare two or more recorded runs on the same questions: accuracies, paired "
         "differences with 95% interval and p-value, and a verdict.",
+        title="Compare runs",
         annotations=_READS,
     )
     async def compare_runs(
@@ -105,12 +131,16 @@ def make_server(service: Service, folders: Folders) -> MCPServer[Any]:
         common: Annotated[bool, Field(description="Take the questions that all hold")] = False,
     ) -> RunsCompared:  # fmt: skip
         with _told():
-            paths = list(map(folders.resolve, runs))
-            return await _within(lambda: _compared(paths, common=common))
+            paths = tuple(map(folders.resolve, runs))
+            job = Job(kind=Kind.COMPARE, paths=paths, folders=folders.folders, common=common)
+            compared = (await reading.outcome_of(job)).compared
+            assert compared is not None, "an error is raised"
+            return compared
 
     @server.tool(
         description="Score a recorded run, or another program's file of predictions. Errors, "
         "refusals and replies without an answer count as wrong.",
+        title="Score a file",
         annotations=_READS,
     )
     async def score_file(
@@ -123,8 +153,11 @@ def make_server(service: Service, folders: Folders) -> MCPServer[Any]:
         ] = None,
     ) -> FileScored:
         with _told():
-            found = folders.resolve(path)
-            return await _within(lambda: _scored(found, repeated_ids))
+            paths = (folders.resolve(path),)
+            job = Job(kind=Kind.SCORE, paths=paths, folders=folders.folders, repeated=repeated_ids)
+            scored = (await reading.outcome_of(job)).scored
+            assert scored is not None, "an error is raised"
+            return scored
 
     return server
 
@@ -139,65 +172,52 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ApiError as error:
-        raise ToolError(error.message) from error
+        spent = f" ({spent_on(error.record)})" if error.record else ""
+        raise ToolError(f"{error.message}{spent}") from error
     except BenchError as error:
         raise ToolError(str(error)) from error
 
 
-async def _answered(service: Service, asked: Ask, ctx: Context) -> TeamAnswer:
+async def _answered(service: Service, asked: Ask, ctx: Context, ping: float) -> TeamAnswer:
     """Return the answer of a team; each line of its debate is a progress notification.
 
     A call that the client cancels stops the team; what it spent stays in the ledger.
 
     Raises:
-        ApiError: The question is not answered.
+        ApiError: The question could not be worked on to its end.
     """
-    lines: asyncio.Queue[Line] = asyncio.Queue()
+    lines: asyncio.Queue[Line | None] = asyncio.Queue()
     progress = Progress(lines.put_nowait)
     task = service.start(asked, progress.tell)
-    reporting = asyncio.ensure_future(_report(lines, ctx))
+    reporting = asyncio.ensure_future(_report(lines, ctx, ping))
     try:
-        record: SampleRecord = await task
+        record, why = await task, ""
+    except ApiError as error:
+        if error.record is None or not has_ended_without_letter(error.record):
+            raise
+        record, why = error.record, error.message
     finally:
         task.cancel()
+        lines.put_nowait(None)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.wait({reporting}), _TO_REPORT)
         reporting.cancel()
         await asyncio.gather(task, reporting, return_exceptions=True)
-    return team_answer(record, progress.lines)
+    return team_answer(record, progress.lines, why)
 
 
-async def _report(lines: asyncio.Queue[Line], ctx: Context) -> None:
-    """Send each line to the client; one that does not take them delays nobody else."""
-    number = 0
+async def _report(lines: asyncio.Queue[Line | None], ctx: Context, ping: float) -> None:
+    """Send each line to the client until None; one that does not take them delays nobody else."""
+    number, started = 0, asyncio.get_running_loop().time()
     while True:
-        line = await lines.get()
+        try:
+            line = await asyncio.wait_for(lines.get(), ping)
+        except TimeoutError:
+            seconds = asyncio.get_running_loop().time() - started
+            text = f"at work for {seconds:.0f} s"
+        else:
+            if line is None:
+                return
+            text = line.text
         number += 1
-        await ctx.report_progress(number, message=line.text)
-
-
-async def _within(read: Callable[[], T]) -> T:
-    """Run a function in a thread, for `READING_SECONDS` at most.
-
-    Raises:
-        ToolError: It takes longer.
-    """
-    try:
-        async with asyncio.timeout(READING_SECONDS):
-            return await asyncio.to_thread(read)
-    except TimeoutError:
-        raise ToolError(f"reading took longer than {READING_SECONDS:g} s") from None
-
-
-def _compared(paths: Sequence[Path], *, common: bool) -> RunsCompared:
-    return runs_compared(compare([_read(path) for path in paths], common=common))
-
-
-def _scored(path: Path, repeated: Repeated | None) -> FileScored:
-    run = _read(path, repeated)
-    return file_scored(run.name, make_report(run, []), dict(run.read_as))
-
-
-def _read(path: Path, repeated: Repeated | None = None) -> RunOutput:
-    run = read_output(path, repeated)
-    if not run.rows:
-        raise ToolError(f"{run.name} holds no finished question")
-    return run
+        await ctx.report_progress(number, message=text)

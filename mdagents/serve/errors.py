@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mdagents.records.sample import status_of
+from mdagents.records.sample import SampleRecord, status_of
 from mdagents.settings import Status
 from mdagents_llm.errors import (
     BenchError,
@@ -42,6 +42,8 @@ class ApiError(Exception):
     """What is known of the failed answer: its case and usage; None before a team was asked."""
     accepts: str = ""
     """Encodings of a body that are read instead, for the header of a 415."""
+    record: SampleRecord | None = None
+    """Record of the question; None before a team was asked."""
 
     @property
     def kind(self) -> str:

@@ -223,7 +223,9 @@ class Service:
         except BenchError as unwritten:
             raise self._told(unwritten) from unwritten
         if error is not None:
-            raise error_of(error, details_of(record, ask)) from error
+            told = error_of(error, details_of(record, ask))
+            told.record = record
+            raise told from error
         return record
 
     async def _answered(

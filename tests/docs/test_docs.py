@@ -85,6 +85,8 @@ def test_every_flag_that_a_page_names_exists(page: Path) -> None:
         known |= {"--backend-store-uri", "--host"}  # of mlflow server
     if page.name == "serve.md":
         known |= HARNESS
+    if page.name == "mcp.md":
+        known |= {"--cli", "--env", "--transport", "--url"}  # of assistants and the inspector
     assert {flag.replace("_", "-") for flag in named} <= known
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Literal
 
 import httpx2
 import pytest
@@ -21,7 +23,16 @@ from tests.support.environment import bare_environment
 
 pytestmark = pytest.mark.process
 
-COMMAND = ["-m", "mdagents", "mcp", "--model", "gpt-4o-mini"]
+COMMAND = ["-m", "mdagents", "mcp", "--model", "gpt-4o-mini", "--cache", "off"]
+LOUD = """
+from mdagents import Decision
+
+async def solve(case, question, settings):
+    print("This line is no message of the protocol.", flush=True)
+    return Decision("C", "by habit")
+"""
+MODES: Sequence[Literal["auto", "legacy"]] = ("auto", "legacy")
+"""Versions of the protocol: the newest, without sessions, and those with sessions."""
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 
 
@@ -31,13 +42,43 @@ def environment(provider: FakeProvider, **more: str) -> dict[str, str]:
     )
 
 
-async def test_an_assistant_starts_it_and_asks(provider: FakeProvider) -> None:
-    started = StdioServerParameters(command=sys.executable, args=COMMAND, env=environment(provider))
+def outcomes() -> list[str]:
+    """Outcomes of the calls in the ledger of the only server."""
+    (file,) = Path("output").glob("*/calls.jsonl")
+    return [json.loads(line)["outcome"] for line in file.read_text().splitlines()]
+
+
+async def stopped(calls: int) -> list[str]:
+    """Outcomes of the last four calls, once the ledger has a number of them."""
+    async with asyncio.timeout(20):
+        while len(outcomes()) < calls:  # noqa: ASYNC110 - another process writes it
+            await asyncio.sleep(0.02)
+    return outcomes()[-4:]
+
+
+STOPPED = ["ok", "aborted", "aborted", "aborted"]
+"""Outcomes of a team whose three experts were at work when its call was cancelled."""
+
+
+async def test_an_assistant_starts_it_asks_and_leaves(provider: FakeProvider) -> None:
+    loud = await asyncio.to_thread(Path("loud.py").write_text, LOUD)
+    assert loud
+    command = [*COMMAND, "--team", "basic,loud.py"]
+    started = StdioServerParameters(command=sys.executable, args=command, env=environment(provider))
     async with Client(started) as client:
         result = await client.call_tool("answer_question", ASKED)
+        printing = await client.call_tool("answer_question", ASKED | {"team": "loud.py"})
         failed = await client.call_tool("score_file", {"path": "/etc/passwd"})
+        with provider.hold("Your role") as hold:
+            call = asyncio.ensure_future(client.call_tool("answer_question", ASKED))
+            await asyncio.to_thread(hold.wait, 3)
+            await client.__aexit__(None, None, None)
+            assert await stopped(9) == STOPPED
+        await asyncio.gather(call, return_exceptions=True)
     assert result.structured_content is not None
-    assert result.structured_content["calls"] == len(provider.calls) == 5
+    assert result.structured_content["calls"] == 5
+    assert printing.structured_content is not None
+    assert printing.structured_content["letter"] == "C"
     assert failed.is_error
 
 
@@ -81,23 +122,31 @@ def over_http(provider: FakeProvider, *flags: str, **variables: str) -> Iterator
             assert process.wait(timeout=30) == 0
 
 
-def post(url: str, **headers: str) -> httpx2.Response:
+def post(url: str, padding: int = 0, **headers: str) -> httpx2.Response:
     with httpx2.Client(verify=False) as client:
         accepts = {"accept": "application/json, text/event-stream"}
-        return client.post(url, json=PING, headers=accepts | headers, timeout=60)
+        return client.post(
+            url, json=PING | {"params": {"x": "x" * padding}}, headers=accepts | headers, timeout=60
+        )
 
 
-def test_a_client_of_http_asks_and_others_are_refused(provider: FakeProvider) -> None:
+async def test_clients_of_http_ask_and_cancel_and_pages_are_refused(provider: FakeProvider) -> None:
     with over_http(provider) as url:
-
-        async def ask() -> Any:
-            async with Client(url) as client:
-                return await client.call_tool("answer_question", ASKED)
-
-        result = asyncio.run(ask())
-        assert result.structured_content["calls"] == 5
+        async with Client(url) as client:
+            result = await client.call_tool("answer_question", ASKED)
+        for number, mode in enumerate(MODES, start=1):
+            with provider.hold("Your role") as hold:
+                async with Client(url, mode=mode) as client:
+                    call = asyncio.ensure_future(client.call_tool("answer_question", ASKED))
+                    await asyncio.to_thread(hold.wait, 3)
+                    call.cancel()
+                    await asyncio.gather(call, return_exceptions=True)
+                    assert await stopped(5 + 4 * number) == STOPPED
         assert post(url, host="evil.example").status_code == 400
         assert post(url, origin="https://evil.example").status_code == 403
+        assert post(url, padding=5 * 2**20).status_code == 413
+    assert result.structured_content is not None
+    assert result.structured_content["calls"] == 5
 
 
 def test_a_token_is_required_where_one_is_set(provider: FakeProvider) -> None:

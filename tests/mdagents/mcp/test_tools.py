@@ -13,7 +13,8 @@ import pytest
 from mcp import Client
 
 from mdagents.mcp.folders import Folders
-from mdagents.mcp.server import make_server
+from mdagents.mcp.reading import READING_SECONDS, Reading
+from mdagents.mcp.server import PING_SECONDS, make_server
 from mdagents.runs.config import RunConfig
 from mdagents.serve.service import Service, open_service
 from mdagents_llm.clock import Clock
@@ -31,12 +32,17 @@ ASKED = {"question": QUESTION, "options": OPTIONS, "team": "basic"}
 async def connected(
     names: Sequence[str] = ("adaptive",), **flags: Any
 ) -> AsyncIterator[tuple[Client, Service]]:
-    """A client of a server in this process; `flags` are those of a run."""
-    config = RunConfig(**{"model": "gpt-4o-mini", "cache": "off", "max_retries": 0} | flags)
+    """A client of a server in this process; `flags` are those of a run, and times."""
     folders = Folders.of(["output"], needed=False)
+    ping = flags.pop("ping", PING_SECONDS)
+    reading = Reading(flags.pop("reading_seconds", READING_SECONDS))
+    config = RunConfig(**{"model": "gpt-4o-mini", "cache": "off", "max_retries": 0} | flags)
     environment = parse_environment(read_variables())
     opened = open_service(config, names, environment, Clock(), most_queued=8, say=lambda _: None)
-    async with opened as service, Client(make_server(service, folders)) as client:
+    async with (
+        opened as service,
+        Client(make_server(service, folders, reading, ping)) as client,
+    ):
         yield client, service
 
 
@@ -80,7 +86,8 @@ async def test_a_team_answers_and_its_tokens_are_those_of_the_ledger() -> None:
     assert answer["output_tokens"] == sum(row["output_tokens"] for row in rows)
     assert sum(answer["votes"].values()) == 3
     assert lines[0].startswith("Team: basic")
-    assert answer["debate"][: len(lines)] == lines
+    assert answer["debate"] == lines
+    assert answer["outcome"] == "answered"
 
 
 @pytest.mark.parametrize(
@@ -91,6 +98,7 @@ async def test_a_team_answers_and_its_tokens_are_those_of_the_ledger() -> None:
         ({"options": ["x"] * 17}, "options"),
         ({"question": ""}, "question"),
         ({"seed": -1}, "seed"),
+        ({"model": "gpt-4.1"}, "no argument 'model'; it has question, options, team, seed"),
     ],
 )
 async def test_a_question_that_makes_no_sense_is_an_error_that_says_why(
@@ -109,7 +117,54 @@ async def test_a_failed_question_is_an_error_and_no_answer(provider: FakeProvide
         (record,) = (service.files.folder / "samples.jsonl").read_text().splitlines()
     assert result.is_error
     assert result.structured_content is None
+    assert "spent: 0 calls, 0 tokens" in said(result)
     assert json.loads(record)["status"] == "api_error"
+
+
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [("refusal", "refused"), ("cut_off", "truncated"), ("invalid_schema", "parse_error")],
+)
+async def test_a_team_without_an_answer_has_an_outcome_and_no_letter(
+    provider: FakeProvider, fault: str, outcome: str
+) -> None:
+    provider.fail_next(fault, times=99)
+    async with connected() as (client, service):
+        result = await client.call_tool("answer_question", ASKED)
+        rows = ledger(service)
+    answer = result.structured_content
+    assert answer is not None, said(result)
+    assert (answer["outcome"], answer["letter"], answer["option"]) == (outcome, None, None)
+    assert answer["analysis"].startswith("the team gave no answer")
+    assert answer["output_tokens"] == sum(row["output_tokens"] for row in rows)
+
+
+async def test_a_silent_team_is_reported_to_be_at_work(provider: FakeProvider) -> None:
+    lines: list[str] = []
+    told = asyncio.Event()
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        lines.append(message or "")
+        if "at work for" in lines[-1]:
+            told.set()
+
+    with provider.hold("Your role") as hold:
+        async with connected(ping=0.02) as (client, _):
+            asked = client.call_tool("answer_question", ASKED, progress_callback=note)
+            call = asyncio.ensure_future(asked)
+            async with asyncio.timeout(20):
+                await told.wait()
+            hold.release()
+            assert not (await call).is_error
+
+
+async def test_a_client_that_fails_to_take_progress_gets_its_answer() -> None:
+    async def fail(progress: float, total: float | None, message: str | None) -> None:
+        raise RuntimeError("a client's own")
+
+    async with connected() as (client, _):
+        result = await client.call_tool("answer_question", ASKED, progress_callback=fail)
+    assert not result.is_error
 
 
 async def test_a_call_that_is_given_up_stops_the_team(provider: FakeProvider) -> None:
@@ -124,32 +179,6 @@ async def test_a_call_that_is_given_up_stops_the_team(provider: FakeProvider) ->
                     await asyncio.sleep(0.01)
             rows = ledger(service)
     assert [row["outcome"] for row in rows] == ["ok", "aborted", "aborted", "aborted"]
-
-
-async def test_runs_are_compared_as_the_program_compares_them() -> None:
-    for name, letters in (("one", "AAAAAAAAAABBBBBBBBBB"), ("two", "AAAAAAAAAAAAAAAAAAAB")):
-        write([ours(str(n), "A", letter) for n, letter in enumerate(letters)], f"{name}.json")
-    async with connected() as (client, _):
-        result = await client.call_tool(
-            "compare_runs", {"runs": ["output/one.json", "two.json"], "common": False}
-        )
-    content = result.structured_content
-    assert content is not None, said(result)
-    assert [run["accuracy"] for run in content["runs"]] == [0.5, 0.95]
-    (pair,) = content["pairs"]
-    assert (pair["difference"], pair["is_significant"]) == (pytest.approx(0.45), True)
-    assert "two is better than one" in content["verdict"]
-
-
-async def test_a_file_is_scored_and_errors_are_wrong() -> None:
-    write([ours("1", "A", "A"), ours("2", "A", "B"), ours("3", "A", None)])
-    async with connected() as (client, _):
-        result = await client.call_tool("score_file", {"path": "run.json"})
-    content = result.structured_content
-    assert content is not None, said(result)
-    figures = content["figures"]
-    assert (figures["answers"], figures["answered"], figures["correct"]) == (3, 2, 1)
-    assert content["statuses"] == {"answered": 2, "api_error": 1}
 
 
 @pytest.fixture
@@ -172,35 +201,6 @@ async def test_nothing_outside_the_folders_is_read(path: str) -> None:
         result = await client.call_tool("score_file", {"path": path})
     assert result.is_error
     assert "may be read" in said(result) or "characters" in said(result)
-
-
-@pytest.fixture
-def linked() -> None:
-    """A run folder inside, whose records are a link to a file outside."""
-    folder = Path("output/linked")
-    folder.mkdir(parents=True)
-    secret = Path("../secret.jsonl")
-    secret.write_text(json.dumps(ours("1", "A", "A") | {"schema_version": "1.6.0"}) + "\n")
-    (folder / "samples.jsonl").symlink_to(secret.resolve())
-    (folder / "run.json").write_text("{}")
-
-
-@pytest.mark.usefixtures("linked")
-@pytest.mark.parametrize("path", ["output/linked", "linked", "output/linked/run.json"])
-async def test_a_run_with_a_link_that_leads_out_is_not_read(path: str) -> None:
-    async with connected() as (client, _):
-        result = await client.call_tool("score_file", {"path": path})
-    assert result.is_error
-    assert result.structured_content is None
-
-
-async def test_what_is_no_result_file_is_said_in_a_line() -> None:
-    write([{"a": 1}], "odd.json")
-    async with connected() as (client, _):
-        result = await client.call_tool("score_file", {"path": "odd.json"})
-    assert result.is_error
-    assert "output/odd.json" in said(result)
-    assert "Traceback" not in said(result)
 
 
 def test_a_folder_that_is_named_must_exist() -> None:
