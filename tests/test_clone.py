@@ -25,6 +25,7 @@ FOLDERS = (
     "demos",
     "evals",
     "exaid_core",
+    "integrations",
     "mdagents_llm",
     "mdagents",
     "scripts",
