@@ -301,10 +301,15 @@ def _connect(provider: ProviderInfo) -> Connect:
             from mdagents_llm.providers.anthropic_client import AnthropicClient
 
             return AnthropicClient
+        case "inspect":
+            with needs_extra("inspect", "a model of Inspect"):
+                from mdagents_llm.providers.inspect_client import InspectClient
+
+            return InspectClient
         case str(name):
             raise ConfigError(
                 f"a provider has the wire '{name}', but it must be openai, azure, gemini, "
-                "anthropic, or a function"
+                "anthropic, inspect, or a function"
             )
         case connect:
             return connect

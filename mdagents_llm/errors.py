@@ -26,7 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mdagents_llm.chat import StopReason, TokenUsage
+    from mdagents_llm.chat import ChatReply, StopReason, TokenUsage
 
 
 class BenchError(Exception):
@@ -38,7 +38,17 @@ class ConfigError(BenchError):
 
 
 class LimitExceeded(BenchError):
-    """A token, cost or time limit that the user set has been reached."""
+    """A token, cost or time limit that the user set has been reached.
+
+    Args:
+        message: One line: which limit.
+        reply: The reply whose tokens reached the limit, so that they are booked; None if no reply
+            did.
+    """
+
+    def __init__(self, message: str, *, reply: ChatReply | None = None) -> None:
+        super().__init__(message)
+        self.reply = reply
 
 
 class EndpointDown(BenchError):

@@ -135,8 +135,8 @@ class ProviderInfo:
     """A provider's base URL, wire protocol, and environment variables."""
 
     wire: str | Callable[..., Any]
-    """Name of a built-in wire protocol (`openai`, `azure`, `gemini`, `anthropic`), or a function
-    that takes an `mdagents_llm.wire.Endpoint` and returns a `Client`."""
+    """Name of a built-in wire protocol (`openai`, `azure`, `gemini`, `anthropic`, `inspect`), or a
+    function that takes an `mdagents_llm.wire.Endpoint` and returns a `Client`."""
     base_url: str = ""
     """Base URL; empty if the SDK knows it or the user must set it."""
     default_model: str = ""
@@ -159,6 +159,9 @@ class ProviderInfo:
     """ID of the provider in `genai-prices`; empty if its prices are not listed there."""
     pictures: PictureLimits = PictureLimits()
     """Limits for the pictures of a request."""
+    relays: Mapping[str, str] = field(default_factory=dict)
+    """Start of a model's name, up to its first slash -> the provider that it stands for, whose
+    prices and model properties hold; empty for a provider with models of its own."""
     models: Mapping[str, ModelInfo] = field(default_factory=dict)
     """Model name, or name prefix followed by `*` -> info. If set, it replaces the models of the
     file."""
@@ -197,6 +200,8 @@ class ModelConfigs:
         the defaults.
         """
         own, models = self.provider(provider), self.models
+        if (relayed := self._relayed(own, name)) is not None:
+            return replace(self.info(*relayed), api="chat")
         if own is not None and own.models:
             models = {f"{provider}/{model}": info for model, info in own.models.items()}
         full = f"{provider}/{name}"
@@ -207,13 +212,23 @@ class ModelConfigs:
 
     def price(self, provider: str, name: str, *, in_batches: bool = False) -> Price | None:
         """Return the price of a model; None if unknown, or if `in_batches` and it takes none."""
-        own, price = self.provider(provider), self.info(provider, name).price
+        own = self.provider(provider)
+        if (relayed := self._relayed(own, name)) is not None:
+            return self.price(*relayed, in_batches=in_batches)
+        price = self.info(provider, name).price
         if price is None and own is not None and own.priced_as:
             price = known_price(own.priced_as, name)
         if not in_batches or price is None:
             return price
         parts = None if own is None else own.batch_price
         return None if parts is None else price.in_batches(*parts)
+
+    @staticmethod
+    def _relayed(own: ProviderInfo | None, name: str) -> tuple[str, str] | None:
+        """Return (provider, name) of the model that a provider relays to; None for its own."""
+        start, slash, rest = name.partition("/")
+        meant = own.relays.get(start) if own is not None and slash else None
+        return None if meant is None else (meant, rest)
 
     def price_of(self, provider: str, name: str) -> PriceOf:
         """Return the function that looks up the price of a model at its first call."""

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.events import Observer, unobserved
 from mdagents.datasets.question_records import parse_question
@@ -45,6 +46,9 @@ class Answerer:
         ledger: Ledger in which the calls are booked.
         clock: Clock for all times.
         within: Budget that all questions share; None: no limit but that of `config`.
+        solver: Solver of a method that needs a data set; None: the one of `config`, without a data
+            set.
+        order: Order in which the options are shown.
 
     Raises:
         ConfigError: The method needs a data set, or a method of the user's cannot be used.
@@ -57,24 +61,38 @@ class Answerer:
         ledger: Ledger,
         clock: Clock,
         within: Budget | None = None,
+        solver: Solver | None = None,
+        order: OptionOrder = OptionOrder.ORIGINAL,
     ) -> None:
         self._config = config
+        self._order = order
         self._models = models
         self._ledger = ledger
         self._clock = clock
         self._within = within
-        self._solver = Solver(config)
+        self._solver = solver or Solver(config)
         self._pictures = RunPictures(config)
 
     async def answer(
-        self, source: SourceQuestion, *, tell: Observer = unobserved, seed: int | None = None
+        self,
+        source: SourceQuestion,
+        *,
+        tell: Observer = unobserved,
+        seed: int | None = None,
+        case_id: str = "",
+        epoch: int = 1,
+        bus: TraceBus | None = None,
     ) -> Answered:
-        """Answer one question; its options are shown in their order.
+        """Answer one question.
 
         Args:
-            source: Question with an id that no other open question has.
+            source: Question.
             tell: Observer to notify of the events of the question.
-            seed: Seed of the models' replies; None: that of the configuration.
+            seed: Seed of the models' replies; None: that of the configuration for the epoch.
+            case_id: ID of the case, which no other open case has; empty for one made of the
+                question's id.
+            epoch: Number of the repetition of the question, from 1.
+            bus: Bus on which the turns of the agents are published; None: nobody listens.
 
         Raises:
             EndpointDown: The model cannot reply.
@@ -82,7 +100,7 @@ class Answerer:
             StorageError: A ledger row cannot be written.
         """
         config, ledger = self._config, self._ledger
-        case_id = make_case_id(source.id)
+        case_id = case_id or make_case_id(source.id, epoch)
 
         def spent() -> tuple[int, float | None]:
             used = ledger.book_of(case_id).totals()
@@ -96,12 +114,14 @@ class Answerer:
         )
         case = Case(
             id=case_id,
-            question=present(source, OptionOrder.ORIGINAL, config.seed),
+            question=present(source, self._order, config.seed, epoch),
             models={role: Limited(model, budget) for role, model in self._models.items()},
             settings=config.team,
-            seed=config.seed if seed is None else seed,
+            seed=config.seed + epoch - 1 if seed is None else seed,
             image_agents=config.image_agents,
+            bus=TraceBus() if bus is None else bus,
             tell=tell,
+            repeat=epoch - 1,
         )
         ledger.open_case(case_id)
         try:
@@ -110,7 +130,7 @@ class Answerer:
             )
             record = make_record(
                 case,
-                epoch=1,
+                epoch=epoch,
                 route=solved.route,
                 decision=solved.decision,
                 error=solved.error,

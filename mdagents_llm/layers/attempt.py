@@ -9,7 +9,7 @@ from functools import partial
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.clock import Clock
-from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
+from mdagents_llm.errors import ErrorKind, LimitExceeded, ProviderError, StorageError
 from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, PriceOf
 
@@ -75,6 +75,9 @@ class Attempt:
             reply = await self._in_time(request, on_text)
         except ProviderError as error:
             book(None, error.kind.value)
+            raise
+        except LimitExceeded as error:
+            book(error.reply, "" if error.reply else ABORTED)
             raise
         except BaseException:
             # A full disk must not hide the cancellation from the code that requested it.

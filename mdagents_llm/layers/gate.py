@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import ErrorKind, ProviderError
@@ -281,6 +281,11 @@ class Connections:
 
 
 _reserved: ContextVar[Reservation | None] = ContextVar("_reserved", default=None)
+
+
+def carry_reservation(context: Context) -> None:
+    """Carry the reservation of the current context over to the context in which a call is made."""
+    context.run(_reserved.set, _reserved.get())
 
 
 class Reservation:

@@ -1,0 +1,75 @@
+"""Each data set that `--dataset` knows as a task of Inspect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inspect_ai import Task, task
+
+import mdagents
+from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.sources import KNOWN, SHIPPED
+from mdagents.inspect.names import name_in_registry
+from mdagents.inspect.questions import samples_of
+from mdagents.inspect.scorers import option, team
+from mdagents.inspect.settings import config_of
+from mdagents.inspect.solvers import solver_for
+
+DATASET_NAMES = {name.replace("/", "_"): name for name in (*SHIPPED, *KNOWN)}
+"""Name of a task -> name of its data set."""
+
+
+def team_task(team_name: str, parameters: dict[str, Any]) -> Task:
+    """Return the task of a data set.
+
+    An error of an endpoint does not end the evaluation: its question has no answer and counts as
+    wrong, as in a run.
+
+    Args:
+        team_name: `adaptive`, a level, or a method; empty for `difficulty` or `method`.
+        parameters: Flag of `main.py`, with underscores -> value.
+
+    Raises:
+        ConfigError: A parameter is not valid, or the data set does not exist.
+    """
+    config = config_of(team_name, parameters)
+    dataset = open_dataset(config.dataset, config.data_dir, config.split)
+    return Task(
+        dataset=samples_of(dataset, config),
+        solver=solver_for(config, parameters),
+        scorer=[option(), team()],
+        fail_on_error=False,
+        score_on_error=True,
+        version=mdagents.__version__,
+        metadata={
+            "dataset_sha256": dataset.sha256,
+            **({"dataset_notice": dataset.notice} if dataset.notice else {}),
+        },
+    )
+
+
+def _task_of(name: str, dataset_name: str) -> None:
+    """Register the task of a data set."""
+
+    def of_dataset(team: str = "", exaid: str | bool = False, **parameters: Any) -> Task:
+        return team_task(team, {"dataset": dataset_name, "exaid": exaid, **parameters})
+
+    of_dataset.__doc__ = f"The questions of {dataset_name}; parameters are flags of main.py."
+    task(name=name_in_registry(of_dataset, name))(of_dataset)
+
+
+def questions(dataset: str, team: str = "", exaid: str | bool = False, **parameters: Any) -> Task:
+    """Ask the questions of a file or folder of one's own.
+
+    Args:
+        dataset: Name or path, as for `--dataset`.
+        team: `adaptive`, a level, or a method.
+        exaid: Trigger policy of EXAID; off by default.
+        parameters: Further flags of `main.py`, with underscores.
+    """
+    return team_task(team, {"dataset": dataset, "exaid": exaid, **parameters})
+
+
+questions = task(name=name_in_registry(questions, "questions"))(questions)
+for _name, _dataset in DATASET_NAMES.items():
+    _task_of(_name, _dataset)
