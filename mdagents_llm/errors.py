@@ -44,11 +44,15 @@ class LimitExceeded(BenchError):
         message: One line: which limit.
         reply: The reply whose tokens reached the limit, so that they are booked; None if no reply
             did.
+        origin: Error of the program whose limit it is; None for a limit of this project.
     """
 
-    def __init__(self, message: str, *, reply: ChatReply | None = None) -> None:
+    def __init__(
+        self, message: str, *, reply: ChatReply | None = None, origin: Exception | None = None
+    ) -> None:
         super().__init__(message)
         self.reply = reply
+        self.origin = origin
 
 
 class EndpointDown(BenchError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from inspect_ai.scorer import (
     CORRECT,
@@ -54,7 +55,6 @@ def option() -> Scorer:
     return score
 
 
-@metric(name="mdagents_share")
 def share() -> Metric:
     """Compute the mean over the samples with a value; not a number without any."""
 
@@ -65,11 +65,17 @@ def share() -> Metric:
     return compute
 
 
-def team() -> Scorer:
+share = metric(name=name_in_registry(share, "share"))(share)
+
+
+def team(levels: Sequence[str] = tuple(Difficulty)) -> Scorer:
     """Score how each question ended, the agreement of its experts, and accuracy by level.
 
     A value is 0 or 1 for the ends, 0 to 1 for the agreement, and not a number where it means
     nothing: an agreement without an answer or of one expert alone, a level of another question.
+
+    Args:
+        levels: Levels to which questions can go.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
@@ -80,7 +86,7 @@ def team() -> Scorer:
         values = {name: float(name == status) for name in _ENDS}
         agreement = outcome.agreement if is_answered else None
         values["agreement"] = math.nan if agreement is None else agreement
-        for level in Difficulty:
+        for level in levels:
             is_of_level = outcome.level == level
             values[f"accuracy_{level}"] = float(is_answered and right) if is_of_level else math.nan
         return Score(value=values)

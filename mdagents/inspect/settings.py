@@ -55,9 +55,8 @@ def config_of(team: str, parameters: Mapping[str, object]) -> RunConfig:
                 f"{name} is not a parameter of a team; Inspect has {_OF_INSPECT[name]}"
             )
         known = ", ".join(sorted(_PARAMETERS))
-        raise ConfigError(
-            f"there is no parameter '{name}'{did_you_mean(name, _PARAMETERS)}; there are {known}"
-        )
+        meant = did_you_mean(name, [*_PARAMETERS, *_OF_INSPECT])
+        raise ConfigError(f"there is no parameter '{name}'{meant}; there are {known}")
     given = {name: _as_flag(value) for name, value in parameters.items() if value is not None}
     exaid = given.pop("exaid", "off")
     chosen = given.keys() & {"difficulty", "method"}

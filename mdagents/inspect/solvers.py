@@ -10,7 +10,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.questions import OptionOrder
-from mdagents.inspect.names import name_in_registry
+from mdagents.inspect.names import name_in_registry, told_in_one_line
 from mdagents.inspect.questions import question_in, question_said
 from mdagents.inspect.settings import config_of
 from mdagents.inspect.solving import output_of, raise_what_ends_the_sample, solve
@@ -33,10 +33,11 @@ def team_of(name: str, parameters: Mapping[str, object], order: OptionOrder | No
         order: Order in which options are shown; None: `option_order`.
 
     Raises:
-        ConfigError: A parameter is not valid, or the data set of a method is missing.
+        PrerequisiteError: A parameter is not valid, or the data set of a method is missing.
     """
-    config = config_of(name, parameters)
-    return InspectTeam(config, _train_of(config), order=order or config.option_order)
+    with told_in_one_line():
+        config = config_of(name, parameters)
+        return InspectTeam(config, _train_of(config), order=order or config.option_order)
 
 
 def _train_of(config: RunConfig) -> Dataset | None:

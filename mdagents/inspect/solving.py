@@ -11,7 +11,7 @@ from mdagents.inspect.team import InspectTeam
 from mdagents.records.sample import SampleRecord
 from mdagents.runs.one_question import Answered
 from mdagents.settings import Status
-from mdagents_llm.errors import LimitExceeded
+from mdagents_llm.errors import BenchError, LimitExceeded
 
 _STOPPED: dict[Status, StopReason] = {
     Status.ANSWERED: "stop",
@@ -48,7 +48,11 @@ async def solve(team: InspectTeam, source: SourceQuestion, epoch: int) -> Answer
     """
     outcome = TeamOutcome()
     outcome.status = ""
-    return await team.answer(source, epoch, outcome)
+    try:
+        return await team.answer(source, epoch, outcome)
+    except BenchError:
+        outcome.status = Status.API_ERROR.value
+        raise
 
 
 def raise_what_ends_the_sample(answered: Answered) -> None:
@@ -59,7 +63,7 @@ def raise_what_ends_the_sample(answered: Answered) -> None:
         BenchError: The question ended in an error.
     """
     error = answered.error
-    if isinstance(error, LimitExceeded) and isinstance(error.__cause__, LimitExceededError):
-        raise error.__cause__
+    if isinstance(error, LimitExceeded) and isinstance(error.origin, LimitExceededError):
+        raise error.origin
     if error is not None and answered.record.status is Status.API_ERROR:
         raise error

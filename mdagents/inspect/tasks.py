@@ -7,13 +7,17 @@ from typing import Any
 from inspect_ai import Task, task
 
 import mdagents
-from mdagents.datasets.dataset import open_dataset
+from mdagents.datasets.dataset import SAMPLE_NAME, Dataset, open_dataset
 from mdagents.datasets.sources import KNOWN, SHIPPED
-from mdagents.inspect.names import name_in_registry
+from mdagents.inspect.names import PACKAGE, name_in_registry, told_in_one_line
 from mdagents.inspect.questions import samples_of
 from mdagents.inspect.scorers import option, team
 from mdagents.inspect.settings import config_of
 from mdagents.inspect.solvers import solver_for
+from mdagents.runs.config import RunConfig
+from mdagents.runs.flags.team_flags import ADAPTIVE
+from mdagents.settings import MDAGENTS, Difficulty
+from mdagents_llm.errors import ConfigError
 
 DATASET_NAMES = {name.replace("/", "_"): name for name in (*SHIPPED, *KNOWN)}
 """Name of a task -> name of its data set."""
@@ -30,14 +34,18 @@ def team_task(team_name: str, parameters: dict[str, Any]) -> Task:
         parameters: Flag of `main.py`, with underscores -> value.
 
     Raises:
-        ConfigError: A parameter is not valid, or the data set does not exist.
+        PrerequisiteError: A parameter is not valid, or the data set is not there.
     """
-    config = config_of(team_name, parameters)
-    dataset = open_dataset(config.dataset, config.data_dir, config.split)
+    with told_in_one_line():
+        config = config_of(team_name, parameters)
+        dataset = _opened(config)
+        samples = samples_of(dataset, config)
+    is_routed = config.method == MDAGENTS and config.levels == (ADAPTIVE,)
+    levels = [level.value for level in Difficulty] if is_routed else []
     return Task(
-        dataset=samples_of(dataset, config),
+        dataset=samples,
         solver=solver_for(config, parameters),
-        scorer=[option(), team()],
+        scorer=[option(), team(levels=levels)],
         fail_on_error=False,
         score_on_error=True,
         version=mdagents.__version__,
@@ -46,6 +54,21 @@ def team_task(team_name: str, parameters: dict[str, Any]) -> Task:
             **({"dataset_notice": dataset.notice} if dataset.notice else {}),
         },
     )
+
+
+def _opened(config: RunConfig) -> Dataset:
+    """Return the data set of a configuration, never a sample in place of one that is not there.
+
+    Raises:
+        ConfigError: The data set does not exist, or was not downloaded.
+    """
+    dataset = open_dataset(config.dataset, config.data_dir, config.split)
+    if config.dataset.lower() in KNOWN and dataset.name.startswith(SAMPLE_NAME):
+        raise ConfigError(
+            f"{config.dataset} is not there: mdagents data download {config.dataset} fetches it, "
+            f"or use the task {PACKAGE}/{dataset.name}"
+        )
+    return dataset
 
 
 def _task_of(name: str, dataset_name: str) -> None:

@@ -141,7 +141,7 @@ class InspectModel:
 
         Raises:
             ProviderError: Inspect got no usable reply.
-            LimitExceeded: A limit of the evaluation was reached; its cause is Inspect's error.
+            LimitExceeded: A limit of the evaluation was reached; its origin is Inspect's error.
         """
         if not self._is_evaluated:
             init_transcript(Transcript())  # else Inspect would keep every call of the process
@@ -157,7 +157,7 @@ class InspectModel:
             event = _event(mark)
             paid = event is not None and event.error is None and event.output.usage is not None
             reply = self._reply(request, event.output, event) if event and paid else None
-            raise LimitExceeded(_said(error), reply=reply) from error
+            raise LimitExceeded(_said(error), reply=reply, origin=error) from error
         except ModelRefusalError as error:
             output = error.output
         except Exception as error:
@@ -197,7 +197,7 @@ class InspectModel:
         said = "" if output.empty else output.message.text
         text, hidden = split_reasoning(said)
         reasoning = hidden + "".join(_reasoning(output))
-        is_refused = reason == "content_filter"
+        is_refused = reason == "content_filter" or any(_refusals(output))
         usage = _usage(output.usage) if output.usage is not None else TokenUsage()
         is_estimated = usage.total_tokens == 0 and not is_refused
         if is_estimated:
@@ -205,7 +205,7 @@ class InspectModel:
         return ChatReply(
             text=well_formed(text),
             usage=usage,
-            stop_reason=_stop_reason(reason),
+            stop_reason=StopReason.REFUSAL if is_refused else _stop_reason(reason),
             model=served_model(output.model, self._name),
             cached=event is not None and event.cache == "read",
             usage_estimated=is_estimated,
@@ -216,7 +216,7 @@ class InspectModel:
     def _failure(self, request: ChatRequest, error: Exception) -> ProviderError | None:
         """Return the `ProviderError` for an exception of Inspect or an SDK; None for a refusal."""
         causes = list(_causes(error))
-        for cause in causes:
+        for cause in reversed(causes):
             status = next(filter(_is_status, (getattr(cause, n, None) for n in _STATUS)), None)
             if status is None:
                 continue
@@ -307,12 +307,22 @@ def _schema(schema: type[BaseModel]) -> ResponseSchema:
     return ResponseSchema(name=schema.__name__.strip("_")[:64], json_schema=read, strict=True)
 
 
-def _reasoning(output: ModelOutput) -> Iterator[str]:
+def _parts(output: ModelOutput) -> list[Content]:
+    """Return the parts of the message of an output; empty if it is one text."""
     if output.empty or isinstance(output.message.content, str):
-        return
-    for part in output.message.content:
+        return []
+    return output.message.content
+
+
+def _reasoning(output: ModelOutput) -> Iterator[str]:
+    for part in _parts(output):
         if isinstance(part, ContentReasoning):
-            yield part.summary or "" if part.redacted else part.reasoning
+            yield (part.summary or "") if part.redacted else part.reasoning
+
+
+def _refusals(output: ModelOutput) -> Iterator[bool]:
+    """Yield for each text of an output whether it is a refusal."""
+    return (bool(part.refusal) for part in _parts(output) if isinstance(part, ContentText))
 
 
 def _usage(usage: ModelUsage) -> TokenUsage:
@@ -334,9 +344,7 @@ def _usage(usage: ModelUsage) -> TokenUsage:
 
 def _stop_reason(reason: str) -> StopReason:
     """Return why a reply ended; one that ended for an unknown reason may be incomplete."""
-    if reason in ("stop", "tool_calls"):
-        return StopReason.STOP
-    return StopReason.REFUSAL if reason == "content_filter" else StopReason.LENGTH
+    return StopReason.STOP if reason in ("stop", "tool_calls") else StopReason.LENGTH
 
 
 class _Stream:
