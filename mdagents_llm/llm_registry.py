@@ -278,7 +278,7 @@ class ModelRegistry:
         runtime = self._runtime
         provider = runtime.configs.provider(spec.provider)
         if provider is not None:
-            is_ours = spec.provider in runtime.configs.providers
+            is_ours = isinstance(provider.wire, str) or bool(provider.relays)
             model = Sight(model, info, provider.pictures, must_know=not is_ours)
         retry = Retry(
             model,

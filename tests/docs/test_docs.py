@@ -49,6 +49,8 @@ CLUSTER = {
 """Flags of Ray and Slurm, which docs/how-to/scale.md needs."""
 HARNESS = {"--apply-chat-template", "--include-path", "--model-args", "--tasks"}
 """Flags of lm-evaluation-harness, which docs/how-to/serve.md needs."""
+INSPECT = {"--message-limit", "--solver", "--time-limit", "--turn-limit"}
+"""Flags of Inspect, which docs/how-to/inspect.md needs."""
 PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdagents", "scripts")
 PAGES = [
     *(
@@ -89,6 +91,8 @@ def test_every_flag_that_a_page_names_exists(page: Path) -> None:
         known |= {"--cli", "--env", "--transport", "--url"}  # of assistants and the inspector
     if page.name == "verifiers.md":
         known |= {"--client", "--env", "--no-push", "--taskset"}  # of vf-eval and vf-validate
+    if page.name == "inspect.md":
+        known |= INSPECT
     assert {flag.replace("_", "-") for flag in named} <= known
 
 
