@@ -140,7 +140,7 @@ class InspectTeam:
     def _observers(self, opened: _Opened, item: ItemKey, context: Context) -> CaseObservers:
         tell = observer(context)
 
-        def watch(key: ItemKey, event: Event) -> None:
+        def watch(key: ItemKey, event: Event, at: int) -> None:
             tell(event)
 
         models = None
