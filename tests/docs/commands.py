@@ -32,8 +32,8 @@ IN_A_CLONE = {
 """Program in the clone → the installed one."""
 _OTHERS = """
 cd claude codex cp curl docker echo export git head inspect jupyter kill less lm_eval ls mkdir
-mlflow npx nvidia-smi ollama phoenix pip podman psql ray sbatch scontrol sleep srun tail vf-eval
-vf-validate wait
+mlflow npx nvidia-smi ollama phoenix pip podman psql ray sbatch scontrol scout sleep srun tail
+vf-eval vf-validate wait
 """
 OTHERS = frozenset(_OTHERS.split())
 """Programs that are not ours, and words of the shell."""
