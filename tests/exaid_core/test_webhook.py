@@ -77,7 +77,7 @@ class Receiver:
     async def is_left(self) -> None:
         """Wait until no connection is open."""
         assert self._runner.server is not None
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while self._runner.server.connections:  # noqa: ASYNC110 - it tells nobody
                 await asyncio.sleep(0.001)
 

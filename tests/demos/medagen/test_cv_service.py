@@ -76,7 +76,7 @@ async def test_cancelled_at_any_moment(server: CvServer) -> None:
                 service.look(CvKind.DERM, square((9, 9, 9))), chance, steps=12
             )
         assert (await service.look(CvKind.DERM, square((9, 9, 9)))).error is None
-    for _ in range(200):
+    for _ in range(6_000):
         if not server.open:
             break
         await asyncio.sleep(0.01)

@@ -216,7 +216,7 @@ def test_killed_at_random_moments_it_ends_like_an_uninterrupted_run(
         process = start(provider, folder, "--cache", cache)
         provider.wait_for_calls(rng.randrange(1, needed - 5))
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(60)
         kills += process.returncode == -signal.SIGKILL
         kept = sum(file.read_bytes().count(b"\n") for file in folder.glob("*/samples.jsonl"))
         before = Counter(call.text for call in provider.calls if call.outcome == "ok")

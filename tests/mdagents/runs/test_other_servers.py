@@ -150,7 +150,7 @@ def _started(program: str, *arguments: str, **variables: str) -> Iterator[None]:
         yield
     finally:
         child.terminate()
-        child.wait(10)
+        child.wait(60)
 
 
 def _free_port() -> int:

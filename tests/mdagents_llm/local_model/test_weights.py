@@ -109,7 +109,7 @@ def test_two_at_the_same_time_end_well(tmp_path: Path) -> None:
     done: list[Path] = []
 
     def both(arguments: Sequence[str], log: Path) -> int:
-        meet.wait(10)
+        meet.wait(60)
         return pip(arguments, log)
 
     def one() -> None:

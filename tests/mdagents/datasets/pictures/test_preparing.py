@@ -340,7 +340,7 @@ def test_labels_and_detail_are_those_of_the_question() -> None:
 
 def test_threads_prepare_a_picture_once(monkeypatch: pytest.MonkeyPatch) -> None:
     decoded = []
-    everyone = threading.Barrier(8, timeout=10)
+    everyone = threading.Barrier(8, timeout=60)
     original = decoding.decode
 
     def counted(*given: Any) -> Image.Image:
