@@ -1,14 +1,17 @@
-"""A parallel map over worker processes."""
+"""Processes of this program: a parallel map over workers, and modules run on their own."""
 
 from __future__ import annotations
 
 import gc
 import os
 import signal
+import sys
+import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
@@ -29,6 +32,24 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def run_module(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command that runs a module of this program, and its environment.
+
+    `python -m` alone would import modules from the working directory, where a user may have a
+    `random.py`.
+
+    Args:
+        module: Name of a module of this program.
+        arguments: Arguments of the command line.
+    """
+    variables = dict(os.environ)
+    packages = Path(__file__).resolve().parents[1]
+    if packages != Path(sysconfig.get_path("purelib")).resolve():  # a clone
+        there = (str(packages), variables.get("PYTHONPATH", ""))
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, there))
+    return [sys.executable, "-P", "-m", module, *arguments], variables
 
 
 def in_processes(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,6 +34,7 @@ PORT = 8090
 PATH = "/mcp"
 _DATA = "data"
 _QUEUE = 16
+_PIECE = 2**16  # bytes
 _TO_END = 10  # seconds that responses in progress get at the end
 
 
@@ -85,14 +88,47 @@ async def _opened(
 
 
 async def _serve_stdio(config: RunConfig, names: Sequence[str], folders: Folders) -> None:
-    """Serve the client that started the program, until it closes standard input."""
+    """Serve the client that started the program, until it closes standard input, or a signal."""
     serving = asyncio.current_task()
     assert serving is not None
+    end_of_input = _input_that_ends()
+
+    def end() -> None:
+        serving.cancel()
+        end_of_input()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, serving.cancel)
+        asyncio.get_running_loop().add_signal_handler(number, end)
     with contextlib.suppress(asyncio.CancelledError):
         async with _opened(config, names, folders) as server:
             await server.run_stdio_async()
+
+
+def _input_that_ends() -> Callable[[], None]:
+    """Put a pipe in the place of standard input, and return a function that ends it.
+
+    The SDK reads standard input in a thread that nothing can cancel: without this, the program
+    would wait for the client to write a line or to leave.
+    """
+    source = os.dup(0)
+    read, write = os.pipe()
+    os.dup2(read, 0)
+    os.close(read)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+
+    def end() -> None:
+        # Not closed: the thread below may be about to write, and the number would be used again.
+        os.dup2(nowhere, write)
+
+    def copy() -> None:
+        with contextlib.suppress(OSError):  # ended
+            while piece := os.read(source, _PIECE):
+                while piece:
+                    piece = piece[os.write(write, piece) :]
+        end()
+
+    threading.Thread(target=copy, daemon=True).start()
+    return end
 
 
 async def _serve_http(

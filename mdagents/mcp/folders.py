@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mdagents.scoring.rows import run_folder
 from mdagents_llm.errors import ConfigError
 
 _LONGEST = 1_000  # characters of a path
@@ -57,8 +56,7 @@ class Folders:
                 path = (start / name).resolve(strict=True)
             except (OSError, RuntimeError, ValueError):
                 continue
-            if self._holds(path):
-                self._check_beside(path)
+            if self._holds(path) and path.name.isprintable():
                 here = Path.cwd()  # messages need not name the folders of this machine
                 return path.relative_to(here) if path.is_relative_to(here) else path
         allowed = ", ".join(folder.name for folder in self.folders) or "no folder"
@@ -68,14 +66,3 @@ class Folders:
 
     def _holds(self, path: Path) -> bool:
         return any(path.is_relative_to(folder) for folder in self.folders)
-
-    def _check_beside(self, path: Path) -> None:
-        """Check that no file of a run is a link that leads out, for it would be read with the run.
-
-        Raises:
-            ConfigError: There is such a link.
-        """
-        folder = run_folder(path)
-        for file in folder.rglob("*") if folder.is_dir() else ():
-            if file.is_symlink() and not self._holds(file.resolve()):
-                raise ConfigError(f"{path.name} has a link that leads out of what may be read")

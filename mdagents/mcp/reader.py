@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -21,6 +22,8 @@ from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import Repeated, RunOutput, read_output
 from mdagents_llm.errors import BenchError, ConfigError, is_debugging
 
+READING_SECONDS = 120.0
+"""Time that reading and scoring of files may take."""
 MOST_BYTES = 2**30
 """Maximum size of the files that one call reads, in bytes."""
 _MOST_MEMORY = 4 * 2**30
@@ -82,6 +85,7 @@ class Gate:
         )
         self._most_bytes = most_bytes
         self._sizes: dict[str, int] = {}
+        self._bytes = 0
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Check an audit event.
@@ -105,8 +109,10 @@ class Gate:
 
     def _count(self, path: str) -> None:
         with suppress(OSError):  # opening it says what is wrong
-            self._sizes[path] = Path(path).stat().st_size
-        if sum(self._sizes.values()) > self._most_bytes:
+            size = Path(path).stat().st_size
+            self._bytes += size - self._sizes.get(path, 0)
+            self._sizes[path] = size
+        if self._bytes > self._most_bytes:
             most = f"{self._most_bytes // 2**20:,} MB"
             raise OSError(errno.EFBIG, f"more than {most} would have to be read")
 
@@ -115,11 +121,12 @@ def main() -> None:
     """Do the job of standard input, and print its outcome."""
     job = Job.model_validate_json(sys.stdin.buffer.read())
     _limit_memory()
+    _limit_time()
     sys.addaudithook(Gate(job.folders, MOST_BYTES))
     text = _outcome(job).model_dump_json()
     if len(text) > _MOST_RESULT:
         text = Outcome(error="the result is too large for a tool").model_dump_json()
-    sys.stdout.write(text)
+    sys.stdout.buffer.write(text.encode())
 
 
 def _outcome(job: Job) -> Outcome:
@@ -151,6 +158,13 @@ def _limit_memory() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+
+
+def _limit_time() -> None:
+    """End the process when its time is up, in case nobody is left to do so."""
+    timer = Timer(2 * READING_SECONDS, os._exit, (1,))
+    timer.daemon = True
+    timer.start()
 
 
 if __name__ == "__main__":

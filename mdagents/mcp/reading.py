@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from asyncio.subprocess import DEVNULL, PIPE
 
 from pydantic import ValidationError
 
-from mdagents.mcp.reader import Job, Outcome
+from mdagents.mcp.reader import READING_SECONDS, Job, Outcome
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.processes import run_module
 
-READING_SECONDS = 120.0
-"""Time that reading and scoring of files may take."""
 _AT_ONCE = 2  # jobs; others wait, within their time
 
 
@@ -48,8 +46,9 @@ class Reading:
 
 
 async def _run(job: Job) -> bytes:
+    command, variables = run_module("mdagents.mcp.reader")
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mdagents.mcp.reader", stdin=PIPE, stdout=PIPE, stderr=DEVNULL
+        *command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, env=variables
     )
     try:
         text, _ = await process.communicate(job.model_dump_json().encode())

@@ -14,6 +14,7 @@ from mdagents.scoring.group import Group
 from mdagents.scoring.report import Report
 from mdagents.scoring.report_text import report_lines
 from mdagents.settings import Status
+from mdagents_llm.ledger import Totals
 from mdagents_llm.text import counted
 
 _LONGEST_DEBATE = 100  # lines
@@ -93,10 +94,10 @@ def has_ended_without_letter(record: SampleRecord) -> bool:
     return record.status in _WITHOUT_LETTER
 
 
-def spent_on(record: SampleRecord) -> str:
+def spent_on(spent: Totals) -> str:
     """Return what a question has cost, in a few words."""
-    cost = record.token_usage.cost_usd
-    of = f"{counted(record.calls, 'call')}, {counted(record.token_usage.total_tokens, 'token')}"
+    cost = spent.cost_usd
+    of = f"{counted(spent.calls, 'call')}, {counted(spent.usage.total_tokens, 'token')}"
     return f"spent: {of}" + ("" if cost is None else f", {cost:.4f} USD")
 
 

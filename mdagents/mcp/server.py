@@ -13,6 +13,7 @@ from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field
 
 from mdagents import __version__
+from mdagents.datasets.questions import LETTERS
 from mdagents.mcp.folders import Folders
 from mdagents.mcp.reader import Job, Kind
 from mdagents.mcp.reading import Reading
@@ -29,11 +30,11 @@ from mdagents.scoring.rows import Repeated
 from mdagents.serve.answer_form import AnswerForm
 from mdagents.serve.errors import ApiError
 from mdagents.serve.progress import Line, Progress
-from mdagents.serve.requests import Ask
+from mdagents.serve.requests import Ask, all_shown
 from mdagents.serve.service import DEFAULT, Service
 from mdagents_llm.errors import BenchError
 
-MOST_OPTIONS, MOST_RUNS = 16, 20
+MOST_OPTIONS, MOST_RUNS = len(LETTERS), 20
 PING_SECONDS = 15.0
 """Time after which a team that says nothing is reported to be at work: a client may wait for at
 most 60 s from one progress notification to the next."""
@@ -104,7 +105,7 @@ def make_server(
         seed: Annotated[int | None, Field(ge=0, lt=2**31)] = None,
     ) -> TeamAnswer:
         with _told():
-            source = question_of(question, options)
+            source = all_shown(question_of(question, options), "options")
             asked = Ask(
                 model=team,
                 question=source,
@@ -172,7 +173,7 @@ def _told() -> Iterator[None]:
     try:
         yield
     except ApiError as error:
-        spent = f" ({spent_on(error.record)})" if error.record else ""
+        spent = f" ({spent_on(error.spent)})" if error.spent else ""
         raise ToolError(f"{error.message}{spent}") from error
     except BenchError as error:
         raise ToolError(str(error)) from error

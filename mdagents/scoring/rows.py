@@ -69,7 +69,10 @@ class RunOutput:
         for row, record in zip(self.rows, found, strict=True):
             form = form_of(record)
             assert form is not None, "it was read before"
-            elements = form.elements(record)
+            try:
+                elements = form.elements(record)
+            except RecursionError as error:  # of a deeper call stack than when it was read first
+                raise refusal(error, f"{self.path}: record {row.question_id}") from None
             element = elements[(row.epoch - 1) % len(elements)]
             yield row, summaries.put_into(element, row.attempt) if summaries else element
 

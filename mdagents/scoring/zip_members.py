@@ -98,7 +98,7 @@ class ZipMembers:
             raise ConfigError(f"{where} has more than {LARGEST_MEMBER:,} bytes")
         unpack = self._unpacker(info.compress_type, where)
         with regular_file(self._path) as file:
-            file.seek(max(0, info.header_offset))
+            file.seek(min(max(0, info.header_offset), os.fstat(file.fileno()).st_size))
             header = file.read(_LOCAL_HEADER)
             if len(header) < _LOCAL_HEADER or not header.startswith(b"PK\x03\x04"):
                 raise ConfigError(f"{where} is damaged")

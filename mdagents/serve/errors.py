@@ -19,6 +19,7 @@ from mdagents_llm.errors import (
     StructuredOutputError,
     UnexpectedError,
 )
+from mdagents_llm.ledger import Totals
 
 TOO_MUCH = 413
 BAD_REQUEST = 400
@@ -43,7 +44,9 @@ class ApiError(Exception):
     accepts: str = ""
     """Encodings of a body that are read instead, for the header of a 415."""
     record: SampleRecord | None = None
-    """Record of the question; None before a team was asked."""
+    """Record of the question; None if it has none."""
+    spent: Totals | None = None
+    """Totals of the calls of the question; None before a team was asked."""
 
     @property
     def kind(self) -> str:
@@ -99,12 +102,15 @@ OF_THE_SERVER = (EndpointDown, MethodError, StorageError)
 """Errors whose messages are for the user of the server: they name variables, files and code."""
 
 
-def error_of(error: BenchError, details: Mapping[str, object] | None = None) -> ApiError:
+def error_of(
+    error: BenchError, details: Mapping[str, object] | None = None, spent: Totals | None = None
+) -> ApiError:
     """Return the error for a question that a team could not answer.
 
     Args:
         error: Error that ended the question.
         details: Its case and usage, for the body.
+        spent: Totals of its calls.
     """
     message = str(error)
     match error:
@@ -137,5 +143,5 @@ def error_of(error: BenchError, details: Mapping[str, object] | None = None) -> 
         case _:
             what = f"the server cannot answer; {_IN_THE_LOG}"
             found = ApiError(500, what, "server_error")
-    found.details = details
+    found.details, found.spent = details, spent
     return found

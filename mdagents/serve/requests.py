@@ -299,9 +299,22 @@ def _question(prompt: PromptedQuestion, system: str, images: Sequence[str]) -> S
         question = question_of("\n\n".join(filter(None, [told, prompt.text])), prompt.options)
     except ConfigError as error:
         raise invalid(str(error), "messages", "invalid_question") from None
+    return replace(all_shown(question, "messages"), pictures=pictures)
+
+
+def all_shown(question: SourceQuestion, param: str) -> SourceQuestion:
+    """Return a question whose letters are those of the client: none of its options is left out.
+
+    Args:
+        question: Question.
+        param: Parameter of the request that holds the options.
+
+    Raises:
+        ApiError: An option is empty or n/a, so that later ones have other letters.
+    """
     if hidden := [letter for letter in question.hidden if letter < max(question.options)]:
-        raise invalid(f"option {hidden[0]} is empty or n/a; leave it out", "messages")
-    return replace(question, pictures=pictures)
+        raise invalid(f"option {hidden[0]} is empty or n/a; leave it out", param)
+    return question
 
 
 def team_of(model: str) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import BenchError, ConfigError, UnexpectedError, is_debugging
 from mdagents_llm.layers.cache import CacheMode
-from mdagents_llm.ledger import CallRow, Ledger
+from mdagents_llm.ledger import CallRow, Ledger, Totals
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
@@ -108,7 +108,7 @@ class Service:
         self._spans = spans
         self._queued = 0
         self._tasks: set[asyncio.Task[SampleRecord]] = set()
-        self._team_of_case: dict[str, str] = {}
+        self._open: dict[str, _OpenQuestion] = {}
         self._seconds: list[float] = []
 
     @property
@@ -192,7 +192,10 @@ class Service:
         Raises:
             StorageError: The row cannot be written.
         """
-        self.metrics.booked(self._team_of_case.get(row.case_id, ""), row)
+        of = self._open.get(row.case_id)
+        if of is not None:
+            of.spent += Totals.of(row)
+        self.metrics.booked(of.team if of else "", row)
         self.files.booked(row)
 
     async def _answer(
@@ -203,17 +206,18 @@ class Service:
         await _check_pictures(team, question)
         seconds = team.config.sample_time_limit
         async with self._place(seconds):
-            with self._of_team(make_case_id(question.id), team.name), self._counted():
+            with self._opened(make_case_id(question.id), team.name) as of, self._counted():
                 try:
                     answered = await self._answered(
                         team, question, ask, tell, trace_headers, self._clock.monotonic() - started
                     )
                 except BenchError as raised:
-                    raise self._told(raised) from raised
+                    raise self._told(raised, of.details(), of.spent) from raised
                 except Exception as raised:  # whatever is raised costs this question alone
                     if is_debugging():
                         raise
-                    raise error_of(UnexpectedError.of(raised)) from raised
+                    unexpected = UnexpectedError.of(raised)
+                    raise self._told(unexpected, of.details(), of.spent) from raised
         took = self._clock.monotonic() - started
         self._seconds = [*self._seconds[1 - _REMEMBERED :], took]
         self.metrics.seconds.labels(team.name).observe(took)
@@ -221,9 +225,9 @@ class Service:
         try:
             self.files.decided(record)
         except BenchError as unwritten:
-            raise self._told(unwritten) from unwritten
+            raise self._told(unwritten, of.details(), of.spent) from unwritten
         if error is not None:
-            told = error_of(error, details_of(record, ask))
+            told = error_of(error, details_of(record, ask), of.spent)
             told.record = record
             raise told from error
         return record
@@ -251,11 +255,11 @@ class Service:
                 self._spans.decided(answered.record)
             return answered
 
-    def _told(self, error: BenchError) -> ApiError:
+    def _told(self, error: BenchError, details: Mapping[str, object], spent: Totals) -> ApiError:
         """Return the error for a client, and show the user of the server what it leaves out."""
         if isinstance(error, OF_THE_SERVER):
             self._say(f"error: {error}")
-        return error_of(error)
+        return error_of(error, details, spent)
 
     @asynccontextmanager
     async def _place(self, seconds: float | None) -> AsyncIterator[None]:
@@ -277,12 +281,12 @@ class Service:
             self._free.release()
 
     @contextmanager
-    def _of_team(self, case_id: str, team: str) -> Iterator[None]:
-        self._team_of_case[case_id] = team
+    def _opened(self, case_id: str, team: str) -> Iterator[_OpenQuestion]:
+        of = self._open[case_id] = _OpenQuestion(case_id, team)
         try:
-            yield
+            yield of
         finally:
-            del self._team_of_case[case_id]
+            del self._open[case_id]
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -291,6 +295,25 @@ class Service:
             yield
         finally:
             self.metrics.in_flight.dec()
+
+
+@dataclass(slots=True)
+class _OpenQuestion:
+    """A question that a team is working on."""
+
+    case_id: str
+    team: str
+    spent: Totals = field(default_factory=Totals)
+
+    def details(self) -> dict[str, object]:
+        """Return what is known of the question if it has no record."""
+        return {
+            "case_id": self.case_id,
+            "calls": self.spent.calls,
+            "prompt_tokens": self.spent.usage.input_tokens,
+            "completion_tokens": self.spent.usage.output_tokens,
+            "cost_usd": self.spent.cost_usd,
+        }
 
 
 def details_of(record: SampleRecord, ask: Ask) -> dict[str, object]:

@@ -29,6 +29,7 @@ def apart(agent: Agent, place: int, count: int) -> Agent:
         place: Index of the agent among its equals, from 0.
         count: Number of equal agents.
     """
-    agent.seed += place * _SEEDS_APART
+    seed = agent.seed + place * _SEEDS_APART
+    agent.seed = (seed + 2**63) % 2**64 - 2**63  # a client of a server may use all 64 bits
     agent.repeat = agent.repeat * count + place
     return agent

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from weakref import WeakValueDictionary
 
 from mdagents.live import LIVE_FILE
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.processes import run_module
 
 _AT_A_TIME = 2  # processes, each of which uses a core
 _KEPT = 20_000_000  # bytes of cached reports
@@ -32,7 +32,7 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
     """
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryFile() as errors:
         name = Path(made) / "report.json"
-        command = [sys.executable, "-m", "mdagents", "score", "--html", "--output", str(name)]
+        command, variables = run_module("mdagents", "score", "--html", "--output", str(name))
         what = "--input" if len(folders) == 1 else "--compare"
         process = await asyncio.create_subprocess_exec(
             *command,
@@ -42,6 +42,7 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=errors,
+            env=variables,
         )
         try:
             status = await process.wait()

@@ -27,7 +27,9 @@ class Question(BaseModel):
     @property
     def prompt(self) -> str:
         """The question with its options, and the form of the answer."""
-        options = "\n".join(f"{letter}. {text}" for letter, text in self.options.items())
+        options = "\n".join(  # each on a line of its own, so that it is read as one option
+            f"{letter}. {' '.join(text.split())}" for letter, text in self.options.items()
+        )
         return f"{self.question}\n\n{options}\n\n{_INSTRUCTION}"
 
 

@@ -83,6 +83,25 @@ async def test_a_run_with_a_link_that_leads_out_is_refused() -> None:
     assert not found.is_error
 
 
+@pytest.fixture
+def odd_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A working directory with a module, a link to itself, and an encoding that is not UTF-8."""
+    Path("random.py").write_text("raise SystemExit('a file of the user')")
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    Path("output/run").mkdir(parents=True)
+    Path("output/run/again").symlink_to("again")
+    write([ours("1", "A", "A", difficulty="mittelmäßig")], "run/samples.json")
+
+
+@pytest.mark.usefixtures("odd_folder")
+async def test_what_is_beside_a_file_changes_nothing() -> None:
+    async with connected() as (client, _):
+        result = await client.call_tool("score_file", {"path": "run/samples.json"})
+    content = result.structured_content
+    assert content is not None, said(result)
+    assert list(content["by_level"]) == ["mittelmäßig"]
+
+
 async def test_reading_ends_with_its_time_and_the_call_says_so() -> None:
     write([ours("1", "A", "A")])
     async with connected(reading_seconds=0.05) as (client, _):

@@ -13,7 +13,8 @@ import pytest
 from mcp import Client
 
 from mdagents.mcp.folders import Folders
-from mdagents.mcp.reading import READING_SECONDS, Reading
+from mdagents.mcp.reader import READING_SECONDS
+from mdagents.mcp.reading import Reading
 from mdagents.mcp.server import PING_SECONDS, make_server
 from mdagents.runs.config import RunConfig
 from mdagents.serve.service import Service, open_service
@@ -64,7 +65,7 @@ async def test_tools_say_what_they_take_and_give() -> None:
         assert tool.annotations
     assert tools["score_file"].annotations.read_only_hint  # type: ignore[union-attr]
     asked = tools["answer_question"].input_schema["properties"]["options"]
-    assert (asked["minItems"], asked["maxItems"]) == (2, 16)
+    assert (asked["minItems"], asked["maxItems"]) == (2, 10)
 
 
 async def test_a_team_answers_and_its_tokens_are_those_of_the_ledger() -> None:
@@ -137,6 +138,45 @@ async def test_a_team_without_an_answer_has_an_outcome_and_no_letter(
     assert (answer["outcome"], answer["letter"], answer["option"]) == (outcome, None, None)
     assert answer["analysis"].startswith("the team gave no answer")
     assert answer["output_tokens"] == sum(row["output_tokens"] for row in rows)
+
+
+@pytest.mark.parametrize("blank", [["yes", "n/a", "no"], ["yes", " ", "no"], ["n/a", "no", "yes"]])
+async def test_an_option_that_would_not_be_shown_is_refused(blank: list[str]) -> None:
+    async with connected() as (client, service):
+        result = await client.call_tool("answer_question", ASKED | {"options": blank})
+        assert not ledger(service)
+    assert result.is_error
+    assert "is empty or n/a; leave it out" in said(result)
+
+
+@pytest.mark.parametrize("team", ["fails.py", "intermediate"])
+async def test_a_failure_says_what_it_has_cost(provider: FakeProvider, team: str) -> None:
+    await asyncio.to_thread(Path("fails.py").write_text, FAILS)
+    if team == "intermediate":
+        provider.fail_next("401", times=99, match=lambda seen: "choose exactly" not in seen.text)
+    async with connected([team]) as (client, service):
+        result = await client.call_tool("answer_question", ASKED | {"team": team})
+        rows = ledger(service)
+    replied = [row for row in rows if row["outcome"] == "ok"]
+    tokens = sum(row["input_tokens"] + row["output_tokens"] for row in replied)
+    assert result.is_error
+    assert tokens
+    assert f"(spent: {len(replied)} call" in said(result)
+    assert f"{tokens:,} tokens" in said(result)
+
+
+FAILS = """
+from mdagents import Method, TeamRole
+from mdagents.agents import replies
+
+
+@Method(roles=(TeamRole.EXPERT,), depth=1)
+async def solve(case, question, settings):
+    expert = case.expert("expert-1", "Internist", "Diseases of adults.")
+    task = "Your task: judge the question and choose the best option. Reply in JSON."
+    await expert.ask(task, replies.opinion(question.letters, 40), phase="opinion")
+    raise RuntimeError("a method of the user's")
+"""
 
 
 async def test_a_silent_team_is_reported_to_be_at_work(provider: FakeProvider) -> None:
