@@ -279,7 +279,7 @@ async def show_refusals() -> None:
     """Print what each preset sends to a server that refuses schema, seed and temperature."""
     configs, rows = load_model_configs(), []
     for name, info in configs.providers.items():
-        if name == "local":
+        if name in ("local", "inspect"):  # the wires of others
             continue
         with FakeProvider(seed=1) as provider:
             for refusal in _REFUSALS:

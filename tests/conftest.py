@@ -27,9 +27,11 @@ SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "sha
 """Data sets and traces from outside the repository; their tests are skipped where they are not."""
 REAL_TRACES = sorted((SHARED / "traces").glob("*.trace.jsonl.gz"))
 
-# Speed is never a timed test: a busy machine, or one that counts branches, fails none.
-hypothesis.settings.register_profile("untimed", deadline=None)
-hypothesis.settings.load_profile("untimed")
+# Speed is never a timed test: a busy machine, or one that counts branches, fails none. The same
+# inputs each time: `pytest --hypothesis-profile search` looks for new ones.
+hypothesis.settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("search", deadline=None)
+hypothesis.settings.load_profile("same")
 
 SLOW = ("process", "browser", "database", "embedded", "sweep", "long")
 """Markers of tests that `--fast` leaves out."""

@@ -20,6 +20,8 @@ _NOT_KEPT = {"question", "answer", "options", "response", "exaid", "watched", "p
 class TeamOutcome(StoreModel):
     """What a team made of a sample; empty if no team has finished with it."""
 
+    team: str = ""
+    """Name of the team; empty if none has begun."""
     status: str = ""
     """How the question ended, one of `mdagents.settings.Status`; empty if it has not."""
     letter: str = ""

@@ -10,16 +10,20 @@ from typing import Any
 
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ChatMessage, ChatMessageUser, ContentImage, ContentText
+from inspect_ai.scorer import Target
 from inspect_ai.solver import TaskState
 
-from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.dataset import SAMPLE_NAME, Dataset, open_dataset
 from mdagents.datasets.pictures.question_picture import QuestionPicture, given_pictures
 from mdagents.datasets.question_prompts import read_prompt
 from mdagents.datasets.questions import LETTERS, SourceQuestion
+from mdagents.datasets.sources import KNOWN
+from mdagents.inspect.names import PACKAGE
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.picture_flags import Images
 from mdagents.runs.one_question import question_of
 from mdagents.runs.plan import select
+from mdagents.scoring.fields import gold_of
 from mdagents_llm.errors import ConfigError
 
 _OURS = "mdagents"
@@ -42,6 +46,21 @@ def samples_of(dataset: Dataset, config: RunConfig) -> MemoryDataset:
         _sample(dataset.load(entry), dataset.name, config) for entry in select(dataset, config)
     ]
     return MemoryDataset(samples, name=dataset.name, location=dataset.path.name)
+
+
+def dataset_of(config: RunConfig) -> Dataset:
+    """Return the data set of a configuration, never a sample in place of one that is not there.
+
+    Raises:
+        ConfigError: The data set does not exist, or was not downloaded.
+    """
+    dataset = open_dataset(config.dataset, config.data_dir, config.split)
+    if config.dataset.lower() in KNOWN and dataset.name.startswith(SAMPLE_NAME):
+        raise ConfigError(
+            f"{config.dataset} is not there: mdagents data download {config.dataset} fetches it, "
+            f"or use the task {PACKAGE}/{dataset.name}"
+        )
+    return dataset
 
 
 def _sample(source: SourceQuestion, dataset: str, config: RunConfig) -> Sample:
@@ -79,39 +98,65 @@ def _letter(place: int) -> str:
 def question_in(state: TaskState) -> SourceQuestion:
     """Return the question of a sample; its letters are those of the choices, from A.
 
-    A sample without choices is read as a prompt that lists its options.
+    The question is the whole conversation so far, with what earlier solvers have added. A sample
+    without choices is read as a prompt that lists its options.
 
     Raises:
-        ConfigError: The sample has no options, too many, or a picture that is not in it.
+        ConfigError: The sample has no options, too many, an empty one, or a picture that is not in
+            it.
     """
-    id_ = str(state.sample_id)
-    texts, images = _parts(state.input_text, state.input)
+    id_, images = str(state.sample_id), list(_images(state.messages))
+    text = _conversation(state.messages)
     if not len(state.choices):
-        return replace(_prompted(texts, images), id=id_)
+        prompted = _prompted(text, images)
+        gold = _gold(state.target, prompted.options)
+        return replace(prompted, id=id_, gold=gold)
     options = [choice.value for choice in state.choices]
-    gold = state.target.text if len(state.target) == 1 else ""
-    ours = (state.metadata or {}).get(_OURS)
-    if not isinstance(ours, Mapping):
-        gold = gold if gold in LETTERS[: len(options)] else ""
-        return replace(question_of(texts, options, gold), id=id_, pictures=given_pictures(images))
-    letters = dict(zip(LETTERS, options, strict=False))
-    pictures = tuple(
-        replace(picture, caption=str(about["caption"]), option=str(about["option"]))
-        for picture, about in zip(given_pictures(images), ours["pictures"], strict=True)
-    )
-    return SourceQuestion(id_, texts, letters, gold, pictures=pictures)
+    gold = _gold(state.target, dict(zip(LETTERS, options, strict=False)))
+    ours = _pictures_of((state.metadata or {}).get(_OURS))
+    if ours is not None and len(ours) == len(images):
+        letters = dict(zip(LETTERS, options, strict=False))
+        pictures = tuple(
+            replace(picture, caption=caption, option=option)
+            for picture, (caption, option) in zip(given_pictures(images), ours, strict=True)
+        )
+        return SourceQuestion(id_, text, letters, gold, pictures=pictures)
+    prompt = read_prompt(text)
+    if prompt is not None and sorted(prompt.options.values()) == sorted(map(str.strip, options)):
+        text = prompt.text  # it lists the choices, which would be shown a second time
+    question = question_of(text, options, gold)
+    if empty := [letter for letter in question.hidden if letter < max(question.options)]:
+        raise ConfigError(f"choice {empty[0]} is empty or n/a; leave it out")
+    return replace(question, id=id_, pictures=given_pictures(images))
+
+
+def _gold(target: Target, options: Mapping[str, str]) -> str:
+    """Return the letter of a target, in any of the forms in which files have it; else empty."""
+    return (gold_of(target.text, options) or "") if len(target) == 1 else ""
+
+
+def _pictures_of(ours: Any) -> list[tuple[str, str]] | None:
+    """Return (caption, option) of the pictures of a sample that was made here; None of others."""
+    about = ours.get("pictures") if isinstance(ours, Mapping) else None
+    if not isinstance(about, list) or not all(isinstance(one, Mapping) for one in about):
+        return None
+    return [(str(one.get("caption", "")), str(one.get("option", ""))) for one in about]
 
 
 def question_said(messages: Sequence[ChatMessage]) -> SourceQuestion:
-    """Return the question of a conversation: the last message of the user, with its options.
+    """Return the question of a conversation: the last message of the user that lists options.
+
+    Inspect itself adds messages of the user, such as the report of an agent that has ended.
 
     Raises:
-        ConfigError: There is no such message, or it lists no options.
+        ConfigError: There is no such message.
     """
-    said = next((one for one in reversed(messages) if isinstance(one, ChatMessageUser)), None)
-    if said is None:
+    said = [one for one in reversed(messages) if isinstance(one, ChatMessageUser)]
+    if not said:
         raise ConfigError("a team answers a message of the user, and there is none")
-    return replace(_prompted(*_parts(said.text, [said])), id=uuid.uuid4().hex)
+    with_options = next((one for one in said if read_prompt(one.text) is not None), said[0])
+    question = _prompted(with_options.text, list(_images([with_options])))
+    return replace(question, id=uuid.uuid4().hex)
 
 
 def _prompted(text: str, images: Sequence[str]) -> SourceQuestion:
@@ -124,9 +169,11 @@ def _prompted(text: str, images: Sequence[str]) -> SourceQuestion:
     return replace(question_of(prompt.text, prompt.options), pictures=given_pictures(images))
 
 
-def _parts(text: str, given: str | Sequence[ChatMessage]) -> tuple[str, list[str]]:
-    """Return (text, addresses of images) of the input of a sample."""
-    return text, [] if isinstance(given, str) else list(_images(given))
+def _conversation(messages: Sequence[ChatMessage]) -> str:
+    """Return the text of a conversation, with speakers where the model has spoken as well."""
+    said = [one for one in messages if one.role != "tool" and one.text.strip()]
+    named = any(one.role == "assistant" for one in said)
+    return "\n\n".join(f"{one.role}: {one.text}" if named else one.text for one in said)
 
 
 def _images(messages: Sequence[ChatMessage]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from mdagents.runs.flags.flag import flag_name
 from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
+from mdagents.runs.idle_flags import idle_of_the_method
 from mdagents.runs.one_question import config_of_team
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
@@ -39,12 +40,19 @@ _PARAMETERS = (
 ) - {"epochs", "skip"}  # fmt: skip
 
 
-def config_of(team: str, parameters: Mapping[str, object]) -> RunConfig:
+OF_TASKS = frozenset({"limit", "num_samples", "sample_id", "sample_shuffle", "skip_pictures"})
+"""Parameters that select questions, which solvers and agents do not take."""
+OF_EXAMPLES = frozenset({"data_dir", "dataset", "split"})
+"""Parameters that solvers and agents take if their method shows examples."""
+
+
+def config_of(team: object, parameters: Mapping[str, object], *, of_task: bool = True) -> RunConfig:
     """Return the configuration of a team in Inspect. EXAID is off unless it is asked for.
 
     Args:
         team: `adaptive`, a level, or a method; empty for the one of `difficulty` or `method`.
         parameters: Flag of `main.py`, with underscores -> value.
+        of_task: Whether they may select questions.
 
     Raises:
         ConfigError: A parameter does not exist, belongs to Inspect, or has an invalid value.
@@ -57,6 +65,10 @@ def config_of(team: str, parameters: Mapping[str, object]) -> RunConfig:
         known = ", ".join(sorted(_PARAMETERS))
         meant = did_you_mean(name, [*_PARAMETERS, *_OF_INSPECT])
         raise ConfigError(f"there is no parameter '{name}'{meant}; there are {known}")
+    if not isinstance(team, str):
+        raise ConfigError(f"team is {_as_flag(team)}; name one")
+    if not of_task and (idle := sorted(parameters.keys() & OF_TASKS)):
+        raise ConfigError(f"{idle[0]} selects questions, and the task has them: leave it out")
     given = {name: _as_flag(value) for name, value in parameters.items() if value is not None}
     exaid = given.pop("exaid", "off")
     chosen = given.keys() & {"difficulty", "method"}
@@ -67,9 +79,17 @@ def config_of(team: str, parameters: Mapping[str, object]) -> RunConfig:
     config = config_of_team(RunConfig(**given, exaid="off"), team or None, exaid=exaid)
     if len(config.levels) > 1:
         raise ConfigError(f"{flag_name('difficulty')} names several levels; give one")
+    if not of_task and config.declared.exemplars is None:
+        for name in sorted(parameters.keys() & OF_EXAMPLES):
+            raise ConfigError(f"{config.method_name} shows no examples; leave {name} out")
+    for flag, why in idle_of_the_method(config):
+        if flag in map(flag_name, given):
+            raise ConfigError(f"{why}; leave {flag.strip('-').replace('-', '_')} out")
     return config
 
 
 def _as_flag(value: object) -> object:
-    """Return a parameter as the flag has it: Inspect reads `off` as YAML does."""
+    """Return a parameter as the flag has it: Inspect reads `off` as YAML does, and `a,b` too."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     return "off" if value is False else value

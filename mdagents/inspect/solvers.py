@@ -7,18 +7,21 @@ from typing import Any
 
 from inspect_ai.agent import Agent, AgentState, agent
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import ToolError
 
-from mdagents.datasets.dataset import Dataset, open_dataset
-from mdagents.datasets.questions import OptionOrder
+from mdagents.datasets.dataset import Dataset
+from mdagents.datasets.questions import LETTERS, OptionOrder
 from mdagents.inspect.names import name_in_registry, told_in_one_line
-from mdagents.inspect.questions import question_in, question_said
-from mdagents.inspect.settings import config_of
+from mdagents.inspect.questions import dataset_of, question_in, question_said
+from mdagents.inspect.settings import OF_EXAMPLES, OF_TASKS, config_of
 from mdagents.inspect.solving import output_of, raise_what_ends_the_sample, solve
 from mdagents.inspect.team import InspectTeam
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
+from mdagents.runs.one_question import Answered
 from mdagents.settings import MDAGENTS, Difficulty
 from mdagents.teams.methods import baseline_names
+from mdagents_llm.errors import ConfigError
 
 TEAM_NAMES = (ADAPTIVE, *(level.value for level in Difficulty), *baseline_names())
 """Names of the teams and methods, as solvers and agents are called."""
@@ -36,7 +39,7 @@ def team_of(name: str, parameters: Mapping[str, object], order: OptionOrder | No
         PrerequisiteError: A parameter is not valid, or the data set of a method is missing.
     """
     with told_in_one_line():
-        config = config_of(name, parameters)
+        config = config_of(name, parameters, of_task=False)
         return InspectTeam(config, _train_of(config), order=order or config.option_order)
 
 
@@ -44,7 +47,7 @@ def _train_of(config: RunConfig) -> Dataset | None:
     """Return the data set whose train split a method shows; None if it shows none."""
     if config.declared.exemplars is None:
         return None
-    return open_dataset(config.dataset, config.data_dir, config.split)
+    return dataset_of(config)
 
 
 @solver(name="mdagents_team")
@@ -56,13 +59,14 @@ def team_solver(team: InspectTeam) -> Solver:
     """
 
     async def answer(state: TaskState, generate: Generate) -> TaskState:
-        answered = await solve(team, question_in(state), state.epoch)
-        state.output = output_of(answered.record)
-        if (letter := answered.record.source_predicted) is not None:
-            state.messages.append(state.output.message)
-            for place, choice in enumerate("ABCDEFGHIJ"[: len(state.choices)]):
-                state.choices.mark_choice(place, choice == letter)
-        raise_what_ends_the_sample(answered)
+        def decided(answered: Answered) -> None:
+            state.output = output_of(answered.record)
+            if (letter := answered.record.source_predicted) is not None:
+                state.messages.append(state.output.message)
+                for place, choice in enumerate(LETTERS[: len(state.choices)]):
+                    state.choices.mark_choice(place, choice == letter)
+
+        raise_what_ends_the_sample(await solve(team, question_in(state), state.epoch, decided))
         return state
 
     return answer
@@ -86,11 +90,17 @@ def _agent_of(name: str) -> None:
 
         async def execute(state: AgentState) -> AgentState:
             """Answer a multiple-choice question, given with its options, by a team of experts."""
-            answered = await solve(own, question_said(state.messages), 1)
-            state.output = output_of(answered.record)
-            if not state.output.empty and state.output.completion:
-                state.messages.append(state.output.message)
-            raise_what_ends_the_sample(answered)
+
+            def decided(answered: Answered) -> None:
+                state.output = output_of(answered.record)
+                if not state.output.empty and state.output.completion:
+                    state.messages.append(state.output.message)
+
+            try:
+                question = question_said(state.messages)
+            except ConfigError as error:  # the model that called this as a tool may correct it
+                raise ToolError(str(error)) from error
+            raise_what_ends_the_sample(await solve(own, question, 1, decided))
             return state
 
         return execute
@@ -114,5 +124,6 @@ def solver_for(config: RunConfig, parameters: Mapping[str, object]) -> Solver:
     name = config.levels[0] if config.method == MDAGENTS else config.method
     rest = {key: value for key, value in parameters.items() if key not in ("difficulty", "method")}
     if name in _SOLVERS:
-        return _SOLVERS[str(name)](**rest)
+        idle = OF_TASKS if config.declared.exemplars else OF_TASKS | OF_EXAMPLES
+        return _SOLVERS[str(name)](**{key: rest[key] for key in rest if key not in idle})
     return team_solver(InspectTeam(config, _train_of(config), order=config.option_order))

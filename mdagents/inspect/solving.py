@@ -7,7 +7,7 @@ from inspect_ai.util import LimitExceededError
 
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.inspect.outcome import TeamOutcome
-from mdagents.inspect.team import InspectTeam
+from mdagents.inspect.team import Decided, InspectTeam
 from mdagents.records.sample import SampleRecord
 from mdagents.runs.one_question import Answered
 from mdagents.settings import Status
@@ -34,22 +34,25 @@ def output_of(record: SampleRecord) -> ModelOutput:
     return ModelOutput.from_content(record.model, text, stopped, error=record.error)
 
 
-async def solve(team: InspectTeam, source: SourceQuestion, epoch: int) -> Answered:
+async def solve(
+    team: InspectTeam, source: SourceQuestion, epoch: int, decided: Decided
+) -> Answered:
     """Answer a question; the outcome is in the store of the sample, however this ends.
 
     Args:
         team: Team that answers.
         source: Question of the sample.
         epoch: Number of the repetition of the sample, from 1.
+        decided: Puts the answer into the sample, before EXAID finishes.
 
     Raises:
         ConfigError: A model or the question cannot be used.
         EndpointDown: The model cannot reply.
     """
     outcome = TeamOutcome()
-    outcome.status = ""
+    outcome.team, outcome.status = team.name, ""
     try:
-        return await team.answer(source, epoch, outcome)
+        return await team.answer(source, epoch, outcome, decided)
     except BenchError:
         outcome.status = Status.API_ERROR.value
         raise

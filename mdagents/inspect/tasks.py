@@ -7,14 +7,12 @@ from typing import Any
 from inspect_ai import Task, task
 
 import mdagents
-from mdagents.datasets.dataset import SAMPLE_NAME, Dataset, open_dataset
 from mdagents.datasets.sources import KNOWN, SHIPPED
 from mdagents.inspect.names import PACKAGE, name_in_registry, told_in_one_line
-from mdagents.inspect.questions import samples_of
+from mdagents.inspect.questions import dataset_of, samples_of
 from mdagents.inspect.scorers import option, team
 from mdagents.inspect.settings import config_of
 from mdagents.inspect.solvers import solver_for
-from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.settings import MDAGENTS, Difficulty
 from mdagents_llm.errors import ConfigError
@@ -38,13 +36,14 @@ def team_task(team_name: str, parameters: dict[str, Any]) -> Task:
     """
     with told_in_one_line():
         config = config_of(team_name, parameters)
-        dataset = _opened(config)
+        dataset = dataset_of(config)
         samples = samples_of(dataset, config)
+        solver = solver_for(config, parameters)
     is_routed = config.method == MDAGENTS and config.levels == (ADAPTIVE,)
     levels = [level.value for level in Difficulty] if is_routed else []
     return Task(
         dataset=samples,
-        solver=solver_for(config, parameters),
+        solver=solver,
         scorer=[option(), team(levels=levels)],
         fail_on_error=False,
         score_on_error=True,
@@ -56,32 +55,23 @@ def team_task(team_name: str, parameters: dict[str, Any]) -> Task:
     )
 
 
-def _opened(config: RunConfig) -> Dataset:
-    """Return the data set of a configuration, never a sample in place of one that is not there.
-
-    Raises:
-        ConfigError: The data set does not exist, or was not downloaded.
-    """
-    dataset = open_dataset(config.dataset, config.data_dir, config.split)
-    if config.dataset.lower() in KNOWN and dataset.name.startswith(SAMPLE_NAME):
-        raise ConfigError(
-            f"{config.dataset} is not there: mdagents data download {config.dataset} fetches it, "
-            f"or use the task {PACKAGE}/{dataset.name}"
-        )
-    return dataset
-
-
 def _task_of(name: str, dataset_name: str) -> None:
     """Register the task of a data set."""
 
     def of_dataset(team: str = "", exaid: str | bool = False, **parameters: Any) -> Task:
+        with told_in_one_line():
+            if "dataset" in parameters:
+                questions = f"{PACKAGE}/questions"
+                raise ConfigError(f"this task asks {dataset_name}; {questions} takes a dataset")
         return team_task(team, {"dataset": dataset_name, "exaid": exaid, **parameters})
 
     of_dataset.__doc__ = f"The questions of {dataset_name}; parameters are flags of main.py."
     task(name=name_in_registry(of_dataset, name))(of_dataset)
 
 
-def questions(dataset: str, team: str = "", exaid: str | bool = False, **parameters: Any) -> Task:
+def questions(
+    dataset: str = "", team: str = "", exaid: str | bool = False, **parameters: Any
+) -> Task:
     """Ask the questions of a file or folder of one's own.
 
     Args:
@@ -90,6 +80,9 @@ def questions(dataset: str, team: str = "", exaid: str | bool = False, **paramet
         exaid: Trigger policy of EXAID; off by default.
         parameters: Further flags of `main.py`, with underscores.
     """
+    with told_in_one_line():
+        if not dataset:
+            raise ConfigError("name the questions: -T dataset=FILE, or a folder of data/")
     return team_task(team, {"dataset": dataset, "exaid": exaid, **parameters})
 
 

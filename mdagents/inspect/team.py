@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+from anyio import move_on_after
 from inspect_ai.model import Model, get_model, model_roles
 from inspect_ai.util import span
 
@@ -52,6 +53,10 @@ _LONGEST_CALL = 7 * 86_400.0
 _MOST_CONNECTIONS = 100
 """Concurrent calls where Inspect adapts their number, whose own maximum this is."""
 _MOST_EXPERTS = 10
+_TO_ABANDON = 10.0  # seconds
+
+Decided = Callable[[Answered], None]
+"""Callback for the answer of a team."""
 
 
 class InspectTeam:
@@ -80,13 +85,16 @@ class InspectTeam:
             asyncio.AbstractEventLoop, dict[tuple[tuple[str, str], ...], _Opened]
         ] = WeakKeyDictionary()
 
-    async def answer(self, source: SourceQuestion, epoch: int, outcome: TeamOutcome) -> Answered:
+    async def answer(
+        self, source: SourceQuestion, epoch: int, outcome: TeamOutcome, decided: Decided
+    ) -> Answered:
         """Answer a question within a span of its own, and note the outcome at once.
 
         Args:
             source: Question.
             epoch: Number of the repetition of the sample, from 1.
             outcome: Where the outcome is noted.
+            decided: Called with the answer before EXAID finishes, which may be cut off.
 
         Raises:
             ConfigError: A model that the method needs is missing, or takes no pictures.
@@ -95,11 +103,16 @@ class InspectTeam:
         opened = self._open()
         check_sight(self.config, opened.specs, len(source.pictures))
         await opened.prepare()
-        async with span(self._name, type="team"):
-            return await self._answer(opened, source, epoch, outcome)
+        async with span(self.name, type="team"):
+            return await self._answer(opened, source, epoch, outcome, decided)
 
     async def _answer(
-        self, opened: _Opened, source: SourceQuestion, epoch: int, outcome: TeamOutcome
+        self,
+        opened: _Opened,
+        source: SourceQuestion,
+        epoch: int,
+        outcome: TeamOutcome,
+        decided: Decided,
     ) -> Answered:
         item = (f"{source.id} {uuid4().hex[:8]}", epoch)
         case_id = make_case_id(*item)
@@ -111,13 +124,19 @@ class InspectTeam:
             )
             outcome.decide(answered.record)
             outcome.tokens = dict(spending.as_dict())
+            decided(answered)
             if observers.exaid is not None:
                 outcome.exaid = await self._summaries(observers)
             return answered
         finally:
-            await observers.abandon()
-            outcome.tokens = dict(spending.as_dict())
-            del opened.spending[case_id]
+            try:
+                # Inspect cancels whatever a sample awaits at its end, so that the calls of EXAID
+                # that it has stopped would not be booked.
+                with move_on_after(_TO_ABANDON, shield=True):
+                    await observers.abandon()
+            finally:
+                outcome.tokens = dict(spending.as_dict())
+                del opened.spending[case_id]
 
     async def _summaries(self, observers: CaseObservers) -> dict[str, object]:
         """Let EXAID finish with a decided question, for `exaid_wait` seconds at most."""
@@ -160,8 +179,8 @@ class InspectTeam:
         ).open(item)
 
     @property
-    def _name(self) -> str:
-        """Name of the team, for its span."""
+    def name(self) -> str:
+        """Name of the team."""
         return self.config.method_name if self._solver.method else "-".join(self.config.levels)
 
     def _open(self) -> _Opened:

@@ -55,7 +55,7 @@ def refuse_idle_picture_flags(pictured: int, options: argparse.Namespace) -> Non
 
 def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """Yield (flag, reason why it has no effect)."""
-    yield from _idle_of_the_method(config)
+    yield from idle_of_the_method(config)
     if config.exaid_policy is None:
         yield "--exaid-wait", "EXAID is off"
     if config.images is Images.DROP:
@@ -76,7 +76,7 @@ def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str,
         yield "--json", "--dry-run has no results to print"
 
 
-def _idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
+def idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
     """Yield (flag, reason) for flags that the method, or the levels of the teams, do not use."""
     is_team = config.method == MDAGENTS
     is_routed = is_team and ADAPTIVE in config.levels

@@ -73,11 +73,14 @@ def scored(rows: Sequence[ScoredRow]) -> list[ScoredRow]:
 
 
 def by_question(rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
-    """Return the rows of each question, one for each epoch, in the order of first appearance."""
+    """Return the rows of each question, by epoch, in the order of the questions' first appearance.
+
+    A run with several questions in progress writes their epochs in any order.
+    """
     questions: dict[str, list[ScoredRow]] = {}
     for row in rows:
         questions.setdefault(row.question_id, []).append(row)
-    return list(questions.values())
+    return [sorted(answers, key=attrgetter("epoch")) for answers in questions.values()]
 
 
 def right_by_question(rows: Sequence[ScoredRow]) -> tuple[list[int], list[int]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import stdev
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,10 @@ def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
     right = [correct_answers(answers) for answers in complete]
     trials = [epochs] * len(complete)
     ks = range(1, epochs + 1)
-    by_epoch = {answers[0].epoch: _accuracy(answers) for answers in zip(*complete, strict=True)}
+    of_epoch = defaultdict[int, list[ScoredRow]](list)
+    for row in chain.from_iterable(complete):
+        of_epoch[row.epoch].append(row)
+    by_epoch = {epoch: _accuracy(of_epoch[epoch]) for epoch in sorted(of_epoch)}
     return Repeats(
         epochs=epochs,
         questions=len(complete),

@@ -331,6 +331,8 @@ class RecordFolder(_Indexed):
 
     def _getters(self) -> list[_Getter]:
         files = sorted(self.path.glob("*.json"), key=lambda file: natural(file.name))
+        if not files and (log := next(self.path.glob("*.eval"), None)):
+            raise ConfigError(f"{self.path} holds logs of Inspect; name one, such as {log}")
         if not files:
             raise ConfigError(f"{self.path} holds no samples.jsonl and no result in a *.json")
         return [partial(self._record, file) for file in files]

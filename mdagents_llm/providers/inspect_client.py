@@ -6,6 +6,7 @@ as for any provider. Within one, Inspect counts, caches, limits, retries and log
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -63,6 +64,7 @@ _Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 _MOST_CONNECTIONS = 10_000
 """Calls that Inspect lets through outside an evaluation, where our gate limits them."""
 _MOST_CAUSES = 8
+_MARKUP = re.compile(r"\[/?[a-z][a-z ]*\]")  # of Inspect's messages for a terminal
 _TIMEOUTS = ("TimeoutError", "APITimeoutError", "AttemptTimeoutError", "StreamIdleTimeoutError")
 _CONNECTIONS = (
     "APIConnectionError",
@@ -113,7 +115,8 @@ def _open(name: str) -> Model:
     try:
         return get_model(name, config=config, memoize=False)
     except Exception as error:  # whatever the package of a provider raises
-        said = one_line(str(getattr(error, "message", "") or error)) or type(error).__name__
+        said = _MARKUP.sub("", str(getattr(error, "message", "") or error))
+        said = one_line(said) or type(error).__name__
         raise ConfigError(f"Inspect cannot open the model '{name}': {said}") from error
 
 

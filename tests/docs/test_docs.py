@@ -49,7 +49,9 @@ CLUSTER = {
 """Flags of Ray and Slurm, which docs/how-to/scale.md needs."""
 HARNESS = {"--apply-chat-template", "--include-path", "--model-args", "--tasks"}
 """Flags of lm-evaluation-harness, which docs/how-to/serve.md needs."""
-INSPECT = {"--message-limit", "--solver", "--time-limit", "--turn-limit"}
+INSPECT = {
+    "--message-limit", "--scorer", "--solver", "--time-limit", "--turn-limit", "--working-limit",
+}  # fmt: skip
 """Flags of Inspect, which docs/how-to/inspect.md needs."""
 PACKAGES = ("benchmarks", "demos", "evals", "exaid_core", "mdagents_llm", "mdagents", "scripts")
 PAGES = [

@@ -17,7 +17,7 @@ from tests.exaid_core.languages import SAMPLES
 LETTERS = "患者无发热ありませんヘパリンผู้ป่วยไม่มีไข้ຄົນເຈັບបន្ទាប់လူနာ"
 MIXED = st.text(st.sampled_from(LETTERS + "aé5/٥لкм한 \n\t。，、.!؟(-")) | st.text()
 UNSPACED_NAMES = re.compile(
-    "BOPOMOFO|CJK|HALFWIDTH|HIRAGANA|IDEOGRAPH|KANGXI|KATAKANA|KHMER|LAO|MYANMAR|THAI|VERTICAL"
+    "BOPOMOFO|CJK|HALFWIDTH|HENTAIGANA|HIRAGANA|IDEOGRAPH|KANGXI|KATAKANA|KHMER|LAO|MYANMAR|THAI|VERTICAL"
 )
 SPACED = st.text(
     st.characters(exclude_categories=["Cn"]).filter(

@@ -37,8 +37,8 @@ def _elements(record: Record) -> Sequence[Record]:
         "label": target[0] if isinstance(target, list) and len(target) == 1 else target,
         "options": record.get("choices"),
         "response": _reply(object_of(record, "output")),
-        "difficulty": metadata.get("difficulty"),
-        "token_usage": _usage(object_of(record, "model_usage")),
+        "difficulty": _level(record, metadata),
+        **_spent(record, metadata),
         "status": status,
         "is_cut_off": _stop_reason(record) in _CUT_OFF,
         "error": _INVALID if record.get("invalidation") else _message(record.get("error")),
@@ -116,6 +116,40 @@ def _reply(output: Mapping[str, Any]) -> str:
     return _text(object_of(choices[0], "message").get("content"))
 
 
+def _about(record: Record) -> Mapping[str, Any]:
+    """Return what this program's score says of a sample; empty in another program's log."""
+    return object_of(_score(record, "option"), "metadata")
+
+
+def _level(record: Record, metadata: Mapping[str, Any]) -> Any:
+    """Return the level of the team.
+
+    In a log of Inspect's own, `difficulty` may be a field of the data set.
+    """
+    about = _about(record)
+    is_exported = isinstance(metadata.get("case_id"), str)
+    if "level" in about or not is_exported:
+        return about.get("level")
+    return metadata.get("difficulty")
+
+
+def _spent(record: Record, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tokens of the team and, apart from them, of EXAID, if the log tells them apart."""
+    noted = object_of(object_of(record, "store"), "TeamOutcome:tokens")
+    if noted:
+        return {"token_usage": noted.get("team"), "exaid": {"token_usage": noted.get("exaid")}}
+    if isinstance(metadata.get("case_id"), str) and metadata.get("token_usage"):
+        return {name: metadata.get(name) for name in ("token_usage", "exaid", "calls")}
+    return {"token_usage": _usage(object_of(record, "model_usage"))}
+
+
+def _is_refused(record: Record) -> bool:
+    """Return whether the model refused in a field of its own, without a stop reason for it."""
+    choices = entries_of(object_of(record, "output"), "choices")
+    message = object_of(choices[0], "message") if choices else {}
+    return any(part.get("refusal") is True for part in entries_of(message, "content"))
+
+
 def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
     """Sum the tokens of all models; input includes prompt-cache reads and writes."""
     used = [usage for usage in by_model.values() if isinstance(usage, dict)]
@@ -135,13 +169,14 @@ def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:
         return None  # its error decides, so that a notice counts these samples
     if record.get("error"):
         return Status.API_ERROR.value
-    if record.get("limit"):
+    noted = object_of(record, "store").get("TeamOutcome:status")
+    if record.get("limit") and noted != Status.ANSWERED:  # else it cut off EXAID alone
         return Status.LIMIT.value
-    if _stop_reason(record) == _REFUSED:
-        return Status.REFUSED.value
-    stated = object_of(_score(record, "option"), "metadata").get("status")
+    stated = _about(record).get("status")
     if isinstance(stated, str) and stated in _STATUSES:
         return stated
+    if _stop_reason(record) == _REFUSED or _is_refused(record):
+        return Status.REFUSED.value
     return Status.SKIPPED.value if metadata.get("status") == Status.SKIPPED else None
 
 

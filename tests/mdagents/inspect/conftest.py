@@ -64,7 +64,7 @@ async def _evaluated(task: Any, parameters: Mapping[str, object], options: dict[
         }
         (log,) = await eval_async(
             task,
-            model=models.pop(""),
+            model=options.pop("model", models.pop("")),
             model_roles=models,
             task_args=dict(parameters),
             log_dir="logs",

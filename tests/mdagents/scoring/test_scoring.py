@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -456,6 +457,10 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert right == {1: (3, 4), 2: (3, 4), 3: (1, 4), 4: (1, 4)}
     assert figures.position_bias is None, "the orders are not in the records"
     assert figures.majority == (1 + 1 / 2 + 1 + 0) / 4
+    in_any_order = random.Random(5).sample(records, len(records))
+    shuffled = make_report(read_output(write(in_any_order, "shuffled.json"))).repeats
+    assert shuffled is not None
+    assert shuffled.by_epoch == figures.by_epoch
     assert report.routing_stability == 3 / 4
     assert "4 questions in 4 epochs: too few" in as_text(report_parts(report))
     copies = [
