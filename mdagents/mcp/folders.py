@@ -56,7 +56,7 @@ class Folders:
                 path = (start / name).resolve(strict=True)
             except (OSError, RuntimeError, ValueError):
                 continue
-            if self._holds(path) and path.name.isprintable():
+            if self._holds(path) and _is_text(path):
                 here = Path.cwd()  # messages need not name the folders of this machine
                 return path.relative_to(here) if path.is_relative_to(here) else path
         allowed = ", ".join(folder.name for folder in self.folders) or "no folder"
@@ -66,3 +66,12 @@ class Folders:
 
     def _holds(self, path: Path) -> bool:
         return any(path.is_relative_to(folder) for folder in self.folders)
+
+
+def _is_text(path: Path) -> bool:
+    """Return whether a path can be written as UTF-8; a link may lead to a name that cannot."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

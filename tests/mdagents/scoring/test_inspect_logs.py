@@ -20,6 +20,7 @@ import pytest
 from mdagents.cli.score import main
 from mdagents.scoring.rows import read_output
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents.scoring.zip_members import ZipMembers
 from mdagents_llm.errors import ConfigError
 
 # Makes logs with Inspect, out of reach of the network: one folder for each task.
@@ -410,3 +411,17 @@ def test_a_directory_that_points_outside_the_file() -> None:
     struct.pack_into("<L", content, at + 42, 1 << 31)
     Path("log.eval").write_bytes(content)
     assert "log.eval" in refused(Path("log.eval"))
+
+
+@pytest.mark.parametrize("offset", [2**63 + 5, 2**40])
+def test_a_member_beyond_the_end_of_the_file_is_damaged(
+    logs: Path, monkeypatch: pytest.MonkeyPatch, offset: int
+) -> None:
+    def infolist(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        for info in archive.filelist:
+            info.header_offset = offset  # as an extra field of ZIP64 may say
+        return archive.filelist
+
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", infolist)
+    with pytest.raises(ConfigError, match="is damaged"):
+        ZipMembers(log_of(logs, "unscored")).read("header.json")

@@ -8,13 +8,15 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.agents import replies
+from mdagents.agents.agent import Agent
 from mdagents.agents.case import PREPARE, Case
 from mdagents.cli.score import main as evaluate
 from mdagents.datasets.dataset import open_dataset
@@ -23,6 +25,7 @@ from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
 from mdagents.settings import TeamRole
 from mdagents.teams import Decision, basic
+from mdagents.teams.alone import apart
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.decision import Stated
 from mdagents.teams.methods import baseline_names
@@ -415,3 +418,12 @@ def test_a_role_of_its_own_for_the_model(provider: FakeProvider, run: Run) -> No
     run("--num-samples", "1", "--method", "cot_sc",
         "--model-role", f"{TeamRole.DECISION}=openai/gpt-5.4-mini")  # fmt: skip
     assert {call.body["model"] for call in provider.calls} == {"gpt-5.4-mini"}
+
+
+def test_the_seeds_of_equal_agents_stay_within_64_bits() -> None:
+    seeds = []
+    for place in range(3):
+        agent = SimpleNamespace(seed=2**63 - 1, repeat=0)
+        seeds.append(apart(cast(Agent, agent), place, 3).seed)
+    assert len(set(seeds)) == 3
+    assert all(-(2**63) <= seed < 2**63 for seed in seeds)
