@@ -172,7 +172,7 @@ pytestmark = pytest.mark.skipif(
         pytest.param(
             exaid.main,
             "--questions 1 --latency 0.01 --retries 0 --rounds 1 --default-questions 1 "
-            "--default-connections 16 --kills 1 --kill-questions 2",
+            "--default-connections 16 --kills 1 --kill-questions 2 --sum-questions 8",
             [
                 "full_exaid: EXAID tokens / team tokens",
                 "newest word to summary",
