@@ -67,8 +67,9 @@ async def test_axe_finds_nothing_on_recorded_traces(page: Page) -> None:
 async def test_a_question_is_found_and_opened_by_keys_alone(names: list[str], page: Page) -> None:
     with serving() as address:
         await page.goto(address)
-        for key in ("j", "Enter"):
-            await page.keyboard.press(key)
+        await page.keyboard.press("j")
+        await expect(page.locator("a:focus")).to_have_count(1)
+        await page.keyboard.press("Enter")
         await expect(page.locator("#list tbody tr")).to_have_count(2)
         await page.keyboard.press("/")
         await page.keyboard.type("sample-002")
