@@ -14,7 +14,9 @@
     const compare = (a, b) =>
       by === "started" ? key(a).localeCompare(key(b)) : Number(key(a)) - Number(key(b));
     const unknown = (row) => by !== "started" && Number(key(row)) < 0; // comes last either way
+    const focused = body.contains(document.activeElement) ? document.activeElement : null;
     body.append(...[...body.rows].sort((a, b) => unknown(a) - unknown(b) || sign * compare(a, b)));
+    focused?.focus({ preventScroll: true }); // what is moved loses it
     for (const [name, select] of Object.entries(choices)) {
       for (const row of body.rows) { // a run that has just ended may bring a new one
         const value = row.dataset[name];

@@ -28,7 +28,9 @@ let passingRows = []; // those that the filter lets through, in their order, sho
     const { compare: natural } = new Intl.Collator(undefined, { numeric: true }); // q2 before q10
     const compare = (a, b) => (numeric ? key(a) - key(b) : natural(key(a), key(b)));
     rows.sort((a, b) => (order === "ascending" ? compare(a, b) : compare(b, a)));
+    const focused = body.contains(document.activeElement) ? document.activeElement : null;
     body.append(...rows);
+    focused?.focus({ preventScroll: true }); // what is moved loses it
   };
 
   const count = () => {

@@ -60,7 +60,6 @@
       }
       const most = list.dataset.query === query ? Math.max(shown, 1) : 1; // keeps what was unfolded
       list.dataset.query = query;
-      const focused = body.contains(document.activeElement) && document.activeElement.closest("tr").id;
       let found = await ask(0);
       if (!found) return;
       let rows = found.rows;
@@ -69,6 +68,7 @@
         if (!next) return;
         rows += next.rows;
       }
+      const focused = body.contains(document.activeElement) && document.activeElement.closest("tr").id;
       body.innerHTML = rows; // made by the server, which escaped what models wrote
       if (focused) $(focused)?.querySelector("a").focus({ preventScroll: true });
       return lay(found);

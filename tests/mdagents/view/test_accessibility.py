@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from mdagents.cli.score import main as score
 from tests.conftest import REPOSITORY
@@ -67,9 +68,8 @@ async def test_axe_finds_nothing_on_recorded_traces(page: Page) -> None:
 async def test_a_question_is_found_and_opened_by_keys_alone(names: list[str], page: Page) -> None:
     with serving() as address:
         await page.goto(address)
-        await page.keyboard.press("j")
-        await expect(page.locator("a:focus")).to_have_count(1)
-        await page.keyboard.press("Enter")
+        for key in ("j", "Enter"):
+            await page.keyboard.press(key)
         await expect(page.locator("#list tbody tr")).to_have_count(2)
         await page.keyboard.press("/")
         await page.keyboard.type("sample-002")
@@ -81,6 +81,32 @@ async def test_a_question_is_found_and_opened_by_keys_alone(names: list[str], pa
         await page.keyboard.press("Escape")  # back to the list as it was
         await expect(page.locator("#list tbody tr")).to_have_count(1)
         assert await problems(page) == []
+
+
+async def test_a_list_that_is_laid_out_again_keeps_the_focus(names: list[str], page: Page) -> None:
+    again = """(id) => document.getElementById(id).dispatchEvent(new Event("rows-changed"))"""
+    with serving() as address:
+        await page.goto(address)
+        await page.keyboard.press("j")
+        focused = page.locator("#board a:focus")
+        await expect(focused).to_have_count(1)
+        await page.evaluate(again, "board")
+        await expect(focused).to_have_count(1)
+        await page.keyboard.press("Enter")
+        await expect(page.locator("#list tbody tr")).to_have_count(2)
+        held = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await held.wait()
+            await route.continue_()
+
+        await page.route("**/questions?*", hold)
+        async with page.expect_response("**/questions?*"):
+            async with page.expect_request("**/questions?*"):
+                await page.evaluate(again, "list")
+            await page.keyboard.press("j")  # while the server is asked
+            held.set()
+        await expect(page.locator("#list:not([aria-busy]) a:focus")).to_have_count(1)
 
 
 async def test_nothing_moves_where_motion_is_not_wanted(names: list[str], page: Page) -> None:
