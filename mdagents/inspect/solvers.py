@@ -62,9 +62,9 @@ def team_solver(team: InspectTeam) -> Solver:
         def decided(answered: Answered) -> None:
             state.output = output_of(answered.record)
             if (letter := answered.record.source_predicted) is not None:
-                state.messages.append(state.output.message)
                 for place, choice in enumerate(LETTERS[: len(state.choices)]):
                     state.choices.mark_choice(place, choice == letter)
+                state.messages.append(state.output.message)  # may reach a limit of messages
 
         raise_what_ends_the_sample(await solve(team, question_in(state), state.epoch, decided))
         return state

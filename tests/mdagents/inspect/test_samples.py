@@ -134,6 +134,16 @@ def test_a_time_limit_within_exaid_keeps_the_answer(
     assert row.total_tokens == spent["team"]["input_tokens"] + spent["team"]["output_tokens"]
 
 
+def test_a_message_limit_that_the_answer_reaches_leaves_scores_alike(evaluate: Evaluate) -> None:
+    said: Any = [ChatMessageUser(content=text) for text in ("Hello.", "A sailor is ill.", ASKED)]
+    log = evaluate(task(Sample(input=said, choices=CHOICES, target="C")), message_limit=3)
+    (sample,) = log.samples
+    assert sample.limit.type == "message"
+    assert (values(log), values(log, "choice")) == (["C"], ["C"])
+    (row,) = read_output(Path(log.location)).rows
+    assert (row.status, row.correct) == ("answered", True)
+
+
 class Words:
     """Counts the tokens of Inspect's mock model, which would fetch a tokenizer."""
 
