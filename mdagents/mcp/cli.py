@@ -18,6 +18,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.options import FlagFormatter
+from mdagents.runs.signals import stop_signals
 from mdagents.serve.cli import TOKEN, add_team_flags, config_of, own_token
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
@@ -97,11 +98,14 @@ async def _serve_stdio(config: RunConfig, names: Sequence[str], folders: Folders
         serving.cancel()
         end_of_input()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in stop_signals():
         asyncio.get_running_loop().add_signal_handler(number, end)
     with contextlib.suppress(asyncio.CancelledError):
         async with _opened(config, names, folders) as server:
-            await server.run_stdio_async()
+            try:
+                await server.run_stdio_async()
+            except* BrokenPipeError:
+                pass  # the client ended without a word, while it was told something
 
 
 def _input_that_ends() -> Callable[[], None]:
@@ -152,7 +156,7 @@ async def _serve_http(
         for guard in (Middleware(Access, token=place.token), *reversed(guards(hosts, ""))):
             app.add_middleware(guard.cls, *guard.args, **guard.kwargs)
         web = server_of(app, _TO_END, "mdagents")
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stop_signals():
             signal.signal(number, web.handle_exit)
         key = f" (bearer token in {TOKEN})" if own_token() else ""
         key = key or (f" with bearer token {place.token}" if place.token else "")

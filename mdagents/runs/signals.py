@@ -15,6 +15,16 @@ STOPPING_BATCHES = (
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
+def stop_signals() -> list[signal.Signals]:
+    """Return the signals that stop a program.
+
+    The parent process may have set one to be ignored, as nohup does with SIGHUP; Windows has no
+    SIGHUP.
+    """
+    numbers = [signal.Signals[name] for name in _SIGNALS if hasattr(signal, name)]
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+
+
 class Stops:
     """Handles stop signals: the first lets questions in progress finish, the second does not.
 
@@ -45,11 +55,7 @@ class Stops:
         """Handle the signals as long as the event loop runs."""
         self._listens = True
         loop = asyncio.get_running_loop()
-        for name in _SIGNALS:
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            # The parent process may have set the signal to be ignored, as nohup does.
-            if number is None or signal.getsignal(number) is signal.SIG_IGN:
-                continue
+        for number in stop_signals():
             # Windows has no such handlers; there Python's own Ctrl-C stops at once.
             with contextlib.suppress(NotImplementedError):
                 loop.add_signal_handler(number, self._on_signal, number)

@@ -18,6 +18,7 @@ from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.runs.options import FlagFormatter, add_flag
+from mdagents.runs.signals import stop_signals
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
@@ -89,7 +90,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents serve") -> int:
         app = make_app(place.hosts, place.token)
         seconds = config.sample_time_limit or _SECONDS
         server = server_of(app, round(seconds) + 1, "mdagents", keep_alive=_IDLE)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in stop_signals():
             signal.signal(number, server.handle_exit)  # also before the server has started
         with asyncio.Runner(loop_factory=server.config.get_loop_factory()) as runner:
             runner.run(_serve(server, app, place, config, names, options.max_queue, bool(token)))

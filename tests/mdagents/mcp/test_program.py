@@ -82,7 +82,7 @@ async def test_an_assistant_starts_it_asks_and_leaves(provider: FakeProvider) ->
     assert failed.is_error
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it(provider: FakeProvider, number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, *COMMAND], env=environment(provider), stdin=subprocess.PIPE,
@@ -95,6 +95,36 @@ def test_a_signal_ends_it(provider: FakeProvider, number: signal.Signals) -> Non
         out, errors = process.communicate()
     assert out == ""
     assert "Traceback" not in errors
+
+
+def test_a_client_that_is_killed_ends_it_and_its_team(provider: FakeProvider) -> None:
+    asked = {"name": "answer_question", "arguments": ASKED, "_meta": {"progressToken": 1}}
+    client = {"name": "x", "version": "1"}
+    begun = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    messages = [
+        {"id": 1, "method": "initialize", "params": begun},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": asked},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", **each}) for each in messages]
+    with (
+        provider.hold("Your role") as hold,
+        subprocess.Popen(
+            [sys.executable, *COMMAND], env=environment(provider), stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process,
+    ):  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write("\n".join([*lines, ""]))
+        process.stdin.flush()
+        hold.wait(3)
+        process.stdout.close()
+        process.stdin.close()
+        assert process.wait(30) == 0
+        assert "Traceback" not in process.stderr.read()
+    assert outcomes() == STOPPED
 
 
 def test_a_client_that_leaves_ends_it(provider: FakeProvider) -> None:

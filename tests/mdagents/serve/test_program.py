@@ -60,8 +60,13 @@ def post(
         return client.post(f"{url}/chat/completions", json=body, timeout=60, headers=headers)
 
 
-@pytest.mark.parametrize("stream", [False, True])
-def test_ctrl_c_lets_questions_finish(provider: FakeProvider, stream: bool) -> None:
+@pytest.mark.parametrize(
+    ("number", "stream"),
+    [(signal.SIGINT, False), (signal.SIGINT, True), (signal.SIGHUP, False)],
+)
+def test_ctrl_c_and_a_closed_terminal_let_questions_finish(
+    provider: FakeProvider, number: signal.Signals, stream: bool
+) -> None:
     with (
         program(provider, "--model", "gpt-4o-mini") as (process, line),
         ThreadPoolExecutor(1) as threads,
@@ -70,7 +75,7 @@ def test_ctrl_c_lets_questions_finish(provider: FakeProvider, stream: bool) -> N
         with provider.hold(lambda request: request.index > 0) as hold:
             asked = threads.submit(post, url_in(line), stream=stream)
             hold.wait(1)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
             assert process.stderr is not None
             told = process.stderr.readline() + process.stderr.readline()
         assert asked.result().status_code == 200
