@@ -21,17 +21,14 @@ Tokens = tuple[int, int, int, int]
 
 def _of_inspect(usages: Mapping[str, Any]) -> Tokens:
     """Inspect's input tokens exclude the prompt cache."""
-    each = [
-        (
-            use.input_tokens + (use.input_tokens_cache_read or 0),
-            use.output_tokens,
-            use.input_tokens_cache_read or 0,
-            use.reasoning_tokens or 0,
-        )
-        for use in usages.values()
-    ]
-    assert all(use.total_tokens == one[0] + one[1] for use, one in zip(usages.values(), each))  # noqa: B905
-    return tuple(map(sum, zip(*each, strict=True))) if each else (0, 0, 0, 0)  # type: ignore[return-value]
+    read = written = cached = reasoning = 0
+    for use in usages.values():
+        prompt = use.input_tokens + (use.input_tokens_cache_read or 0)
+        assert use.total_tokens == prompt + use.output_tokens
+        read, written = read + prompt, written + use.output_tokens
+        cached += use.input_tokens_cache_read or 0
+        reasoning += use.reasoning_tokens or 0
+    return read, written, cached, reasoning
 
 
 def _of_ledger(log: Any) -> Tokens:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import httpx2
 import pytest
@@ -100,8 +100,8 @@ def test_a_signal_ends_it(provider: FakeProvider, number: signal.Signals) -> Non
 def test_a_client_that_is_killed_ends_it_and_its_team(provider: FakeProvider) -> None:
     asked = {"name": "answer_question", "arguments": ASKED, "_meta": {"progressToken": 1}}
     client = {"name": "x", "version": "1"}
-    begun = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
-    messages = [
+    begun: Any = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    messages: list[dict[str, Any]] = [
         {"id": 1, "method": "initialize", "params": begun},
         {"method": "notifications/initialized"},
         {"id": 2, "method": "tools/call", "params": asked},
