@@ -322,7 +322,6 @@ def _connected(path: str, patience: float) -> sqlite3.Connection:
         db.execute(
             "CREATE TABLE IF NOT EXISTS reply "
             "(key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
-            "WITHOUT ROWID"
         )
         db.execute("SELECT key, truncated, content FROM reply LIMIT 0")  # checks the columns
     except BaseException:
@@ -344,16 +343,19 @@ def _code(error: sqlite3.Error) -> int:
 def _readable_rows(path: Path) -> Iterator[_Row]:
     """Yield the readable rows of a damaged file, both before and after the damage.
 
-    If no damage stops the reading, each row is yielded twice.
+    A row may be yielded more than once. Older files store the rows by key and have no `rowid`.
     """
-    for order in ("ASC", "DESC"):
+    for order in ("rowid", "rowid DESC", "key", "key DESC"):
         with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db:
             db.execute("PRAGMA writable_schema = ON")  # allows reading a truncated file
-            for key, truncated, content in db.execute(
-                "SELECT CAST(key AS BLOB), truncated, CAST(content AS BLOB) FROM reply "
-                f"ORDER BY key {order}"
-            ):
-                with suppress(*_NO_REPLY):
+            db.text_factory = bytes
+            column = order.split()[0]
+            query = f"SELECT key, truncated, content FROM reply WHERE {column} = ?"
+            for (place,) in db.execute(f"SELECT {column} FROM reply ORDER BY {order}"):
+                # Each row by itself: one that cannot be read does not end the search for others.
+                with suppress(sqlite3.Error, *_NO_REPLY):
+                    value = place.decode() if column == "key" else place
+                    key, truncated, content = db.execute(query, (value,)).fetchone()
                     _kept_in(content)
                     yield key.decode(), int(truncated), content.decode()
 

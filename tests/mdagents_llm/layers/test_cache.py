@@ -321,6 +321,34 @@ def found_in(store: ReplyStore, replies: int) -> list[str]:
     return [reply.text.split(" word")[0] for reply in kept if reply]
 
 
+OLDER = (
+    "CREATE TABLE reply (key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
+    "WITHOUT ROWID"
+)
+"""Table of the files before 2026-11-27."""
+
+
+def test_a_file_in_the_older_form_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(OLDER)
+    fill(path, 3)
+    with closing(ReplyStore(path)) as store:
+        assert found_in(store, 3) == ["reply 0", "reply 1", "reply 2"]
+
+
+def test_a_damaged_page_costs_only_the_replies_on_it(tmp_path: Path) -> None:
+    path = tmp_path / "replies.sqlite"
+    fill(path, 100)
+    whole = path.read_bytes()
+    for start in range(2 * 4096, len(whole), 4096):  # the first two: schema and root
+        path.write_bytes(whole[:start] + b"\xaa" * 4096 + whole[start + 4096 :])
+        for _ in range(2):  # a row may have been read before the damage was found
+            with closing(ReplyStore(path, lambda _: None)) as store:
+                found = found_in(store, 100)
+        assert len(found) >= 95
+
+
 def test_a_damaged_file_is_kept_aside_and_what_can_be_read_is_used(tmp_path: Path) -> None:
     fill(tmp_path / "replies.sqlite", 100)
     whole = (tmp_path / "replies.sqlite").read_bytes()
