@@ -6,7 +6,7 @@ import hashlib
 import reprlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,10 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A data set on disk, with an index in memory; questions are parsed on demand."""
+    """A data set on disk, with an index and the first questions in memory.
+
+    The other questions are parsed on demand.
+    """
 
     name: str
     """Name used in run names, for example `medqa` or `medqa-sample`."""
@@ -62,6 +65,8 @@ class Dataset:
     """Option numbering of a MedMCQA file; None for other files."""
     records: tuple[bytes, ...] = ()
     """Records as JSON lines, for a list or a table, which cannot be read line by line."""
+    parsed: Mapping[int, SourceQuestion] = field(default_factory=dict)
+    """Line number -> question, for the first `_MOST_PARSED` questions without pictures."""
 
     def line(self, entry: IndexEntry) -> str:
         """Return the record of a question as stored in the file, including its line break.
@@ -81,11 +86,14 @@ class Dataset:
         return line.decode("utf-8-sig").strip() + "\n"
 
     def load(self, entry: IndexEntry) -> SourceQuestion:
-        """Parse the question that `entry` points to.
+        """Return the question that `entry` points to.
 
         Raises:
-            ConfigError: The file was modified after it was indexed.
+            ConfigError: The question is not in memory, and the file was modified after it was
+                indexed.
         """
+        if entry.line in self.parsed:
+            return self.parsed[entry.line]
         return read_question(self.line(entry).encode(), self.path, entry.line, self.counting)
 
     def items_hash(self, entries: Sequence[IndexEntry]) -> str:
@@ -267,6 +275,7 @@ def _index(name: str, path: Path) -> Dataset:
     notices = [f"{counting}."] if counting else []
     whole = hashlib.sha256()
     records: list[bytes] = []
+    parsed: dict[int, SourceQuestion] = {}
     without_value: list[int] = []
     keeps = not has_lines(path)
     folder = folder_of(path)
@@ -286,6 +295,8 @@ def _index(name: str, path: Path) -> Dataset:
         if any(map(is_missing, question.hidden.values())):
             without_value.append(number)
         mentions = not question.pictures and bool(mentioned_picture(question.text))
+        if len(parsed) < _MOST_PARSED and not question.pictures:
+            parsed[number] = replace(question, fields=kept_fields(record))
         entries.append(
             IndexEntry(
                 question.id,
@@ -315,7 +326,8 @@ def _index(name: str, path: Path) -> Dataset:
     if keeps:
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-    return Dataset(name, path, sha256, tuple(entries), " ".join(notices), counting, tuple(records))
+    notice = " ".join(notices)
+    return Dataset(name, path, sha256, tuple(entries), notice, counting, tuple(records), parsed)
 
 
 def _notice(record: Mapping[str, Any]) -> str:
@@ -333,6 +345,9 @@ def _record(line: bytes, path: Path, number: int) -> Any:
         kind = "a JSON list must be named .json" if start == b"[" else "a table must be named .csv"
         raise ConfigError(f"{error}; {kind}") from None
 
+
+_MOST_PARSED = 1_500
+"""Maximum number of parsed questions to keep: about 4 MB, enough for the test set of MedQA."""
 
 _MOST_LINES = 10
 """Maximum number of lines named in an error."""

@@ -33,6 +33,10 @@ _DENIES_BEFORE = phrases(
     "unless, except"
 )
 """Denials that may apply to the words before them: "thrombolysis is not indicated"."""
+_LARGE_NUMBERS = frozenset({"hundred", "thousand", "million", "billion"})
+_PER = ("per", "/")
+_BINDING = _CONJUNCTIONS | _LARGE_NUMBERS | {denial.split()[0] for denial in _DENIALS}
+"""First words of whatever binds the words near it, except numbers and signs."""
 
 
 def clip(text: str, limit: int) -> str:
@@ -64,7 +68,25 @@ def _is_bound(words: list[str], gap: int) -> bool:
     """Return whether a word binds the gap after the word at `gap`."""
     first, last = gap - _LONGEST_PHRASE - 1, gap + _LONGEST_PHRASE
     near = range(max(first, 0), min(last, len(words) - 2) + 1)
-    return any(gap in _bound_by(words, index) for index in near)
+    return any(
+        gap in _bound_by(words, index)
+        for index in near
+        if _can_bind(words[index]) or words[index + 1] in _PER
+    )
+
+
+@lru_cache(maxsize=4096)  # as for `_plain`
+def _can_bind(word: str) -> bool:
+    """Return whether a word can bind a gap, unless a word of `_PER` follows; most cannot."""
+    plain = _plain(word)
+    return (
+        plain in _BINDING
+        or plain.endswith("n't")
+        or word.endswith("/")
+        or word.rstrip("%")[-1:].isnumeric()
+        or not word.strip(_DANGLING)
+        or _COMPARATOR.fullmatch(word) is not None
+    )
 
 
 def _bound_by(words: list[str], index: int) -> set[int]:
@@ -82,9 +104,9 @@ def _amount(words: list[str], index: int) -> range:
     word, after = words[index : index + 2]
     beyond = words[index + 2] if index + 2 < len(words) else ""
     one, two = range(index, index + 1), range(index, index + 2)
-    if after in ("per", "/"):
+    if after in _PER:
         return two
-    if _COMPARATOR.fullmatch(word) or word.lower() in ("hundred", "thousand", "million", "billion"):
+    if _COMPARATOR.fullmatch(word) or word.lower() in _LARGE_NUMBERS:
         return one
     if word.endswith("/") or not word.rstrip("%")[-1:].isnumeric():
         return range(0)

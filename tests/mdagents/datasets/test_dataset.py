@@ -136,12 +136,30 @@ def test_medqa_falls_back_to_the_sample_and_says_so(tmp_path: Path) -> None:
     assert open_dataset("medqa", tmp_path).notice == ""
 
 
-def test_a_file_that_changes_under_way_is_noticed(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.jsonl", GOOD)
+def test_a_file_that_changes_under_way_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mdagents.datasets.dataset._MOST_PARSED", 1)
+    other = GOOD | {"realidx": 8}
+    path = write(tmp_path / "x.jsonl", GOOD, other)
     dataset = open_dataset(str(path), tmp_path)
-    write(path, GOOD | {"question": "Another one?"})
+    write(path, *(one | {"question": "Another one?"} for one in (GOOD, other)))
+    assert dataset.load(dataset.index[0]).text == "Which one?", "kept in memory"
     with pytest.raises(ConfigError, match="was changed while it was in use"):
-        dataset.load(dataset.index[0])
+        dataset.load(dataset.index[1])
+
+
+def test_questions_in_memory_are_those_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "x.jsonl", GOOD | {"subject": "anatomy"}, GOOD | {"realidx": 8})
+    kept = open_dataset(str(path), tmp_path)
+    monkeypatch.setattr("mdagents.datasets.dataset._MOST_PARSED", 0)
+    read = open_dataset(str(path), tmp_path)
+    assert (len(kept.parsed), len(read.parsed)) == (2, 0)
+    for entry in read.index:
+        assert kept.load(entry) == read.load(entry)
+    assert kept.load(kept.index[0]).fields == {"subject": "anatomy"}
 
 
 @pytest.mark.parametrize(
