@@ -36,9 +36,9 @@ from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from mdagents.agents.case import Case
 from mdagents.agents.events import DebateMessage
 from mdagents.datasets.dataset import open_dataset
-from mdagents.datasets.questions import OptionOrder, Question, present
+from mdagents.datasets.questions import Question, present
 from mdagents.records.sample import ExaidRecord, SampleRecord, make_record
-from mdagents.settings import Difficulty, RoutedBy, TeamSettings
+from mdagents.settings import Difficulty, OptionOrder, RoutedBy, TeamSettings
 from mdagents.teams.decision import Decision, Finding, ReportedTeam, Stated
 from mdagents.teams.router import Route
 from mdagents_llm.chat import StopReason, TokenUsage

@@ -36,7 +36,8 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
-from mdagents.teams.methods import baseline_names, declared
+from mdagents.teams.methods import declared
+from mdagents.teams.names import baseline_names
 from mdagents_llm.ledger import CallRow
 
 GROWTH_AIM = 1.2

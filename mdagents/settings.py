@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
+
+from mdagents_llm.config import LLMRole
+
+DATA_DIR = Path("data")
+"""Default folder of the data sets."""
 
 
 class Difficulty(StrEnum):
@@ -18,6 +24,16 @@ MDAGENTS = "mdagents"
 """Method in which the team for the difficulty of a question answers it; the others do not route."""
 
 
+class OptionOrder(StrEnum):
+    """The order in which the options of a question are presented."""
+
+    SHUFFLED = "shuffled"
+    """Separate permutation for each question and epoch, derived from the run's seed."""
+    SAME = "same"
+    """Separate permutation for each question, the same in all epochs."""
+    ORIGINAL = "original"
+
+
 class Router(StrEnum):
     """Way to find the team that a question needs."""
 
@@ -25,6 +41,10 @@ class Router(StrEnum):
     """A model rates the question."""
     DISAGREEMENT = "disagreement"
     """No model rates the question; it climbs to the next team when the experts do not agree."""
+
+
+AGREEMENT = 0.8
+"""Minimum mean stated confidence at which unanimous first opinions decide."""
 
 
 class Preset(StrEnum):
@@ -44,6 +64,16 @@ class TeamRole(StrEnum):
     RECRUITER = "recruiter"
     EXPERT = "expert"
     DECISION = "decision"
+
+
+EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
+"""Roles of EXAID, whose calls do not count toward the team."""
+
+
+def expert_number(model_role: str) -> int | None:
+    """Return the number of a numbered expert: 2 for `expert-2`; None for other roles."""
+    name, _, number = model_role.partition("-")
+    return int(number) if name == TeamRole.EXPERT and number.isdecimal() else None
 
 
 class Peers(StrEnum):
@@ -84,6 +114,18 @@ class ImageAgents(StrEnum):
     EXPERTS = "experts"
     """The router and the experts; recruiter, arbitrator, moderator and coordinator read only what
     the experts say about a picture."""
+
+
+class Outcome(StrEnum):
+    """Outcome of a run."""
+
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    LIMIT = "limit"
+    """A limit of the run was reached."""
+    TOO_MANY_ERRORS = "too_many_errors"
+    COULD_NOT_WORK = "could_not_work"
+    """No reply came, or more than half of the questions ended in `api_error`."""
 
 
 class Status(StrEnum):

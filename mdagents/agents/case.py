@@ -14,7 +14,7 @@ from mdagents.agents.agent import Agent
 from mdagents.agents.events import Observer, unobserved
 from mdagents.agents.prompts import render
 from mdagents.datasets.questions import Question
-from mdagents.settings import ImageAgents, TeamRole, TeamSettings
+from mdagents.settings import ImageAgents, TeamRole, TeamSettings, expert_number
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents_llm.pictures import Picture
@@ -202,12 +202,6 @@ def first_of(error: BaseException) -> BaseException:
         bugs = [e for e in error.exceptions if not isinstance(e, BenchError)]
         error = (bugs or error.exceptions)[0]
     return error
-
-
-def expert_number(model_role: str) -> int | None:
-    """Return the number of a numbered expert: 2 for `expert-2`; None for other roles."""
-    name, _, number = model_role.partition("-")
-    return int(number) if name == TeamRole.EXPERT and number.isdecimal() else None
 
 
 def sees_pictures(model_role: str, image_agents: ImageAgents) -> bool:

@@ -18,12 +18,10 @@ from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
 from mdagents.datasets.source_note import origin_of
 from mdagents.datasets.sources import KNOWN, published_size
+from mdagents.settings import DATA_DIR
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.terminal.did_you_mean import did_you_mean
-
-DATA_DIR = Path("data")
-"""Default folder of the data sets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.near_duplicates import fingerprint
-from mdagents.datasets.questions import OptionOrder, Question, present
+from mdagents.datasets.questions import Question, present
 from mdagents.datasets.sources import FETCHED_WITH_TRAIN
+from mdagents.settings import OptionOrder
 from mdagents_llm.errors import ConfigError
 
 SHOTS = 5

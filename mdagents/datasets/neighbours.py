@@ -12,7 +12,8 @@ from filelock import AsyncFileLock
 
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.near_duplicates import fingerprint
-from mdagents.datasets.questions import OptionOrder, Question, present
+from mdagents.datasets.questions import Question, present
+from mdagents.settings import OptionOrder
 from mdagents_llm.embeddings import Embedder, Vectors
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import install_extra

@@ -5,28 +5,18 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from itertools import repeat
 from string import ascii_uppercase
 
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.pictures.question_picture import QuestionPicture
+from mdagents.settings import OptionOrder
 
 LETTERS = ascii_uppercase[:10]
 """Supported option letters: A to J."""
 
 NOT_SHOWN = "(a picture that is not shown)"
 """Text of an option that is only a picture, in a prompt without pictures."""
-
-
-class OptionOrder(StrEnum):
-    """The order in which the options of a question are presented."""
-
-    SHUFFLED = "shuffled"
-    """Separate permutation for each question and epoch, derived from the run's seed."""
-    SAME = "same"
-    """Separate permutation for each question, the same in all epochs."""
-    ORIGINAL = "original"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolError
 
 from mdagents.datasets.dataset import Dataset
-from mdagents.datasets.questions import LETTERS, OptionOrder
+from mdagents.datasets.questions import LETTERS
 from mdagents.inspect.names import name_in_registry, told_in_one_line
 from mdagents.inspect.questions import dataset_of, question_in, question_said
 from mdagents.inspect.settings import OF_EXAMPLES, OF_TASKS, config_of
@@ -19,8 +19,8 @@ from mdagents.inspect.team import InspectTeam
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.one_question import Answered
-from mdagents.settings import MDAGENTS, Difficulty
-from mdagents.teams.methods import baseline_names
+from mdagents.settings import MDAGENTS, Difficulty, OptionOrder
+from mdagents.teams.names import baseline_names
 from mdagents_llm.errors import ConfigError
 
 TEAM_NAMES = (ADAPTIVE, *(level.value for level in Difficulty), *baseline_names())

@@ -20,18 +20,18 @@ from exaid_core.trace.files import RecordError
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Event
 from mdagents.datasets.dataset import Dataset
-from mdagents.datasets.questions import OptionOrder, SourceQuestion
+from mdagents.datasets.questions import SourceQuestion
 from mdagents.inspect.events import observer
 from mdagents.inspect.outcome import Spending, TeamOutcome
 from mdagents.inspect.turns import Background, Turns
-from mdagents.records.sample import EXAID_ROLES, ExaidRecord
+from mdagents.records.sample import ExaidRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.observers import CaseObservers, ExaidModels, RunObservers
 from mdagents.runs.models import check_sight, exaid_roles, local_embedding
 from mdagents.runs.one_question import Answered, Answerer
 from mdagents.runs.solver import Solver
-from mdagents.settings import TeamRole
+from mdagents.settings import EXAID_ROLES, OptionOrder, TeamRole
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables

@@ -18,8 +18,8 @@ from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words
 from mdagents.live.reader import FeedReader
 from mdagents.records.jsonl import LineLog
 from mdagents.records.pictures import picture_records
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.records.summaries import ItemKey
+from mdagents.settings import EXAID_ROLES
 from mdagents_llm.ledger import CallRow
 
 _BETWEEN_WRITES = 0.2  # seconds

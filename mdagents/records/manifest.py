@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mdagents.agents.case import PREPARE
-from mdagents.records.sample import EXAID_ROLES, CaseSummaries, ExaidUsage, SampleRecord
-from mdagents.settings import MDAGENTS, Status
+from mdagents.records.sample import CaseSummaries, ExaidUsage, SampleRecord
+from mdagents.settings import EXAID_ROLES, MDAGENTS, Status
 from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, CallRow, add_costs

@@ -11,11 +11,10 @@ from mdagents.agents.events import DebateMessage, Rung
 from mdagents.datasets.questions import Question
 from mdagents.records.pictures import PictureRecord, picture_records
 from mdagents.records.summaries import is_counting
-from mdagents.settings import Difficulty, RoutedBy, Status
+from mdagents.settings import EXAID_ROLES, Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.router import Route
 from mdagents_llm.chat import StopReason
-from mdagents_llm.config import LLMRole
 from mdagents_llm.errors import (
     BenchError,
     LimitExceeded,
@@ -29,9 +28,6 @@ from mdagents_llm.notebook import html_table
 
 SCHEMA_VERSION = "1.6.0"
 """Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
-
-EXAID_ROLES = frozenset({LLMRole.SUMMARIZER.value, LLMRole.BUFFER_AGENT.value})
-"""Roles of EXAID, whose calls do not count toward the team."""
 
 
 def status_of(error: BenchError) -> Status:

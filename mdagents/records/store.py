@@ -27,9 +27,9 @@ from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
 from mdagents.records.jsonl import MALFORMED, LineLog, damaged, lines_at, number_of, whole_lines
 from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
-from mdagents.records.sample import EXAID_ROLES, CaseSummaries, SampleRecord, exaid_usage
+from mdagents.records.sample import CaseSummaries, SampleRecord, exaid_usage
 from mdagents.records.summaries import ItemKey, SummariesFile
-from mdagents.settings import Status
+from mdagents.settings import EXAID_ROLES, Status
 from mdagents_llm.errors import ConfigError, StorageError
 from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.files.private import make_private_folder, tighten

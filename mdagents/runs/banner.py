@@ -17,7 +17,7 @@ from mdagents.runs.models import exaid_roles
 from mdagents.runs.plan import Plan, selection_note
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import MDAGENTS, Router
-from mdagents.teams.own_method import is_own
+from mdagents.teams.names import is_own
 from mdagents_llm.config import Environment
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.cache import CacheMode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import PrivateAttr, ValidationError, model_validator
 
@@ -20,13 +20,14 @@ from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.settings import MDAGENTS, DebatePolicy, Peers, Router
-from mdagents.teams.declaration import Method
-from mdagents.teams.methods import declared
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.model_configs import Thinking
 from mdagents_llm.processes import cores
+
+if TYPE_CHECKING:
+    from mdagents.teams.declaration import Method
 
 DEEPEST_IN_BATCHES = 3
 """Maximum number of sequential calls in batches: each waits for a batch, up to a day."""
@@ -177,6 +178,9 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
         Raises:
             ConfigError: A user-defined method cannot be loaded.
         """
+        # The help needs no teams, and importing them takes a fifth of its time.
+        from mdagents.teams.methods import declared
+
         return declared(self.method, self.levels)
 
     def thinking(self, role: str) -> Thinking:

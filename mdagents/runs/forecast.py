@@ -26,7 +26,6 @@ from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset, part_note
 from mdagents.datasets.pictures.preparing import size_as_sent
 from mdagents.datasets.questions import Question, SourceQuestion, present
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.picture_flags import Images
 from mdagents.runs.flags.team_flags import ADAPTIVE
@@ -36,7 +35,7 @@ from mdagents.runs.plan import dropping_note, picture_note, select, selection_no
 from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Part, Table
-from mdagents.settings import MDAGENTS, Difficulty, TeamRole
+from mdagents.settings import EXAID_ROLES, MDAGENTS, Difficulty, TeamRole
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.config import Environment, LLMRole

@@ -15,9 +15,8 @@ from typing import Any
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.records.calls import read_calls
 from mdagents.records.jsonl import MALFORMED, whole_lines
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.config import RunConfig
-from mdagents.settings import RoutedBy, Status, TeamSettings
+from mdagents.settings import EXAID_ROLES, RoutedBy, Status, TeamSettings
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular

@@ -9,10 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from mdagents.agents.prompts import PROMPTS, prompt_hashes
-from mdagents.datasets.questions import OptionOrder
 from mdagents.runs.config import RunConfig
 from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures
-from mdagents.settings import DebatePolicy, Peers, Router
+from mdagents.settings import DebatePolicy, OptionOrder, Peers, Router
 from mdagents.teams.peers import noise_sha256
 
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Literal
 
 from exaid_core.config import JUDGED
 from exaid_core.policy import TriggerPolicy
-from mdagents.agents.case import expert_number, sees_pictures
-from mdagents.records.sample import EXAID_ROLES
+from mdagents.agents.case import sees_pictures
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.picture_flags import Images
 from mdagents.runs.solver import roles_at_work
 from mdagents.runs.spans import wants_text
-from mdagents.settings import TeamRole
+from mdagents.settings import EXAID_ROLES, TeamRole, expert_number
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock

@@ -10,17 +10,16 @@ from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.events import Observer, unobserved
 from mdagents.datasets.question_records import parse_question
-from mdagents.datasets.questions import LETTERS, OptionOrder, SourceQuestion, present
+from mdagents.datasets.questions import LETTERS, SourceQuestion, present
 from mdagents.records.manifest import Spent
-from mdagents.records.sample import EXAID_ROLES, SampleRecord, make_record
+from mdagents.records.sample import SampleRecord, make_record
 from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.solver import Solver
-from mdagents.settings import MDAGENTS, Difficulty
-from mdagents.teams.methods import baseline_names, method_names
-from mdagents.teams.own_method import is_own
+from mdagents.settings import EXAID_ROLES, MDAGENTS, Difficulty, OptionOrder
+from mdagents.teams.names import baseline_names, is_own, method_names
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import BenchError, ConfigError

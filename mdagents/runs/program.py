@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdagents.datasets.record_lines import ENDINGS
-from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.garbage_collection import collector_paused, spare_the_collector
-from mdagents.runs.idle_flags import refuse_idle_flags, refuse_idle_picture_flags
 from mdagents.runs.options import SWITCHES, read_config, read_options
-from mdagents.settings import Status
+from mdagents.settings import Outcome, Status
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import choices, parse_environment, read_variables, set_by_process
 from mdagents_llm.errors import (
@@ -150,6 +148,9 @@ class _Program:
     def run(self, skip: Collection[str], until: ExitStack, *, show_interaction_table: bool) -> int:
         """Carry out the command line, and return the exit status."""
         options = self._read()
+        # Not needed for the help.
+        from mdagents.runs.idle_flags import refuse_idle_flags, refuse_idle_picture_flags
+
         resumed = None if options.resume is None else self._find_run(options)
         if resumed is not None:
             options = self._with_kept_flags(*resumed)

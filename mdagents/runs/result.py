@@ -7,9 +7,9 @@ from pathlib import Path
 
 from mdagents.display.display import interval_so_far
 from mdagents.records.manifest import RunManifest
-from mdagents.runs.engines.engine import Outcome
 from mdagents.scoring.formatting import interval, share, usd
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
+from mdagents.settings import Outcome
 from mdagents_llm.errors import BenchError
 from mdagents_llm.notebook import html_table
 

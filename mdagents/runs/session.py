@@ -26,7 +26,7 @@ from mdagents.records.store import RunStore, writable
 from mdagents.runs.banner import forecast_price, show_banner
 from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
-from mdagents.runs.engines.engine import Answering, Engine, Outcome, Places, Task
+from mdagents.runs.engines.engine import Answering, Engine, Places, Task
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.flags.output_flags import OtelTraces
 from mdagents.runs.models import check_models, make_runtime
@@ -35,7 +35,7 @@ from mdagents.runs.recorder import RunRecorder
 from mdagents.runs.result import RunResult
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.runs.spans import wants_text
-from mdagents.settings import Status, TeamRole
+from mdagents.settings import Outcome, Status, TeamRole
 from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import Endpoints

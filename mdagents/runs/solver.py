@@ -15,9 +15,9 @@ from mdagents.datasets.questions import Question
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.settings import MDAGENTS, Difficulty, RoutedBy, Router, TeamRole
-from mdagents.teams import TEAMS, Decision
+from mdagents.teams.decision import Decision
 from mdagents.teams.ladder import Agreement, Ladder, Stops
-from mdagents.teams.methods import OpenMethod, open_method
+from mdagents.teams.methods import TEAMS, OpenMethod, open_method
 from mdagents.teams.router import Route, route
 from mdagents.teams.train_split import Embedding, OpenExemplars, TrainSplit, no_embedding
 from mdagents_llm.clock import Clock

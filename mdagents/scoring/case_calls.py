@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.records.calls import calls_at, read_calls
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.scoring.fields import count_of, entries_of, object_of, text_of
 from mdagents.scoring.result_file import reading
+from mdagents.settings import EXAID_ROLES
 from mdagents_llm.clock import ms_of
 from mdagents_llm.ledger import CallRow
 

@@ -18,8 +18,7 @@ from mdagents.records.manifest import WITHOUT_PICTURES, without_pictures
 from mdagents.scoring.fields import object_of, text_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.settings import MDAGENTS, Difficulty, Router, TeamRole
-from mdagents.teams import own_method
-from mdagents.teams.methods import method_names
+from mdagents.teams.names import is_own, method_names, name_of
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.text import counted
 
@@ -175,7 +174,7 @@ def _method(options: Mapping[str, Any]) -> str:
         levels, router = text_of(options, "difficulty"), text_of(options, "router")
         routed = [f"router {router}"] if router not in ("", Router.LLM) else []
         return _BETWEEN.join([levels.replace(",", "-"), *routed])
-    return own_method.name_of(method) if own_method.is_own(method) else method
+    return name_of(method) if is_own(method) else method
 
 
 def _how(manifest: Mapping[str, Any]) -> str:

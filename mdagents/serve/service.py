@@ -35,8 +35,7 @@ from mdagents.serve.files import ServedFiles, served_files
 from mdagents.serve.metrics import Metrics
 from mdagents.serve.requests import Ask, no_model, team_of
 from mdagents.settings import Difficulty, Router, TeamRole
-from mdagents.teams.methods import baseline_names
-from mdagents.teams.own_method import is_own
+from mdagents.teams.names import baseline_names, is_own
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import ModelSpec

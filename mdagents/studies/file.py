@@ -15,8 +15,7 @@ from mdagents.runs.flags.flag import value_type
 from mdagents.runs.flags.team_flags import ADAPTIVE, EXAID_OFF
 from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty
-from mdagents.teams.methods import baseline_names, method_names
-from mdagents.teams.own_method import is_own
+from mdagents.teams.names import baseline_names, is_own, method_names
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.yaml_text import read_yaml
 from mdagents_llm.terminal.did_you_mean import did_you_mean

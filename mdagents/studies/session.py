@@ -12,11 +12,11 @@ from mdagents.agents.case import first_of
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.study import StudyManifest, StudyRun
 from mdagents.runs.budget import Budget
-from mdagents.runs.engines.engine import Outcome
 from mdagents.runs.models import make_runtime
 from mdagents.runs.plan import Plan, make_plan
 from mdagents.runs.session import Shared, carry_out, kept_replies, open_cluster
 from mdagents.runs.signals import Stops
+from mdagents.settings import Outcome
 from mdagents.studies.file import Cell, StudyFile
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment

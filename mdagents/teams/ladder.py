@@ -21,15 +21,13 @@ from mdagents.agents.case import Case
 from mdagents.agents.events import Routed, Rung
 from mdagents.agents.replies import Opinion
 from mdagents.datasets.questions import Question
-from mdagents.settings import Difficulty, RoutedBy, TeamSettings
+from mdagents.settings import AGREEMENT, Difficulty, RoutedBy, TeamSettings
 from mdagents.teams import advanced
 from mdagents.teams.basic import hear_experts
 from mdagents.teams.decision import Decision
 from mdagents.teams.intermediate import Debate
 from mdagents.teams.router import Route
 
-AGREEMENT = 0.8
-"""Minimum mean stated confidence at which unanimous first opinions decide."""
 _FEWEST = 2
 """Minimum number of experts who can agree: one alone agrees with nobody."""
 

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from pkgutil import iter_modules
 
+from mdagents.agents.case import Case
 from mdagents.datasets.exemplars import exemplars_hash
-from mdagents.settings import MDAGENTS, Difficulty
-from mdagents.teams import TEAMS, Decision, baselines, own_method
+from mdagents.datasets.questions import Question
+from mdagents.settings import MDAGENTS, Difficulty, TeamSettings
+from mdagents.teams import advanced, baselines, basic, intermediate, own_method
+from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method, declared_by
+from mdagents.teams.names import is_own
 from mdagents.teams.train_split import OpenExemplars, TrainSplit
 from mdagents_llm.errors import ConfigError
 
+Solve = Callable[[Case, Question, TeamSettings], Awaitable[Decision]]
 
-def baseline_names() -> list[str]:
-    """Return the names of the built-in methods other than `mdagents`, without importing them."""
-    return sorted(module.name for module in iter_modules(baselines.__path__))
-
-
-def method_names() -> list[str]:
-    """Return the names of all built-in methods, `mdagents` first, without importing them."""
-    return [MDAGENTS, *baseline_names()]
+TEAMS: Mapping[Difficulty, Solve] = {
+    Difficulty.BASIC: basic.solve,
+    Difficulty.INTERMEDIATE: intermediate.solve,
+    Difficulty.ADVANCED: advanced.solve,
+}
+"""Difficulty -> function of the team that answers the question."""
 
 
 def _solve_of(method: str) -> Callable[..., Awaitable[Decision]]:
@@ -43,7 +45,7 @@ def declared(method: str, levels: Collection[str] = tuple(Difficulty)) -> Method
     Raises:
         ConfigError: A user-defined method cannot be loaded.
     """
-    if own_method.is_own(method):
+    if is_own(method):
         return own_method.declared(method)
     if method != MDAGENTS:
         return declared_by(_solve_of(method))
@@ -99,7 +101,7 @@ def open_method(
     """
     if method == MDAGENTS:
         return None
-    if own_method.is_own(method):
+    if is_own(method):
         own = own_method.load(method)
         solve, source = own.solve, own.source_sha256
     else:

@@ -26,12 +26,11 @@ from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method, declared_by
+from mdagents.teams.names import SOLVE, name_of
 from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import StopReason, TokenUsage
 from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
 
-SOLVE = "solve"
-"""Required name of the function in a file."""
 _SIGNATURE = "async def solve(case, question, settings)"
 _SOURCES = (".py", ".txt")
 
@@ -43,24 +42,6 @@ class OwnMethod:
     solve: Callable[..., Awaitable[Decision]]
     source_sha256: str
     """SHA-256 of the source: the file, or all `.py` and `.txt` files of the package."""
-
-
-def is_own(method: str) -> bool:
-    """Return whether a method is given by its file or module, not by a built-in name."""
-    return method.endswith(".py") or ":" in method
-
-
-def name_of(method: str) -> str:
-    """Return the name of a user-defined method.
-
-    It is `my_team` for `lab/my_team.py` and `lab.my_team:solve`. A function of another name is
-    included: `my_team.quick` for `lab.my_team:quick`.
-    """
-    if method.endswith(".py"):
-        return Path(method).stem
-    module, _, function = method.partition(":")
-    name = module.rpartition(".")[2]
-    return name if function == SOLVE else f"{name}.{function}"
 
 
 def load(method: str) -> OwnMethod:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mdagents.datasets.dataset import Dataset
-from mdagents.datasets.questions import OptionOrder
+from mdagents.settings import OptionOrder
 from mdagents_llm.terminal.printing import print_line
 
 if TYPE_CHECKING:

@@ -33,8 +33,9 @@ from mdagents.agents.events import (
     TurnEnded,
 )
 from mdagents.datasets.questions import Question
-from mdagents.records.sample import EXAID_ROLES, SampleRecord
+from mdagents.records.sample import SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents.settings import EXAID_ROLES
 from mdagents.telemetry.attributes import EVALUATION, of_decision, of_score
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import ABORTED, CallRow

@@ -14,7 +14,8 @@ from PIL import Image
 
 from mdagents.datasets.dataset import is_shipped, open_dataset
 from mdagents.datasets.pictures.preparing import PictureSettings, prepare_picture
-from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
+from mdagents.datasets.questions import Question, SourceQuestion, present
+from mdagents.settings import OptionOrder
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.pictures import Picture
 from scripts import make_vqa_sample

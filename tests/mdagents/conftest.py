@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from mdagents.agents.case import Case
-from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
+from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.runs.program import main
-from mdagents.settings import Difficulty, TeamRole, TeamSettings
-from mdagents.teams import TEAMS, Decision
+from mdagents.settings import Difficulty, OptionOrder, TeamRole, TeamSettings
+from mdagents.teams.decision import Decision
+from mdagents.teams.methods import TEAMS
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.llm_registry import ModelRegistry
 from tests.conftest import REPOSITORY

@@ -20,11 +20,10 @@ import exaid_core
 import mdagents
 import mdagents_llm
 from mdagents.records.manifest import RunTotals, Spent
-from mdagents.runs.engines.engine import Outcome
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, Outcome
 from mdagents_llm.errors import ConfigError, EndpointDown
 from tests.fake_provider import FakeProvider
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from mdagents.teams.methods import baseline_names
+from mdagents.teams.names import baseline_names
 from mdagents.teams.train_split import Embedding
 from mdagents_llm.config import Environment
 from tests.fake_provider import FakeProvider, answer_from_pixels

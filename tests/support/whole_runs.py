@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mdagents.teams.methods import baseline_names, declared
+from mdagents.teams.methods import declared
+from mdagents.teams.names import baseline_names
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment

@@ -15,7 +15,7 @@ from mdagents.datasets.questions import Question, SourceQuestion, present
 from mdagents.records.sample import CaseSummaries, SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import Cluster
-from mdagents.runs.engines.engine import GRACE, Item, Load, Outcome, Places, Recorder, Task
+from mdagents.runs.engines.engine import GRACE, Item, Load, Places, Recorder, Task
 from mdagents.runs.engines.leases import MOST_DEATHS, Leases
 from mdagents.runs.engines.messages import (
     Decided,
@@ -29,7 +29,7 @@ from mdagents.runs.engines.messages import (
     Summaries,
     Told,
 )
-from mdagents.settings import TeamRole
+from mdagents.settings import Outcome, TeamRole
 from mdagents_llm.clock import epoch_ms
 from mdagents_llm.endpoints import CONNECTIONS
 from mdagents_llm.errors import (

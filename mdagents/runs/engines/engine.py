@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +20,7 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
-from mdagents.settings import Difficulty
+from mdagents.settings import Difficulty, Outcome
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.pictures import Picture
@@ -32,18 +31,6 @@ GRACE = 10.0
 
 Watch = Callable[[ItemKey, Event, int], None]
 """Callback for (question, event, time of the event in ms since 1970 UTC); it returns at once."""
-
-
-class Outcome(StrEnum):
-    """Outcome of a run."""
-
-    FINISHED = "finished"
-    INTERRUPTED = "interrupted"
-    LIMIT = "limit"
-    """A limit of the run was reached."""
-    TOO_MANY_ERRORS = "too_many_errors"
-    COULD_NOT_WORK = "could_not_work"
-    """No reply came, or more than half of the questions ended in `api_error`."""
 
 
 @dataclass(frozen=True, slots=True)

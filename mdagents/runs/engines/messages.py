@@ -18,8 +18,9 @@ from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.claims import Found
-from mdagents.runs.engines.engine import Item, Outcome
+from mdagents.runs.engines.engine import Item
 from mdagents.runs.engines.shares import EndpointState, Share
+from mdagents.settings import Outcome
 from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import ChatReply
 from mdagents_llm.config import Environment

@@ -10,22 +10,14 @@ from typing import Any
 
 from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.questions import present
-from mdagents.records.sample import EXAID_ROLES, Watched, make_record
+from mdagents.records.sample import Watched, make_record
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget, Limited
-from mdagents.runs.engines.engine import (
-    GRACE,
-    Item,
-    Outcome,
-    Places,
-    Recorded,
-    Recorder,
-    Task,
-    Work,
-)
+from mdagents.runs.engines.engine import GRACE, Item, Places, Recorded, Recorder, Task, Work
 from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
 from mdagents.runs.solver import Solved
+from mdagents.settings import EXAID_ROLES, Outcome
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import LimitExceeded

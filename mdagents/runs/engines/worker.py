@@ -28,7 +28,7 @@ from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget
 from mdagents.runs.engines.claims import Found
-from mdagents.runs.engines.engine import Item, Outcome, Places, Recorded, Task, Watch, Work
+from mdagents.runs.engines.engine import Item, Places, Recorded, Task, Watch, Work
 from mdagents.runs.engines.local import local_engine
 from mdagents.runs.engines.messages import (
     Decided,
@@ -53,7 +53,8 @@ from mdagents.runs.engines.shares import EndpointState, Share
 from mdagents.runs.garbage_collection import spare_the_collector
 from mdagents.runs.models import make_runtime
 from mdagents.runs.solver import Solver
-from mdagents.teams.own_method import name_of
+from mdagents.settings import Outcome
+from mdagents.teams.names import name_of
 from mdagents_llm.chat import ChatReply
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment, parse_environment

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from mdagents.agents.case import expert_number
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.runs.flags.bounds import MOST_TOKENS
 from mdagents.runs.flags.lists import meant, parts_of
-from mdagents.settings import LARGEST_COUNT, SMALLEST_COUNT, TeamRole
+from mdagents.settings import EXAID_ROLES, LARGEST_COUNT, SMALLEST_COUNT, TeamRole, expert_number
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mdagents.datasets.question_records import LONGEST_ID
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
 
@@ -17,6 +16,8 @@ def ids_in_file(path: Path) -> dict[str, str]:
     Raises:
         ConfigError: The file cannot be read as text, or holds no id, or a line is not an id.
     """
+    from mdagents.datasets.question_records import LONGEST_ID  # not needed for the help
+
     try:
         lines = read_regular(path).decode("utf-8-sig").splitlines()
     except OSError as error:

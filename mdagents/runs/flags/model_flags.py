@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationInfo, field_validator
 
-from mdagents.agents.case import expert_number
 from mdagents.runs.flags.by_role import (
     MODEL_ROLES,
     form_by_role,
@@ -20,7 +19,7 @@ from mdagents.runs.flags.by_role import (
 )
 from mdagents.runs.flags.flag import Flag, Flags, flag_name
 from mdagents.runs.flags.lists import pairs_of
-from mdagents.settings import TeamRole
+from mdagents.settings import TeamRole, expert_number
 from mdagents_llm.config import check_base_url
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import APIS, EFFORTS

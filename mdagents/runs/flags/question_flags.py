@@ -10,12 +10,10 @@ from typing import Annotated, Any
 
 from pydantic import field_validator, model_validator
 
-from mdagents.datasets.dataset import DATA_DIR
-from mdagents.datasets.questions import OptionOrder
 from mdagents.runs.flags.bounds import AtLeast1
 from mdagents.runs.flags.flag import Flag, Flags
 from mdagents.runs.flags.lists import parts_of
-from mdagents.settings import Difficulty
+from mdagents.settings import DATA_DIR, Difficulty, OptionOrder
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 

@@ -14,6 +14,7 @@ from mdagents.runs.flags.flag import Flag, Flags, StartFlag
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.word_limits import WORD_LIMITS, read_word_limits
 from mdagents.settings import (
+    AGREEMENT,
     MDAGENTS,
     PRESETS,
     DebatePolicy,
@@ -23,9 +24,7 @@ from mdagents.settings import (
     Router,
     TeamSettings,
 )
-from mdagents.teams import own_method
-from mdagents.teams.ladder import AGREEMENT
-from mdagents.teams.methods import baseline_names, method_names
+from mdagents.teams.names import baseline_names, is_own, method_names, name_of
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
@@ -146,7 +145,7 @@ class TeamFlags(Flags):
     def _known_method(cls, value: object) -> object:
         name = str(value)
         known = method_names()
-        if name not in known and not own_method.is_own(name):
+        if name not in known and not is_own(name):
             raise ConfigError(
                 f"--method is '{name}' but must be one of {', '.join(known)}, a file.py or "
                 f"package.module:solve{did_you_mean(name, known)}"
@@ -209,7 +208,7 @@ class TeamFlags(Flags):
     @property
     def method_name(self) -> str:
         """Name of the method, for names of runs and for readers."""
-        return own_method.name_of(self.method) if own_method.is_own(self.method) else self.method
+        return name_of(self.method) if is_own(self.method) else self.method
 
     @property
     def least_agreement(self) -> float:

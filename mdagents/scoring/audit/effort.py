@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mdagents.records.calls import read_calls
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.scoring.result_file import reading
+from mdagents.settings import EXAID_ROLES
 
 _BEFORE = re.compile(
     r"route|recruit|opinion|answer|sample|(?:iat|mdt\d+)-(?:delegate|investigate|synthesise)"

@@ -29,7 +29,7 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import Difficulty, RoutedBy, Router
-from mdagents.teams.methods import baseline_names
+from mdagents.teams.names import baseline_names
 from mdagents_llm.clock import Clock
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter

@@ -10,7 +10,8 @@ import pytest
 
 from mdagents.datasets.dataset import is_shipped, open_dataset
 from mdagents.datasets.question_records import LONGEST_TEXT
-from mdagents.datasets.questions import OptionOrder, present
+from mdagents.datasets.questions import present
+from mdagents.settings import OptionOrder
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY, SHARED
 

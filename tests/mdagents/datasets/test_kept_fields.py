@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mdagents.datasets.kept_fields import LONGEST_FIELD, MOST_FIELDS, kept_fields
-from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
+from mdagents.datasets.questions import SourceQuestion, present
+from mdagents.settings import OptionOrder
 from tests.mdagents.datasets.published_records import AFRIMEDQA, MEDMCQA, MEDXPERTQA
 
 

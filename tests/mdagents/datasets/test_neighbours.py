@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.neighbours import Neighbours
-from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
+from mdagents.datasets.questions import Question, SourceQuestion, present
+from mdagents.settings import OptionOrder
 from mdagents_llm.embeddings import Embedder, Vectors, local_embedder
 from mdagents_llm.errors import ConfigError
 from tests.support.embedders import WordEmbedder, write_train

@@ -18,7 +18,8 @@ from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.pictures.places import copy_of
 from mdagents.datasets.pictures.question_picture import MOST_PICTURES, given_pictures
 from mdagents.datasets.question_records import parse_question
-from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
+from mdagents.datasets.questions import SourceQuestion, present
+from mdagents.settings import OptionOrder
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.made_pictures import BLUE, GREEN, RED, encoded, png
 

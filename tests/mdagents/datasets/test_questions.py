@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.pictures.question_picture import QuestionPicture
-from mdagents.datasets.questions import LETTERS, OptionOrder, Question, SourceQuestion, present
+from mdagents.datasets.questions import LETTERS, Question, SourceQuestion, present
 from mdagents.runs.identity import identity
 from mdagents.runs.options import read_config, read_options
+from mdagents.settings import OptionOrder
 
 
 def a_source(*options: str, id_: str = "q", gold: str = "A") -> SourceQuestion:

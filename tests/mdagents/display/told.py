@@ -13,7 +13,7 @@ from mdagents.agents.events import (
     TurnBegan,
     TurnEnded,
 )
-from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
+from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.display import Display
 from mdagents.records.sample import (
     CaseSummaries,
@@ -22,7 +22,7 @@ from mdagents.records.sample import (
     TokenUsageRecord,
     Watched,
 )
-from mdagents.settings import Difficulty, RoutedBy, Status
+from mdagents.settings import Difficulty, OptionOrder, RoutedBy, Status
 
 EMBOLISM = AgentSummary(
     status_action=(

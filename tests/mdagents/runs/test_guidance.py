@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.teams.methods import baseline_names
+from mdagents.teams.names import baseline_names
 from tests.conftest import REPOSITORY, SHARED
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.records.sample import EXAID_ROLES
+from mdagents.settings import EXAID_ROLES
 from tests.fake_provider import FakeProvider
 from tests.mdagents.pages.test_report import report, text_of, transcripts
 from tests.support.whole_runs import Run, records

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from mdagents.records.sample import EXAID_ROLES
 from mdagents.scoring.rows import read_output
+from mdagents.settings import EXAID_ROLES
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.environment import bare_environment

@@ -8,7 +8,7 @@ import pytest
 
 from mdagents.runs import session
 from mdagents.runs.solver import _ToOneTeam
-from mdagents.teams import Decision
+from mdagents.teams.decision import Decision
 from mdagents_llm.errors import UnexpectedError
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records

@@ -22,13 +22,13 @@ from mdagents.cli.score import main as evaluate
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint
-from mdagents.datasets.questions import OptionOrder, SourceQuestion, present
-from mdagents.settings import TeamRole
-from mdagents.teams import Decision, basic
+from mdagents.datasets.questions import SourceQuestion, present
+from mdagents.settings import OptionOrder, TeamRole
+from mdagents.teams import basic
 from mdagents.teams.alone import apart
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
-from mdagents.teams.decision import Stated
-from mdagents.teams.methods import baseline_names
+from mdagents.teams.decision import Decision, Stated
+from mdagents.teams.names import baseline_names
 from mdagents.teams.voting import by_majority
 from mdagents_llm.errors import ProviderError, StructuredOutputError
 from mdagents_llm.json_schema import token_limit

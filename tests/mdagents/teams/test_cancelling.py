@@ -14,7 +14,8 @@ from mdagents.agents.events import Event, TurnBegan, TurnEnded
 from mdagents.runs.config import RunConfig
 from mdagents.runs.solver import Solver
 from mdagents.settings import MDAGENTS, Difficulty, Router
-from mdagents.teams.methods import baseline_names, declared
+from mdagents.teams.methods import declared
+from mdagents.teams.names import baseline_names
 from mdagents_llm.clock import Clock
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter

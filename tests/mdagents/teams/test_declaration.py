@@ -13,7 +13,8 @@ from mdagents.runs.identity import identity
 from mdagents.settings import PRESETS, Preset, TeamRole
 from mdagents.teams import baselines
 from mdagents.teams.declaration import Method
-from mdagents.teams.methods import baseline_names, declared
+from mdagents.teams.methods import declared
+from mdagents.teams.names import baseline_names
 from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records

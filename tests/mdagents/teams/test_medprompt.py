@@ -19,12 +19,12 @@ from exaid_core.trace.events import EventKind
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.events import Event, TurnEnded
 from mdagents.datasets.dataset import open_dataset
-from mdagents.datasets.questions import OptionOrder, Question, SourceQuestion, present
+from mdagents.datasets.questions import Question, SourceQuestion, present
 from mdagents.records.manifest import Spent
-from mdagents.settings import TeamRole
-from mdagents.teams import Decision
+from mdagents.settings import OptionOrder, TeamRole
 from mdagents.teams.baselines import medprompt
 from mdagents.teams.baselines.medprompt import Library, open_library
+from mdagents.teams.decision import Decision
 from mdagents.teams.train_split import Embedding, TrainSplit
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.endpoints import ModelSpec

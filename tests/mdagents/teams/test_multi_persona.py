@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mdagents.agents.case import Case
-from mdagents.teams import Decision
 from mdagents.teams.baselines import multi_persona
+from mdagents.teams.decision import Decision
 from mdagents_llm.errors import ProviderError
 from tests.fake_provider import FakeProvider, SeenRequest, depth, peak_in_flight
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from mdagents.runs.config import RunConfig
-from mdagents.teams.own_method import is_own, load, name_of
+from mdagents.teams.names import is_own, name_of
+from mdagents.teams.own_method import load
 from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider, depth
 from tests.support.whole_runs import Run, records

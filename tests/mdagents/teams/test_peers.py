@@ -12,8 +12,9 @@ import pytest
 from mdagents.agents.case import Case
 from mdagents.runs.config import RunConfig
 from mdagents.settings import Difficulty, Peers
-from mdagents.teams import TEAMS, Decision
 from mdagents.teams.baselines import debate
+from mdagents.teams.decision import Decision
+from mdagents.teams.methods import TEAMS
 from mdagents.teams.peers import exchanged, noise
 from mdagents_llm.errors import ConfigError
 from tests.fake_provider import FakeProvider, SeenRequest

@@ -10,11 +10,11 @@ import pytest
 
 from mdagents.agents.case import Case
 from mdagents.datasets.pictures.question_picture import QuestionPicture
-from mdagents.datasets.questions import NOT_SHOWN, OptionOrder, Question, SourceQuestion, present
-from mdagents.settings import Difficulty, ImageAgents, TeamRole
-from mdagents.teams import TEAMS
+from mdagents.datasets.questions import NOT_SHOWN, Question, SourceQuestion, present
+from mdagents.settings import Difficulty, ImageAgents, OptionOrder, TeamRole
 from mdagents.teams.baselines import debate, medagents, medprompt, self_refine
 from mdagents.teams.baselines.medprompt import Library, Solved
+from mdagents.teams.methods import TEAMS
 from mdagents.teams.router import route
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.pictures import Picture

@@ -12,9 +12,9 @@ from rich.cells import cell_len
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.prompts import prompt_hashes, render
-from mdagents.datasets.questions import OptionOrder, present
+from mdagents.datasets.questions import present
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
-from mdagents.settings import LARGEST_COUNT, TeamSettings
+from mdagents.settings import LARGEST_COUNT, OptionOrder, TeamSettings
 from mdagents.teams.decision import Panelist
 from mdagents.teams.recruitment import (
     Profile,
