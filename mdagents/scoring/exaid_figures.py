@@ -48,6 +48,8 @@ class ExaidFigures:
 
 def summarised(record: Mapping[str, Any]) -> Summarised | None:
     """Return EXAID's results for a question; None when EXAID was off or has not finished."""
+    if record.keys().isdisjoint(("exaid", "watched")):
+        return None
     exaid, watched = object_of(record, "exaid"), object_of(record, "watched")
     summaries = entries_of(exaid, "summaries")
     lost = number_of(watched.get("tail_loss"))

@@ -84,10 +84,14 @@ def by_question(rows: Sequence[ScoredRow]) -> list[list[ScoredRow]]:
 
 
 def right_by_question(rows: Sequence[ScoredRow]) -> tuple[list[int], list[int]]:
-    """Return the number of right answers and of all answers for each question."""
-    answers = Counter([row.question_id for row in rows])
-    if len(answers) == len(rows):
+    """Return the number of right answers and of all answers for each question.
+
+    Args:
+        rows: Rows of one run, which has each question once in an epoch.
+    """
+    if len({row.epoch for row in rows}) <= 1:
         return [int(row.correct) for row in rows], [1] * len(rows)
+    answers = Counter([row.question_id for row in rows])
     right = Counter([row.question_id for row in rows if row.correct])
     return [right[id_] for id_ in answers], list(answers.values())
 
@@ -164,9 +168,8 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:
     """Return the mean over the rows; None without rows or if any value is unknown."""
-    values = list(map(value, rows))
-    known = [v for v in values if v is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    known = [v for v in map(value, rows) if v is not None]
+    return sum(known) / len(known) if known and len(known) == len(rows) else None
 
 
 def _rate(part: int, whole: int) -> float | None:

@@ -168,10 +168,12 @@ def _calibration(rows: Sequence[ScoredRow]) -> Calibration:
 
 
 def _detectable(rows: Sequence[ScoredRow]) -> float | None:
-    shares = [right / answers for right, answers in zip(*right_by_question(rows), strict=True)]
-    if not shares:
+    questions = Counter(zip(*right_by_question(rows), strict=True))
+    if not questions:
         return None
-    mean = sum(shares) / len(shares)
-    variance = sum((share - mean) ** 2 for share in shares) / len(shares)
+    shares = [(right / answers, count) for (right, answers), count in questions.items()]
+    n = questions.total()
+    mean = sum(share * count for share, count in shares) / n
+    variance = sum((share - mean) ** 2 * count for share, count in shares) / n
     # Expected share of discordant questions between two independent systems of this accuracy.
-    return minimum_detectable_difference(len(shares), discordance=2 * variance)
+    return minimum_detectable_difference(n, discordance=2 * variance)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,7 +18,7 @@ from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
 from mdagents.scoring.forms.table import form_of
 from mdagents.scoring.other_files import kind_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
-from mdagents.scoring.scored_row import ScoredRow, make_row
+from mdagents.scoring.scored_row import Item, ScoredRow, make_row
 from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
@@ -176,7 +176,7 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
             record = summaries.put_into(record, attempt)
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
-    return RunOutput(file.path, tuple(reader.rows), manifest, reader.read_as, notices)
+    return RunOutput(file.path, reader.rows, manifest, reader.read_as, notices)
 
 
 def score_record(
@@ -276,14 +276,14 @@ class _Reader:
         repeated: Repeated | None,
         planned: Callable[[Mapping[str, Any]], bool],
     ) -> None:
-        self.rows: list[ScoredRow] = []
+        # The key of a row is the id of the question in epoch 1, and (id, epoch) in other epochs:
+        # pairs for all would take twice the memory.
+        self._rows: dict[str | Item, ScoredRow] = {}
+        self._later: dict[str, int] = {}  # id -> digest of a question that began in another epoch
         self.read_as = Counter[str]()
         """Name of a form -> number of rows."""
         self._path, self._appended = str(path), appended  # str: a Path is slow to format
         self._planned = planned
-        # Epoch -> question id -> index of its row; pairs as keys would take twice the memory.
-        self._indices = defaultdict[int, dict[str, int]](dict)
-        self._contents: dict[str, int] = {}  # id -> digest of its question
         self._number = 0
         self._readings: dict[str, Any] = {}  # form -> reading that counts
         self._verdicts = Counter[tuple[str, Status]]()
@@ -291,12 +291,17 @@ class _Reader:
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
         self._passed_over = self._in_epochs = 0
 
+    @property
+    def rows(self) -> tuple[ScoredRow, ...]:
+        """The rows so far."""
+        return tuple(self._rows.values())
+
     def attempts(self, question_id: Any, epoch: Any) -> int:
         """Return how many records of a question and epoch were added so far, in our own runs."""
         if not (isinstance(question_id, str) and isinstance(epoch, int)):
             return 0
-        index = self._indices[epoch].get(question_id)
-        return 0 if index is None else self.rows[index].attempt
+        row = self._rows.get(_key(question_id, epoch))
+        return 0 if row is None else row.attempt
 
     def add(self, record: Any, number: int, place: int, attempt: int) -> None:
         """Score a record and add its rows.
@@ -346,25 +351,31 @@ class _Reader:
         """Return the id of a row, with a number appended if another question has the same id."""
         first = name = stated or f"sample_{self._number}"
         count = 1
-        while self._contents.setdefault(name, content) != content:
+        while self._content_of(name, content) != content:
             count += 1
             name = f"{first}#{count}"
         self._unnamed += not stated
         self._renamed += bool(stated) and count > 1
         return name
 
+    def _content_of(self, name: str, default: int) -> int:
+        row = self._rows.get(name)
+        return self._later.get(name, default) if row is None else row.content
+
     def _keep(self, row: ScoredRow, form: Form, where: str) -> None:
         if self._repeated is Repeated.EPOCHS and form not in self._appended:
             stated = row.epoch
-            while row.question_id in self._indices[row.epoch]:
+            while _key(*row.item) in self._rows:
                 row.epoch += 1
             self._in_epochs += row.epoch > stated
-        index = self._indices[row.epoch].setdefault(row.question_id, len(self.rows))
-        if index == len(self.rows):
-            self.rows.append(row)
+        key = _key(*row.item)
+        if key not in self._rows:
+            self._rows[key] = row
+            if row.epoch > 1:
+                self._later.setdefault(row.question_id, row.content)
             self.read_as[form.name] += 1
         elif form in self._appended:
-            self.rows[index] = row
+            self._rows[key] = row
             self._replaced += 1
         elif self._repeated is Repeated.FIRST:
             self._passed_over += 1
@@ -377,7 +388,7 @@ class _Reader:
 
     def notices(self) -> Iterator[str]:
         """Yield notices on the handling of irregular records."""
-        without = sum(not row.options for row in self.rows)
+        without = sum(not row.options for row in self._rows.values())
         readings = ", ".join(str(reading) for reading in self._readings.values())
         for count, what in (
             (self._unnamed, "records without an id, called sample_N by their place in the file"),
@@ -400,6 +411,10 @@ class _Reader:
             yield f"{foreign} is not one of ours and {how}: {count}"
         if len(self.read_as) > 1:
             yield "records of several programs: " + counts(self.read_as)
+
+
+def _key(question_id: str, epoch: int) -> str | Item:
+    return question_id if epoch == 1 else (question_id, epoch)
 
 
 def _unknown(record: Mapping[str, Any]) -> str:

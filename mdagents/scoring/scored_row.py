@@ -221,8 +221,10 @@ def make_row(
         calls=count_of(record.get("calls")),
         reasoning_tokens=count_of(usage.get("reasoning_tokens")),
         pictures=len(pictures),
-        pictures_sent=sum(bool(one.get("sha256")) for one in pictures),
-        picture_names=plain("; ".join([text_of(one, "name") for one in pictures])),
+        pictures_sent=sum([bool(one.get("sha256")) for one in pictures]),
+        picture_names=plain("; ".join([text_of(one, "name") for one in pictures]))
+        if pictures
+        else "",
         epoch=count_of(record.get("epoch")) or 1,
         content=content,
         options=len(options),
