@@ -208,7 +208,7 @@ _LAYERS = (
     ("/mdagents_llm/answers/", "mdagents: answer parser"),
     ("/mdagents/scoring/", "mdagents: report at the end"),
     ("/mdagents/records/store", "mdagents: run on disk"),
-    ("/mdagents/records/jsonl", "mdagents: run on disk"),
+    ("/mdagents/records/line_log", "mdagents: run on disk"),
     ("/mdagents/", "mdagents: teams, prompts, records"),
     ("/mdagents_llm/providers/", "mdagents_llm: provider"),
     ("/mdagents_llm/layers/cache", "cache"),

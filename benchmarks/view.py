@@ -62,7 +62,7 @@ from benchmarks.harness import (
 from exaid_core.policy import TriggerPolicy
 from exaid_core.trace.traces import Turn, read_trace
 from mdagents.agents.case import make_case_id
-from mdagents.records.jsonl import LineLog
+from mdagents.records.line_log import LineLog
 from mdagents.records.manifest import read_manifest
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from tests.support.browser import CHROMIUM, open_page

@@ -16,7 +16,7 @@ from mdagents.agents.events import Ended, Event, ExaidStep, Started
 from mdagents.display.display import Snapshot
 from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words
 from mdagents.live.reader import FeedReader
-from mdagents.records.jsonl import LineLog
+from mdagents.records.line_log import LineLog
 from mdagents.records.pictures import picture_records
 from mdagents.records.summaries import ItemKey
 from mdagents.settings import EXAID_ROLES

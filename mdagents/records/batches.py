@@ -11,7 +11,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from mdagents.records.jsonl import MALFORMED, LineLog, damaged, whole_lines
+from mdagents.records.jsonl import MALFORMED, damaged, whole_lines
+from mdagents.records.line_log import LineLog
 from mdagents_llm.errors import StorageError
 from mdagents_llm.layers.batch_journal import Batch
 

@@ -8,10 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from filelock import FileLock
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from mdagents.records.jsonl import LineLog, whole_lines
+from mdagents.records.jsonl import whole_lines
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import compact_json, parse_json
 from mdagents_llm.text import clean, one_line
@@ -79,6 +78,11 @@ def add_ratings(folder: Path, ratings: Iterable[Rating]) -> None:
     Raises:
         ConfigError: The file cannot be written.
     """
+    # Both load asyncio, which reading needs as little as scoring does.
+    from filelock import FileLock
+
+    from mdagents.records.line_log import LineLog
+
     try:
         with FileLock(folder / f".{RATINGS}.lock", timeout=30):
             log = LineLog(folder / RATINGS, syncs=True)

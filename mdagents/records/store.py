@@ -25,7 +25,8 @@ from pydantic_core import to_json
 from mdagents.agents.case import PREPARE, make_case_id
 from mdagents.records.calls import read_calls
 from mdagents.records.folder import earlier_run, holds_nothing
-from mdagents.records.jsonl import MALFORMED, LineLog, damaged, lines_at, number_of, whole_lines
+from mdagents.records.jsonl import MALFORMED, damaged, lines_at, number_of, whole_lines
+from mdagents.records.line_log import LineLog
 from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 from mdagents.records.sample import CaseSummaries, SampleRecord, exaid_usage
 from mdagents.records.summaries import ItemKey, SummariesFile

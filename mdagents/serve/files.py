@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from mdagents.records.jsonl import LineLog
+from mdagents.records.line_log import LineLog
 from mdagents.records.sample import SampleRecord
 from mdagents.records.served import SERVED
 from mdagents.records.store import writable

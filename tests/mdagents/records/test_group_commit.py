@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.records.jsonl import LineLog
+from mdagents.records.line_log import LineLog
 from mdagents_llm.files.whole_file import whole_file
 
 

@@ -24,7 +24,7 @@ import pytest
 from benchmarks.harness import write_questions
 from mdagents.agents.events import Event
 from mdagents.live import LiveFeed
-from mdagents.records.jsonl import LineLog
+from mdagents.records.line_log import LineLog
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import WorkerLost
 from mdagents.runs.engines.messages import Orders, Start, packed, unpacked

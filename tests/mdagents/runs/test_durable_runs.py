@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mdagents.records.jsonl import LineLog
+from mdagents.records.line_log import LineLog
 from mdagents.records.manifest import RunManifest
 from mdagents.runs.forecast import forecast
 from mdagents.runs.options import read_config, read_options
