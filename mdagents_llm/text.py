@@ -49,6 +49,17 @@ def one_line(text: str) -> str:
     return " ".join(clean(text).split())
 
 
+def in_lower_case(text: str) -> str:
+    """Return a text in lower case with the same length, so that places in it stay the same.
+
+    A pattern is several times faster on such a text than with `re.IGNORECASE` on the original.
+    """
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 question`, `1,273 questions`, `2 summaries`.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from exaid_core.checks.cue_files import LETTER, normal
@@ -83,6 +83,7 @@ _MARK = "\ue000"
 """Character around the number of an agent; it is private, so no text has it."""
 
 
+@lru_cache(maxsize=512)  # a segment is read for its summary, for dissent and for positions
 def stated_answer(text: str) -> str | None:
     """Return the letter A to J that a segment states as its answer; None if it states none.
 

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
@@ -98,10 +98,9 @@ _Span: TypeAlias = tuple[int, int]
 
 class _Evidence:
     def __init__(self, support: str) -> None:
-        written = InDigits(support)
         self._support = support
         self._in_english = is_english(support)
-        self._quantities = tuple(quantities(written))
+        self._quantities, labeled = _measured(support)
         self._measures: set[Measure] = set()
         self._numbers = numbers(support)
         ordinals = map(str.lower, _ORDINAL.findall(support))
@@ -129,7 +128,7 @@ class _Evidence:
         }
         """Values in the basic unit by basic unit and unit, in ascending order."""
         self._labels: defaultdict[str, set[str]] = defaultdict(set)
-        for label in _labeled(written, self._quantities).values():
+        for label in labeled.values():
             self._labels[label.name].add(label.number)
             self._numbers.add(label.number)
         self._tells_systolic = _SYSTOLIC.search(support) is not None
@@ -138,9 +137,7 @@ class _Evidence:
 
     def missing(self, text: str) -> list[tuple[_Meaning, str]]:
         """Return the meaning and wording of each term of `text` without support, in order."""
-        written = InDigits(text)
-        measured = tuple(quantities(written))
-        labeled = _labeled(written, measured)
+        measured, labeled = _measured(text)
         covered = set(chain.from_iterable(range(*span) for span in labeled))
         found: list[tuple[int, _Meaning, str]] = [
             (start, (None, (term.lower(),)), term)
@@ -229,11 +226,14 @@ class _Evidence:
         return dosed
 
 
-def _labeled(written: InDigits, measured: Iterable[Quantity]) -> dict[_Span, Label]:
-    """Return the names with a number in a text, without those whose number has a unit."""
+@lru_cache(maxsize=64)  # a field of a summary is checked against several texts
+def _measured(text: str) -> tuple[tuple[Quantity, ...], Mapping[_Span, Label]]:
+    """Return the quantities in a text, and the names with a number that has no unit."""
+    written = InDigits(text)
+    measured = tuple(quantities(written))
     with_unit = {quantity.start for quantity in measured if quantity.unit}
     labeled = {written.span(label.start, label.end): label for label in labels(written.digits)}
-    return {span: label for span, label in labeled.items() if span[0] not in with_unit}
+    return measured, {span: label for span, label in labeled.items() if span[0] not in with_unit}
 
 
 def _told_as(unit: str) -> str:

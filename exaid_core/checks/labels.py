@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+_WORDS = (
+    "stage", "grade", "class", "type", "factor", "trisomy", "chromosome", "phase", "category",
+    "degree", "nerve", "lead", "apgar", "nyha", "mobitz", "hpv", "asa", "ckd", "ecog", "cn",
+)  # fmt: skip
 LABELED = (
-    r"(?<![A-Za-z])(?i:(?P<label>stage|grade|class|type|factor|trisomy|chromosome|phase|category"
-    r"|degree|nerve|lead|apgar|NYHA|Mobitz|HPV|ASA|CKD|ECOG|CN)s?"
+    rf"(?<![A-Za-z])(?i:(?P<label>{'|'.join(_WORDS)})s?"
     r"(?:[ -](?:functional )?(?:class|stage|grade|type)s?)?)"
 )
 """Pattern of a word that forms a name with the number after it."""
@@ -46,7 +49,10 @@ class Label(NamedTuple):
 
 def labels(text: str) -> Iterator[Label]:
     """Yield the numbers of a text in digits that are part of a name."""
-    for pattern in (_IN_WORDS, _IN_LETTERS):
+    if not _NUMBER.search(text):
+        return
+    has_word = any(map(text.lower().__contains__, _WORDS))  # quicker to tell than by the pattern
+    for pattern in (_IN_WORDS, _IN_LETTERS) if has_word else (_IN_LETTERS,):
         for match in pattern.finditer(text):
             is_word = pattern is _IN_WORDS
             for number in _NUMBER.finditer(text, *match.span("numbers")):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from exaid_core.checks.term_list import phrases
+from mdagents_llm.text import in_lower_case
 
 _SMALL = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
@@ -30,17 +31,16 @@ _BELOW_1000 = (
     rf"(?:{_BELOW_100}[ -]hundred\b(?:[ -](?:and[ -])?{_BELOW_100}(?![ -]hundred\b))?"
     rf"|{_BELOW_100}|hundred\b)"
 )
+# These patterns are for text in lower case.
 _NUMBER = re.compile(
     rf"\b(?<!\d[ -])(?P<whole>{_BELOW_1000}"
     rf"(?:[ -](?:thousand|million)\b(?:[ -](?:and[ -])?{_BELOW_1000})?)*)"
-    r"(?: and (?:an? |one[ -])?(?P<part>half|quarter)\b)?",
-    re.IGNORECASE,
+    r"(?: and (?:an? |one[ -])?(?P<part>half|quarter)\b)?"
 )
 _PARTS = {"half": "0.5", "quarter": "0.25", "quarters": "0.75", "third": "1/3", "thirds": "2/3"}
 _FRACTION = re.compile(
     r"\b(?:(?:(?:one|an?)[ -])?(?P<one>half|quarter)(?!-?li[fv]e)|one[ -](?P<third>third)"
-    r"|three[ -](?P<three>quarters)|two[ -](?P<two>thirds))\b(?:[ -]an?\b)?",
-    re.IGNORECASE,
+    r"|three[ -](?P<three>quarters)|two[ -](?P<two>thirds))\b(?:[ -]an?\b)?"
 )
 
 
@@ -62,14 +62,14 @@ def number_words(text: str) -> Iterator[NumberWords]:
 
     A word that multiplies digits (`2 million`) is skipped.
     """
-    for match in _NUMBER.finditer(text):
-        whole = match["whole"].lower()
-        digits = str(_value(whole))
+    lower = in_lower_case(text)
+    for match in _NUMBER.finditer(lower):
+        digits = str(_value(match["whole"]))
         if match["part"]:
-            digits += _PARTS[match["part"].lower()].removeprefix("0")
-        yield NumberWords(*match.span(), digits, "vague" if match[0].lower() in _VAGUE else "")
-    for match in _FRACTION.finditer(text):
-        yield NumberWords(*match.span(), _PARTS[match[match.lastgroup or 0].lower()], "vague")
+            digits += _PARTS[match["part"]].removeprefix("0")
+        yield NumberWords(*match.span(), digits, "vague" if match[0] in _VAGUE else "")
+    for match in _FRACTION.finditer(lower):
+        yield NumberWords(*match.span(), _PARTS[match[match.lastgroup or 0]], "vague")
 
 
 def _value(words: str) -> int:

@@ -8,7 +8,8 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -243,6 +244,36 @@ def record_of(adapter: TypeAdapter[T], path: Path, number: int, line: bytes) -> 
     except ValidationError:
         pass
     return validated(adapter, path, number, parse_line(path, number, line))
+
+
+def records_of(
+    many: TypeAdapter[list[T]],
+    adapter: TypeAdapter[T],
+    path: Path,
+    lines: Sequence[tuple[int, bytes]],
+) -> Iterator[tuple[int, T]]:
+    """Yield the number and the validated record of each line from `read_lines`.
+
+    Args:
+        many: Validator of a list of records.
+        adapter: Validator of a record.
+        path: Path of the file.
+        lines: Number of each line, and the line.
+
+    Raises:
+        RecordError: A line is not a JSON object, or does not validate.
+    """
+    # As one array, they take a third of the time; the lines alone tell which one has a problem.
+    content = b"[" + b",".join([line for _, line in lines]) + b"]"
+    records: list[T] = []
+    with suppress(ValidationError):
+        if b"NaN" not in content and b"Infinity" not in content:
+            records = many.validator.validate_json(content)
+    if len(records) == len(lines):
+        yield from zip([number for number, _ in lines], records, strict=True)
+        return
+    for number, line in lines:
+        yield number, record_of(adapter, path, number, line)
 
 
 def validated(adapter: TypeAdapter[T], path: Path, number: int, content: Mapping[str, Any]) -> T:

@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 
 from tqdm import tqdm
 
-from mdagents.pages.from_records import read_question
 from mdagents.pages.layout import make_frame, packed, templates
 from mdagents.pages.listing import (
     FILTERS,
@@ -25,6 +24,7 @@ from mdagents.pages.listing import (
 )
 from mdagents.pages.report_pictures import ReportPictures
 from mdagents.pages.report_summary import Head
+from mdagents.pages.transcript import make_transcript
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.csv_file import write_csv, write_csv_of_runs
 from mdagents.scoring.fields import plain, text_of
@@ -119,13 +119,7 @@ def _transcripts(run: RunOutput, pictures: ReportPictures) -> Iterator[str]:
             yield run.folder, record, row, attempt_of(record, attempts)
 
     processes = min(cores(), len(run.rows) // _WORTH_A_PROCESS + 1)
-    return in_processes(_transcript, each(), processes=processes)
-
-
-def _transcript(of: tuple[Path, Mapping[str, Any], ScoredRow, Sequence[CallRow]]) -> str:
-    shown = read_question(*of)
-    page = templates().get_template("question.html").render(page=shown.page, recorded=shown)
-    return packed(page)
+    return in_processes(make_transcript, each(), processes=processes)
 
 
 def _csv(rows: Mapping[str, Sequence[ScoredRow]]) -> str:
