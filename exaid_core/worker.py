@@ -299,12 +299,12 @@ class Worker:
 
     def _urgency(self) -> tuple[float, ...]:
         """Return the urgency of the next call: alerts, first summaries, then the longest wait."""
-        waiting = [arrival.segment for arrival in self._pending]
-        since = waiting[:1] or self._buffer_agent.held()[-1:]
+        left = self.left()
+        longest = -len(self._pending) or -1  # the first in the queue, else the last in the buffer
         return (
-            not any(segment.is_alert for segment in self.left()),
+            not any([segment.is_alert for segment in left]),
             bool(self._decisions.history.summaries),
-            since[0].at_ms if since else 0,
+            left[longest].at_ms if left else 0,
         )
 
     def _next_batch(self) -> list[_Arrival]:

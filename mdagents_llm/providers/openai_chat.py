@@ -55,6 +55,8 @@ _BROKEN_OFF = frozenset(
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
 and newer vLLM."""
+_APART = ("refusal", *_REASONING)
+"""Fields with text beside the content."""
 _EFFORT = ("reasoning_effort", "reasoning")
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
@@ -260,11 +262,17 @@ class Chunks:
 
     def _add(self, delta: Mapping[str, Any]) -> None:
         text = text_of(delta.get("content"))
-        pieces = {name: delta.get(name) for name in ("refusal", *_REASONING)}
-        for name, piece in {**pieces, "content": text, "arguments": _arguments(delta)}.items():
-            if piece:
-                self.message[name] = self.message.get(name, "") + piece
+        for name in _APART:
+            if piece := delta.get(name):
+                self._append(name, piece)
+        if text:
+            self._append("content", text)
+        if arguments := _arguments(delta):
+            self._append("arguments", arguments)
         self._show(self._tags.feed(text))
+
+    def _append(self, name: str, piece: str) -> None:
+        self.message[name] = self.message.get(name, "") + piece
 
     def _show(self, text: str) -> None:
         if text and self._on_text is not None:
