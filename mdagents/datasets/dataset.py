@@ -63,7 +63,7 @@ class Dataset:
     """Option numbering of a MedMCQA file; None for other files."""
     records: tuple[bytes, ...] = ()
     """Records as JSON lines, for a list or a table, which cannot be read line by line."""
-    parsed: Mapping[int, SourceQuestion] = field(default_factory=dict)
+    parsed: Mapping[int, SourceQuestion] = field(default_factory=dict, repr=False, compare=False)
     """Line number -> question, for the first `_MOST_PARSED` questions without pictures."""
 
     def line(self, entry: IndexEntry) -> str:

@@ -371,7 +371,7 @@ class _Reader:
         key = _key(*row.item)
         if key not in self._rows:
             self._rows[key] = row
-            if row.epoch > 1:
+            if key != row.question_id:
                 self._later.setdefault(row.question_id, row.content)
             self.read_as[form.name] += 1
         elif form in self._appended:

@@ -222,9 +222,7 @@ def make_row(
         reasoning_tokens=count_of(usage.get("reasoning_tokens")),
         pictures=len(pictures),
         pictures_sent=sum([bool(one.get("sha256")) for one in pictures]),
-        picture_names=plain("; ".join([text_of(one, "name") for one in pictures]))
-        if pictures
-        else "",
+        picture_names=plain("; ".join([text_of(one, "name") for one in pictures])),
         epoch=count_of(record.get("epoch")) or 1,
         content=content,
         options=len(options),
