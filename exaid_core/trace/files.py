@@ -9,7 +9,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -26,6 +26,7 @@ _GZIP_LEVEL = 6
 _GZIP_HEADER = bytes.fromhex("1f8b 08 00 00000000 00 ff")  # no flags, time 0, unknown system
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # an escaped surrogate, lone or in a pair
 _CHARS_OF_A_PROBLEM = 300
+_LINES_AT_ONCE = 1_000
 
 DETERMINISM = Determinism(gzip_mtime=0, json_sort_keys=True, json_separators=(",", ":"))
 """Settings of `dump_line` and `write_gz`, for `run_meta`."""
@@ -250,30 +251,50 @@ def records_of(
     many: TypeAdapter[list[T]],
     adapter: TypeAdapter[T],
     path: Path,
-    lines: Sequence[tuple[int, bytes]],
+    lines: Iterator[tuple[int, bytes]],
 ) -> Iterator[tuple[int, T]]:
-    """Yield the number and the validated record of each line from `read_lines`.
+    """Yield the number and the validated record of each line.
 
     Args:
         many: Validator of a list of records.
         adapter: Validator of a record.
         path: Path of the file.
-        lines: Number of each line, and the line.
+        lines: Numbers and lines, from `read_lines`.
 
     Raises:
-        RecordError: A line is not a JSON object, or does not validate.
+        RecordError: A line cannot be read, is not a JSON object, or does not validate.
     """
-    # Validating them as one array is faster; only the lines tell which one has a problem.
-    content = b"[" + b",".join([line for _, line in lines]) + b"]"
-    records: list[T] = []
-    with suppress(ValidationError):
-        if b"NaN" not in content and b"Infinity" not in content:
-            records = many.validator.validate_json(content)
-    if len(records) == len(lines):
-        yield from zip([number for number, _ in lines], records, strict=True)
-        return
-    for number, line in lines:
-        yield number, record_of(adapter, path, number, line)
+    unreadable: RecordError | None = None
+    while unreadable is None:
+        some: list[tuple[int, bytes]] = []
+        try:
+            some.extend(islice(lines, _LINES_AT_ONCE))
+        except RecordError as error:
+            unreadable = error
+        if not some:
+            break
+        # Validating them as one array is faster; only the lines tell which one has a problem.
+        records = _validated_at_once(many, [line.strip(b" \t\r\n") for _, line in some])
+        if records is not None:
+            yield from zip([number for number, _ in some], records, strict=True)
+            continue
+        for number, line in some:
+            yield number, record_of(adapter, path, number, line)
+    if unreadable is not None:
+        raise unreadable
+
+
+def _validated_at_once(many: TypeAdapter[list[T]], lines: Sequence[bytes]) -> list[T] | None:
+    """Return the record of each line; None if one may have a problem."""
+    content = b"[" + b",".join(lines) + b"]"
+    is_plain = all([line.startswith(b"{") and line.endswith(b"}") for line in lines])
+    if not is_plain or b"NaN" in content or b"Infinity" in content:
+        return None
+    try:
+        records = many.validator.validate_json(content)
+    except ValidationError:
+        return None
+    return records if len(records) == len(lines) else None
 
 
 def validated(adapter: TypeAdapter[T], path: Path, number: int, content: Mapping[str, Any]) -> T:

@@ -85,8 +85,8 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
             two cases, out of order, outside of a turn, with a wrong time or checksum, or a number
             of them that differs from `trace_meta`.
     """
-    lines = list(read_lines(path, content=packed))
-    first, line = lines[0] if lines else (1, b"{}")
+    lines = read_lines(path, content=packed)
+    first, line = next(lines, (1, b"{}"))
     content = parse_line(path, first, line)
     if content.get("record_type") != "trace_meta":
         raise RecordError(path, first, "a trace begins with a trace_meta record")
@@ -98,7 +98,7 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
     meta = validated(_TRACE_META, path, first, content)
     rules = TraceRules(meta.case_id, meta.t0_emitted_ms)
     events: list[TraceEvent] = []
-    for number, record in records_of(_TRACE_RECORDS, _TRACE_RECORD, path, lines[1:]):
+    for number, record in records_of(_TRACE_RECORDS, _TRACE_RECORD, path, lines):
         told = None
         if isinstance(record, StreamDelta):
             event = _delta(record)

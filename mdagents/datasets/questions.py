@@ -172,7 +172,7 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
         permutation=permutation,
         order_kept=order_kept,
         pictures=_in_order(source.pictures, permutation),
-        fields=source.fields,
+        fields=dict(source.fields),
     )
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -346,18 +346,36 @@ def _readable_rows(path: Path) -> Iterator[_Row]:
     A row may be yielded more than once. Older files store the rows by key and have no `rowid`.
     """
     for order in ("rowid", "rowid DESC", "key", "key DESC"):
-        with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as db:
-            db.execute("PRAGMA writable_schema = ON")  # allows reading a truncated file
-            db.text_factory = bytes
-            column = order.split()[0]
-            query = f"SELECT key, truncated, content FROM reply WHERE {column} = ?"
-            for (place,) in db.execute(f"SELECT {column} FROM reply ORDER BY {order}"):
-                # Each row by itself: one that cannot be read does not end the search for others.
-                with suppress(sqlite3.Error, *_NO_REPLY):
-                    value = place.decode() if column == "key" else place
-                    key, truncated, content = db.execute(query, (value,)).fetchone()
-                    _kept_in(content)
-                    yield key.decode(), int(truncated), content.decode()
+        for found in (_scanned(path, order), _one_by_one(path, order)):
+            with suppress(sqlite3.Error):
+                for key, truncated, content in found:
+                    with suppress(*_NO_REPLY):
+                        _kept_in(content)
+                        yield key.decode(), int(truncated), content.decode()
+
+
+def _scanned(path: Path, order: str) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield the rows up to the one before the first that cannot be read."""
+    with _damaged(path) as db:
+        yield from db.execute(f"SELECT key, truncated, content FROM reply ORDER BY {order}")
+
+
+def _one_by_one(path: Path, order: str) -> Iterator[tuple[bytes, int, bytes]]:
+    """Yield each row that can be found by its rowid or key, wherever others cannot be read."""
+    column = order.split()[0]
+    query = f"SELECT key, truncated, content FROM reply WHERE {column} = ?"
+    with _damaged(path) as db:
+        for (place,) in db.execute(f"SELECT {column} FROM reply ORDER BY {order}"):
+            with suppress(sqlite3.Error, UnicodeDecodeError):
+                yield from db.execute(query, (place.decode() if column == "key" else place,))
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA writable_schema = ON")  # allows reading a truncated file
+        db.text_factory = bytes
+        yield db
 
 
 def _kept_in(content: bytes) -> ChatReply | ProviderError:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.files import (
@@ -26,6 +26,7 @@ from exaid_core.trace.files import (
     parse_line,
     read_records,
     record_of,
+    records_of,
     validated,
     write_gz,
 )
@@ -343,6 +344,50 @@ ODD_VALUES = (
     *('"x"', '"1"', '"stream_delta"', '"trace_meta"', '"start"', '"\\ud83d"', '"\\ud83d\\ude00"'),
     *('"\\u0000"', '"\x01"', "\ufeff1", "[]", "{}", '{"a":NaN}', "[" * 300 + "]" * 300),
 )
+
+
+class Place(BaseModel):
+    x: int
+    y: int = 0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [b'{"x": 1}\n', b' {"x": 2, "y": 3}\r\n', b'{"x": 4}'],
+        [b'{"x": 1}\n', b'{"x": "?"}\n', b'{"x": 3}\n'],
+        [b'{"x": 1}, {"x": 2}\n', b'{"x": 3\n', b'"y": 4}\n'],
+        [b'{"x": 1}\n', b'{"x": 2\n', b'"y": 3}\n', b'{"x": 4}, {"x": 5}\n'],
+        [b'{"x": 1}\n', b'{"x": NaN}\n'],
+        [b'{"x": 1}\n', b'\xef\xbb\xbf{"x": 2}\n'],
+        [b'{"x": 1}\n', b'{"x": 2}\x0b\n'],
+        [b"[]\n"],
+        [],
+    ],
+)
+def test_lines_are_validated_together_as_they_are_alone(lines: list[bytes]) -> None:
+    one, many = TypeAdapter(Place), TypeAdapter(list[Place])
+    path, numbered = Path("f.jsonl"), list(enumerate(lines, start=1))
+
+    def outcome(records: Iterator[tuple[int, Place]]) -> tuple[list[tuple[int, Place]], str]:
+        seen: list[tuple[int, Place]] = []
+        try:
+            seen.extend(records)
+        except RecordError as error:
+            return seen, str(error)
+        return seen, ""
+
+    alone = ((number, record_of(one, path, number, line)) for number, line in numbered)
+    assert outcome(records_of(many, one, path, iter(numbered))) == outcome(alone)
+
+
+def test_the_lines_before_one_that_cannot_be_read_are_validated_first() -> None:
+    def lines() -> Iterator[tuple[int, bytes]]:
+        yield 1, b'{"x": "?"}'
+        raise RecordError(Path("f"), 2, "is cut short")
+
+    with pytest.raises(RecordError, match="line 1"):
+        list(records_of(TypeAdapter(list[Place]), TypeAdapter(Place), Path("f"), lines()))
 
 
 @pytest.mark.parametrize("written_out", [DELTA, BOUNDARY], ids=["delta", "boundary"])

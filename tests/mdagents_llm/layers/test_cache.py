@@ -310,10 +310,10 @@ def key_of(number: int) -> str:
     return hashlib.sha256(str(number).encode()).hexdigest()
 
 
-def fill(path: Path, replies: int) -> None:
+def fill(path: Path, replies: int, words: int = 100) -> None:
     with closing(ReplyStore(path)) as store:
         for number in range(replies):
-            store.put(key_of(number), text_reply(f"reply {number} " + "word " * 100))
+            store.put(key_of(number), text_reply(f"reply {number} " + "word " * words))
 
 
 def found_in(store: ReplyStore, replies: int) -> list[str]:
@@ -335,6 +335,21 @@ def test_a_file_in_the_older_form_is_used(tmp_path: Path) -> None:
     fill(path, 3)
     with closing(ReplyStore(path)) as store:
         assert found_in(store, 3) == ["reply 0", "reply 1", "reply 2"]
+
+
+@pytest.mark.parametrize("words", [100, 2000])
+def test_a_damaged_page_of_an_older_file_costs_few_replies(tmp_path: Path, words: int) -> None:
+    path = tmp_path / "replies.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(OLDER)
+    fill(path, 100, words)
+    whole = path.read_bytes()
+    for start in range(3 * 4096, len(whole), 4096 * max(1, len(whole) // 4096 // 25)):
+        path.write_bytes(whole[:start] + b"\xaa" * 4096 + whole[start + 4096 :])
+        for _ in range(2):
+            with closing(ReplyStore(path, lambda _: None)) as store:
+                found = found_in(store, 100)
+        assert len(found) >= 50  # one page holds the keys of many replies
 
 
 def test_a_damaged_page_costs_only_the_replies_on_it(tmp_path: Path) -> None:
