@@ -175,6 +175,7 @@ class _Feed:
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._text, self._at, self._ended = "", 0, False
+        self._one_a_line = True
 
     def peek(self) -> str:
         """Return the next non-space character without consuming it; empty at the end."""
@@ -194,6 +195,15 @@ class _Feed:
     def value(self, where: str) -> Any:
         """Consume and return the JSON value at the current position."""
         self.peek()
+        if self._one_a_line and (end := self._text.find("\n", self._at)) >= 0:
+            line = self._text[self._at : end].rstrip(" \t\r").removesuffix(",")
+            try:  # no token of JSON holds a line break, so that it cannot be part of a value
+                value = from_json(line, cache_strings="keys")
+            except ValueError:
+                self._one_a_line = False
+            else:
+                self._at += len(line)
+                return value
         size = CHUNK
         while True:
             try:

@@ -208,7 +208,7 @@ def make_row(
         response=letter or (PARSE_ERROR_MARK if status == Status.PARSE_ERROR else ""),
         difficulty=_word(record.get("difficulty")),
         input_tokens=read,
-        output_tokens=written,
+        output_tokens=_shared(written),
         total_tokens=both,
         correct=letter in right,
         status=status.value,

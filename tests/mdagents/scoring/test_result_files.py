@@ -16,6 +16,7 @@ from mdagents.cli.score import main
 from mdagents.scoring import result_file
 from mdagents.scoring.result_file import open_result
 from mdagents.scoring.rows import RunOutput, read_output
+from mdagents_llm.errors import ConfigError
 
 OPTIONS = {"A": "Aspirin", "B": "Heparin", "C": "Warfarin"}
 
@@ -381,14 +382,17 @@ VALUES = st.recursive(
 
 
 @pytest.mark.sweep
-@given(st.lists(VALUES, max_size=6), st.sampled_from([1, 2, 3, 7, 64]), st.booleans())
-def test_an_array_is_read_the_same_in_pieces_of_any_size(
-    values: list[Any], size: int, ascii_only: bool
+@given(
+    st.lists(VALUES, max_size=6),
+    st.sampled_from([1, 2, 3, 7, 64]),
+    st.booleans(),
+    st.sampled_from([",\n", " ,\t\r\n", "\n,\n", ",", ", \n\n"]),
+)
+def test_an_array_is_read_the_same_in_pieces_of_any_size_and_lines_of_any_length(
+    values: list[Any], size: int, ascii_only: bool, comma: str
 ) -> None:
-    Path("values.json").write_text(
-        json.dumps(values, ensure_ascii=ascii_only, indent=size % 3 or None),
-        encoding="utf-8",
-    )
+    each = [json.dumps(value, ensure_ascii=ascii_only, indent=size % 3 or None) for value in values]
+    Path("values.json").write_text(f"[\n{comma.join(each)}]", encoding="utf-8", newline="")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result_file, "CHUNK", size)
         file = open_result(Path("values.json"))
@@ -421,3 +425,25 @@ def test_an_error_is_never_passed_over(tmp_path: Path, error: object) -> None:
     output = read_output(file)
     assert [row.status for row in output.rows] == ["api_error"]
     assert any("error" in notice for notice in output.notices)
+
+
+@pytest.mark.parametrize(
+    ("lines", "values"),
+    [
+        ('{"a": 1},\n[2],\n"3"', [{"a": 1}, [2], "3"]),
+        ('{"a": 1},\n[2,\n"3"], 4,\n5', [{"a": 1}, [2, "3"], 4, 5]),
+        ('1, 2,\n"3,\\n"', [1, 2, "3,\n"]),
+        ('"\\ud800",\n{"a":\n2},\n3', ["\ud800", {"a": 2}, 3]),
+        ("1\n,\n2", [1, 2]),
+    ],
+)
+def test_values_of_an_array_need_not_be_one_a_line(lines: str, values: list[Any]) -> None:
+    Path("values.json").write_text(f"[{lines}\n]\n", encoding="utf-8")
+    assert [value for _, value in open_result(Path("values.json"))] == values
+
+
+@pytest.mark.parametrize("lines", ["1\n2", "1,\n2\n3", "{},\n,{}", '{"a": 1},\n{"a": 1\n'])
+def test_an_array_of_lines_without_its_commas_is_refused(lines: str) -> None:
+    Path("values.json").write_text(f"[{lines}\n]\n", encoding="utf-8")
+    with pytest.raises(ConfigError):
+        list(open_result(Path("values.json")))
