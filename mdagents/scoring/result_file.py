@@ -29,6 +29,7 @@ from mdagents_llm.text import counted
 
 CHUNK = 1 << 20  # bytes per read
 _START = 200  # bytes quoted to identify a file
+_LONGEST_LINE = 1 << 16  # characters of a record on a line of its own
 _SPACE = re.compile(r"[ \t\r\n]*")
 _AFTER_VALUE = ",] \t\r\n"
 _DIGITS = re.compile(r"(\d+)")
@@ -195,7 +196,8 @@ class _Feed:
     def value(self, where: str) -> Any:
         """Consume and return the JSON value at the current position."""
         self.peek()
-        if self._one_a_line and (end := self._text.find("\n", self._at)) >= 0:
+        end = self._line_end() if self._one_a_line else -1
+        if end >= 0:
             line = self._text[self._at : end].rstrip(" \t\r").removesuffix(",")
             try:  # no token of JSON holds a line break, so that it cannot be part of a value
                 value = from_json(line, cache_strings="keys")
@@ -218,6 +220,13 @@ class _Feed:
                     return value
             self._more(size)
             size *= 2  # the text is decoded again after each read; doubling keeps retries few
+
+    def _line_end(self) -> int:
+        """Return where the line ends; -1 if that is not known yet, or far away."""
+        end = self._text.find("\n", self._at, self._at + _LONGEST_LINE)
+        if end < 0 and len(self._text) - self._at > _LONGEST_LINE:
+            self._one_a_line = False  # all on one line: do not search it for each value
+        return end
 
     def _more(self, size: int) -> None:
         raw = self._file.read(size)

@@ -447,3 +447,13 @@ def test_an_array_of_lines_without_its_commas_is_refused(lines: str) -> None:
     Path("values.json").write_text(f"[{lines}\n]\n", encoding="utf-8")
     with pytest.raises(ConfigError):
         list(open_result(Path("values.json")))
+
+
+@pytest.mark.parametrize("comma", [",", ",\n"])
+@pytest.mark.parametrize("longest", [50, 70_000])
+def test_lines_of_an_array_may_be_long(comma: str, longest: int) -> None:
+    values = [{"number": number, "text": "x" * (number % 7 * longest)} for number in range(60)]
+    Path("values.json").write_text(f"[{comma.join(map(json.dumps, values))}]", encoding="utf-8")
+    file = open_result(Path("values.json"))
+    assert [value for _, value in file] == values
+    assert list(file.fetch([3, 59])) == [values[3], values[59]]
