@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -31,6 +31,7 @@ from mdagents_llm.errors import (
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.files.private import make_private_file
 from mdagents_llm.json_schema import reply_schema
+from mdagents_llm.layers.damaged_cache import readable_rows
 from mdagents_llm.ledger import CallRow, Ledger, Logged, PriceOf
 from mdagents_llm.terminal.printing import print_line
 
@@ -157,7 +158,7 @@ class ReplyStore:
         except (OSError, sqlite3.Error) as error:
             return self._in_memory(str(error))
         db.execute("BEGIN")
-        db.executemany("INSERT OR IGNORE INTO reply VALUES (?, ?, ?)", _readable_rows(kept))
+        db.executemany("INSERT OR IGNORE INTO reply VALUES (?, ?, ?)", _recovered(kept))
         db.execute("COMMIT")
         self._say(
             f"NOTE: the cache {self._path} was damaged and is kept as {kept.name}; "
@@ -340,42 +341,12 @@ def _code(error: sqlite3.Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def _readable_rows(path: Path) -> Iterator[_Row]:
-    """Yield the readable rows of a damaged file, both before and after the damage.
-
-    A row may be yielded more than once. Older files store the rows by key and have no `rowid`.
-    """
-    for order in ("rowid", "rowid DESC", "key", "key DESC"):
-        for found in (_scanned(path, order), _one_by_one(path, order)):
-            with suppress(sqlite3.Error):
-                for key, truncated, content in found:
-                    with suppress(*_NO_REPLY):
-                        _kept_in(content)
-                        yield key.decode(), int(truncated), content.decode()
-
-
-def _scanned(path: Path, order: str) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield the rows up to the one before the first that cannot be read."""
-    with _damaged(path) as db:
-        yield from db.execute(f"SELECT key, truncated, content FROM reply ORDER BY {order}")
-
-
-def _one_by_one(path: Path, order: str) -> Iterator[tuple[bytes, int, bytes]]:
-    """Yield each row that can be found by its rowid or key, wherever others cannot be read."""
-    column = order.split()[0]
-    query = f"SELECT key, truncated, content FROM reply WHERE {column} = ?"
-    with _damaged(path) as db:
-        for (place,) in db.execute(f"SELECT {column} FROM reply ORDER BY {order}"):
-            with suppress(sqlite3.Error, UnicodeDecodeError):
-                yield from db.execute(query, (place.decode() if column == "key" else place,))
-
-
-@contextmanager
-def _damaged(path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA writable_schema = ON")  # allows reading a truncated file
-        db.text_factory = bytes
-        yield db
+def _recovered(path: Path) -> Iterator[_Row]:
+    """Yield the rows of a damaged file that hold a reply or an error; some more than once."""
+    for key, truncated, content in readable_rows(path):
+        with suppress(*_NO_REPLY):
+            _kept_in(content)
+            yield key.decode(), int(truncated), content.decode()
 
 
 def _kept_in(content: bytes) -> ChatReply | ProviderError:
