@@ -92,7 +92,6 @@ class Record(BaseModel):
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
-        use_attribute_docstrings=True,
         allow_inf_nan=False,  # JSON has no such numbers
         defer_build=True,  # a run needs most of them only while in progress
     )
