@@ -30,7 +30,7 @@ from mdagents.scoring.comparison_text import comparison_parts
 from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
 NAME = "published-predictions"
@@ -143,8 +143,7 @@ def bring(
         else:
             content = _from_address(path.name, expected)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
-            file.write(content)
+        replace_file(path, content)
     return paths
 
 
@@ -169,8 +168,8 @@ def write_results(study: Comparison, folder: Path) -> list[Path]:
     for figure in head_of_comparison(study).figures:
         path = folder / f"{NAME}-{figure.name}.svg"
         drawing = figure.draw(_WIDTH).save("svg")
-        with whole_file(path) as file:
-            file.write(drawing.replace(b"fill: none", b"fill: #ffffff", 1))  # for dark pages, too
+        # For dark pages, too.
+        replace_file(path, drawing.replace(b"fill: none", b"fill: #ffffff", 1))
         paths.append(path)
     return paths
 

@@ -11,7 +11,7 @@ from demos.document_assistant.state import AgentState
 from demos.toolkit.guard import valid_id
 from demos.toolkit.sessions import Session
 from mdagents_llm.errors import StorageError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 SCHEMA_VERSION = 1
 
@@ -55,7 +55,7 @@ def write_session(
         "messages": list(messages),
     }
     try:
-        with whole_file(path, private=True) as file:
-            file.write(json.dumps(content, ensure_ascii=False, indent=1).encode())
+        text = json.dumps(content, ensure_ascii=False, indent=1)
+        replace_file(path, text.encode(), private=True)
     except OSError as error:
         raise StorageError(f"{path} cannot be written: {error.strerror}") from error

@@ -18,7 +18,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from exaid_core.trace.run_records import Determinism
 from mdagents_llm.errors import BenchError, StorageError
 from mdagents_llm.files.regular_file import regular_file
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.text import printable, well_formed
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
@@ -98,9 +98,8 @@ def packed(lines: Iterable[bytes]) -> bytes:
     short lines; those of `gzip.compress` depend on the version of Python.
     """
     content = b"".join(lines)
-    deflate = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
     trailer = struct.pack("<II", zlib.crc32(content), len(content) & 0xFFFF_FFFF)
-    return _GZIP_HEADER + deflate.compress(content) + deflate.flush() + trailer
+    return _GZIP_HEADER + zlib.compress(content, _GZIP_LEVEL, -zlib.MAX_WBITS) + trailer
 
 
 def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:
@@ -115,8 +114,7 @@ def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:
         StorageError: The file cannot be written; an earlier file is kept.
     """
     try:
-        with whole_file(path, parents=parents) as file:
-            file.write(content)
+        replace_file(path, content, parents=parents)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from mdagents.records.ratings import add_ratings, read_csv, read_ratings, write_csv
 from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
@@ -40,9 +40,7 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
     if not ratings:
         raise ConfigError(f"{folder} holds no ratings; `view.py` has a page to rate each question")
     try:
-        with whole_file(file) as out:
-            text = write_csv(ratings)
-            out.write(text.encode())
+        replace_file(file, write_csv(ratings).encode())
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
     print_result(f"written: {file} ({len(ratings)} ratings)")

@@ -35,7 +35,7 @@ from mdagents.datasets.pictures.preparing import PictureSettings, prepare_pictur
 from mdagents.datasets.pictures.question_picture import LARGEST_FILE, QuestionPicture
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 from mdagents_llm.text import counted
@@ -201,8 +201,7 @@ async def fetch_pictures(
         finally:
             if noted:
                 note = Manifest(files=dict(sorted(noted.items())))
-                with whole_file(folder / MANIFEST) as file:
-                    file.write(note.model_dump_json(indent=2).encode() + b"\n")
+                replace_file(folder / MANIFEST, note.model_dump_json(indent=2).encode() + b"\n")
     return [
         f"not fetched: {_without_query(address)} (record {number}): {failures[address]}"
         for address, number in wanted.items()
@@ -304,8 +303,7 @@ def _write(folder: Path, address: str, content: bytes) -> str:
     """Write a picture, remove an older copy in another format, and return the name of the file."""
     path = folder / f"{copy_of(address)}{ending_of(content)}"
     try:
-        with whole_file(path) as file:
-            file.write(content)
+        replace_file(path, content)
         for other in _copies(folder, address):
             if other != path:
                 other.unlink(missing_ok=True)

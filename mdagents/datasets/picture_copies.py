@@ -12,7 +12,7 @@ from mdagents.datasets.parquet_rows import PLACE
 from mdagents.datasets.pictures.places import IMAGES, content_name, find_in_parquet
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 
 def copy_pictures(dataset: Dataset, entries: Sequence[IndexEntry], folder: Path) -> int:
@@ -87,7 +87,6 @@ def _write(path: Path, content: bytes) -> None:
             if read_regular(path) != content:
                 raise ConfigError(f"another picture is at {path}; choose an empty folder")
             return
-        with whole_file(path) as file:
-            file.write(content)
+        replace_file(path, content)
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error

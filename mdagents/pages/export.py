@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mdagents.pages.report_summary import Head
 from mdagents.scoring.table_formats import as_latex
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 FORMS = ("svg", "pdf", "png")
 
@@ -29,8 +29,7 @@ def write_figures(folder: Path, stem: str, head: Head) -> int:
     figures = [*head.figures, *head.details]
     for figure in figures:
         for form in FORMS:
-            with whole_file(folder / f"{stem}-{figure.name}.{form}") as file:
-                file.write(figure.export(form))
+            replace_file(folder / f"{stem}-{figure.name}.{form}", figure.export(form))
     return len(figures) * len(FORMS)
 
 
@@ -42,5 +41,4 @@ def write_latex(path: Path, head: Head) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     tables = "\n\n".join(map(as_latex, [*head.table_first, *head.tables]))
-    with whole_file(path) as file:
-        file.write(f"% \\usepackage{{booktabs}}\n{tables}\n".encode())
+    replace_file(path, f"% \\usepackage{{booktabs}}\n{tables}\n".encode())

@@ -13,7 +13,7 @@ from mdagents.scoring.comparison_text import as_markdown
 from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_text
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 _SCRIPTS = ("saving.js", "keys.js")
 
@@ -47,8 +47,7 @@ def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:
     for ending, text in contents.items():
         path = evaluation_dir / f"{study.name}.{ending}"
         try:
-            with whole_file(path) as file:
-                file.write(plain(text).encode())
+            replace_file(path, plain(text).encode())
         except OSError as error:
             raise ConfigError(
                 f"cannot write {path}: {error.strerror}; see --evaluation-dir"

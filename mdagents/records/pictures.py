@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.datasets.questions import Question
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.pictures import Picture
 
 PICTURES = "pictures"
@@ -99,5 +99,5 @@ def keep_picture(folder: Path, picture: Picture, *, private: bool = False) -> No
     if path.exists():
         return
     path.parent.mkdir(0o700 if private else 0o777, exist_ok=True)
-    with whole_file(path, sync=True, parents=False, private=private) as file:
-        file.write(base64.b64decode(picture.base64))
+    content = base64.b64decode(picture.base64)
+    replace_file(path, content, sync=True, parents=False, private=private)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from mdagents_llm.files.regular_file import read_regular
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 _FOLDER = "studies"
 _SCHEMA_VERSION = "1.0.0"
@@ -46,8 +46,8 @@ def write_study(output_dir: Path, study: StudyManifest) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    with whole_file(output_dir / _FOLDER / f"{study.name}.json") as file:
-        file.write(study.model_dump_json(indent=1).encode())
+    path = output_dir / _FOLDER / f"{study.name}.json"
+    replace_file(path, study.model_dump_json(indent=1).encode())
 
 
 def read_studies(output_dir: Path) -> list[StudyManifest]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from mdagents.datasets.pictures.places import IMAGES, content_name, ending_of
 from mdagents.datasets.pictures.question_picture import LARGEST_FILE
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 _MOST_MEMBERS = 2_000_000
 _LARGEST_TEXT = 256 * 2**20  # bytes of a file with questions within an archive
@@ -50,8 +50,7 @@ class PictureFolder:
         name = f"{IMAGES}/{content_name(content)}"
         path = self.folder / name
         if not path.exists():
-            with whole_file(path) as file:
-                file.write(content)
+            replace_file(path, content)
         return name
 
 
