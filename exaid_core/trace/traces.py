@@ -29,7 +29,10 @@ from exaid_core.trace.records import (
     content_hash,
 )
 from exaid_core.trace.rules import TraceRules
+from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.text import well_formed
+
+_HASHED = "UTF-8 bytes of concatenated delta_text in seq order for this turn"
 
 _TRACE_META = TypeAdapter(TraceMeta)
 _TRACE_RECORD: TypeAdapter[TraceRecord] = TypeAdapter(TraceRecord)
@@ -233,9 +236,9 @@ def said_in(events: Iterable[TraceEvent]) -> list[tuple[str, str]]:
 
 
 def _well_formed(event: TraceEvent) -> TraceEvent:
-    if event.text.isascii():
+    if event.text.isascii() and event.agent_id.isascii():
         return event
-    return event._replace(text=well_formed(event.text))
+    return event._replace(text=well_formed(event.text), agent_id=well_formed(event.agent_id))
 
 
 def _t0_definition(t0: TraceEvent | None) -> str | None:
@@ -247,29 +250,25 @@ def _t0_definition(t0: TraceEvent | None) -> str | None:
 
 
 def _trace_lines(meta: TraceMeta, events: Iterable[TraceEvent]) -> Iterator[bytes]:
-    """Yield the lines without pydantic, since a model per delta would take most of the time."""
+    """Yield the lines as `dump_line` would, without the time that it takes for each delta."""
     yield dump_line(meta)
     texts: dict[int, list[str]] = {}
     for event in events:
-        record: dict[str, Any] = {
-            "case_id": meta.case_id,
-            "seq": event.seq,
-            "turn_id": event.turn_id,
-            "agent_id": event.agent_id,
-            "t_rel_ms": event.t_ms - meta.t0_emitted_ms,
-        }
         if event.kind is EventKind.DELTA:
             texts.setdefault(event.turn_id, []).append(event.text)
-            record["record_type"] = "stream_delta"
-            record["delta_text"] = event.text
-            record["t_emitted_ms"] = event.t_ms
+            record = {
+                "agent_id": event.agent_id,
+                "case_id": meta.case_id,
+                "delta_text": event.text,
+                "record_type": "stream_delta",
+                "seq": event.seq,
+                "t_emitted_ms": event.t_ms,
+            }
         else:
-            record["record_type"] = "turn_boundary"
-            record["boundary"] = event.kind
-            record["t_ms"] = event.t_ms
-        if event.kind is EventKind.END:
-            record["content_hash"] = content_hash(texts.pop(event.turn_id, ()))
-            record["content_hash_input"] = (
-                "UTF-8 bytes of concatenated delta_text in seq order for this turn"
-            )
-        yield dump_line(record)
+            record = {"agent_id": event.agent_id, "boundary": event.kind, "case_id": meta.case_id}
+            if event.kind is EventKind.END:
+                record["content_hash"] = content_hash(texts.pop(event.turn_id, ()))
+                record["content_hash_input"] = _HASHED
+            record |= {"record_type": "turn_boundary", "seq": event.seq, "t_ms": event.t_ms}
+        record |= {"t_rel_ms": event.t_ms - meta.t0_emitted_ms, "turn_id": event.turn_id}
+        yield compact_json(record) + b"\n"
