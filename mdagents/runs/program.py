@@ -193,6 +193,7 @@ class _Program:
                 view=view,
             )
         )
+        del plan  # frees its questions before the results take memory
         is_printed = self._print(self._shown(result, as_json=options.json))
         print_line(self._ending(result))
         if view is not None:
