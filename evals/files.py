@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 from mdagents_llm.errors import ConfigError, StorageError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file
 
 
 def file_hash(path: Path) -> str:
@@ -22,6 +23,11 @@ def file_hash(path: Path) -> str:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def is_read_only(folder: Path) -> bool:
+    """Return whether a folder exists and is not to be written to, even by root, who could."""
+    return folder.is_dir() and not (os.access(folder, os.W_OK) and folder.stat().st_mode & 0o222)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file atomically, creating its folder; readers see the old or the new content.
 
@@ -29,7 +35,6 @@ def write_whole(path: Path, content: bytes) -> None:
         StorageError: The file cannot be written.
     """
     try:
-        with whole_file(path) as file:
-            file.write(content)
+        replace_file(path, content)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evals.files import is_read_only
 from exaid_core.trace.files import RecordError
+from exaid_core.trace.journal import unpack_journal
+from exaid_core.trace.names import JOURNAL, TRACE_SUFFIX
 from exaid_core.trace.records import TraceMeta
 from exaid_core.trace.rules import late_note
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
-
-TRACE_SUFFIX = ".trace.jsonl.gz"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +32,24 @@ class Usable:
 def trace_files(paths: Sequence[Path]) -> list[Path]:
     """Return the trace files among `paths` and in folders among them, ordered by name.
 
-    For a run folder, its `traces` folder is used.
+    For a run folder, its `traces` folder is used, into which its journal is unpacked.
 
     Raises:
-        ConfigError: A path does not exist, or the paths contain no trace files.
+        ConfigError: A path does not exist, the paths contain no trace files, or a journal is in a
+            read-only folder.
+        RecordError: A journal is damaged.
+        StorageError: A trace cannot be unpacked.
     """
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
+            if (path / JOURNAL).is_file():
+                if is_read_only(path):
+                    raise ConfigError(
+                        f"{path} is read-only, and its traces are to be unpacked in it from "
+                        f"{JOURNAL}: copy it to a folder of your own"
+                    )
+                unpack_journal(path)
             below = sorted(path.glob(f"*{TRACE_SUFFIX}"))
             found += below or sorted((path / "traces").glob(f"*{TRACE_SUFFIX}"))
         elif path.is_file():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from evals.files import is_read_only
 from evals.trace_files import trace_files, usable
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line
@@ -81,7 +81,6 @@ def output_folder(given: Path | None, source: Path, below: str = "") -> Path:
     """
     if given is not None:
         return given
-    # Root can write to a folder that its owner made read-only, but should not.
-    if source.is_dir() and not (os.access(source, os.W_OK) and source.stat().st_mode & 0o222):
+    if is_read_only(source):
         raise ConfigError(f"{source} is read-only: say with --out where to write")
     return source / below

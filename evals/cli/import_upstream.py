@@ -16,9 +16,10 @@ from evals.cli.replay import RUNS
 from evals.delta_seqs import SeqsOf
 from evals.files import write_whole
 from evals.manifest import MANIFEST_FILE, ManifestRecord
-from evals.trace_files import TRACE_SUFFIX, trace_files, usable
+from evals.trace_files import trace_files, usable
 from evals.upstream import Line, format_of, import_manifest, import_run_log
 from exaid_core.trace.files import RecordError, dump_line, read_records, validated, write_gz
+from exaid_core.trace.names import TRACE_SUFFIX
 from exaid_core.trace.run_records import RunRecord
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError

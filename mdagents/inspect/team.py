@@ -297,6 +297,11 @@ def _configs() -> ModelConfigs:
 class _NoFiles:
     """Case files that are not kept: Inspect's log has what is in them."""
 
+    @property
+    def are_quick(self) -> bool:
+        """Return that nothing waits for a disk."""
+        return True
+
     def keep_trace(self, case_id: str, content: bytes) -> None:
         """Drop a trace."""
 

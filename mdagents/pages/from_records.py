@@ -13,13 +13,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from exaid_core.trace.traces import Trace, read_trace
+from exaid_core.trace.traces import Trace
 from mdagents.agents.events import DebateMessage, Ended, Rung
 from mdagents.datasets.questions import Question
 from mdagents.live.case import LiveCase, Made, Turn
 from mdagents.live.replay import replayed
 from mdagents.pages.question import QuestionPage
-from mdagents.records.folder import case_files
+from mdagents.records.case_files import read_case
 from mdagents.records.sample import SampleRecord
 from mdagents.scoring.fields import (
     confidence_of,
@@ -102,10 +102,9 @@ def read_question(
 
 
 def _trace(run: Path, record: Mapping[str, Any]) -> Trace | None:
-    path, _ = case_files(run, str(record.get("case_id")))
-    if not path.is_file():
+    trace = read_case(run, str(record.get("case_id")))
+    if trace is None:
         return None
-    trace = read_trace(path)
     trace_is_of(trace, summaries_of(record))
     return trace
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from exaid_core.trace.names import JOURNAL
 from mdagents.records.folder import case_files
+from mdagents.records.line_log import LineLog
+from mdagents_llm.errors import StorageError
 from mdagents_llm.files.regular_file import read_regular
 
 # Modules needed only after a case are imported lazily, to avoid delaying a run's first request.
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
 
 class CaseFiles(Protocol):
     """Stores the files of cases."""
+
+    @property
+    def are_quick(self) -> bool:
+        """Whether a trace is saved without waiting, so that the event loop may do it."""
 
     def keep_trace(self, case_id: str, content: bytes) -> None:
         """Save the trace of a case, given as the content of its file.
@@ -60,14 +67,42 @@ class CaseFolder:
 
     Args:
         folder: Folder of the run.
+        journals: Whether to append traces to the journal (`exaid_core.trace.journal`), where only
+            `read_case` finds them, rather than to write a file for each.
+        private: Whether only the owner can read the journal.
+
+    Raises:
+        OSError: The journal cannot be opened.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, journals: bool = False, private: bool = False) -> None:
         self._folder = folder
+        self._journal: LineLog | None = None
+        if journals:
+            self._journal = LineLog(folder / JOURNAL, syncs=False, private=private)
+
+    def close(self) -> None:
+        """Close the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    @property
+    def are_quick(self) -> bool:
+        """Whether a trace is a line of an open file."""
+        return self._journal is not None
 
     def keep_trace(self, case_id: str, content: bytes) -> None:
         """Save the trace of a case, given as the content of its file."""
-        self._write(case_files(self._folder, case_id)[0], content)
+        from exaid_core.trace.journal import journal_line
+
+        if self._journal is None:
+            self._write(case_files(self._folder, case_id)[0], content)
+            return
+        try:
+            self._journal.append(journal_line(case_id, content))
+        except OSError as error:
+            path = self._journal.path
+            raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 
     def keep_log(self, case_id: str, content: bytes) -> None:
         """Save the EXAID run log of a case, given as the content of its file."""
@@ -94,3 +129,21 @@ class CaseFolder:
 
         # Do not recreate a folder that was moved or removed while the run was in progress.
         write_packed(path, content, parents=False)
+
+
+def read_case(folder: Path, case_id: str) -> Trace | None:
+    """Return the trace of a case; None without one.
+
+    Args:
+        folder: Folder of the run, which may be in progress in another process.
+        case_id: Id of the case.
+
+    Raises:
+        RecordError: The trace exists and cannot be read.
+    """
+    from exaid_core.trace.journal import journaled_trace
+    from exaid_core.trace.traces import read_trace
+
+    path, _ = case_files(folder, case_id)
+    content = journaled_trace(folder, case_id)
+    return read_trace(path, content) if content is not None or path.is_file() else None

@@ -6,6 +6,7 @@ import json
 from operator import itemgetter
 from pathlib import Path
 
+from exaid_core.trace.names import TRACE_SUFFIX
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.manifest import RunManifest, read_manifest
 from mdagents_llm.errors import ConfigError
@@ -14,7 +15,7 @@ from mdagents_llm.errors import ConfigError
 def case_files(folder: Path, case_id: str) -> tuple[Path, Path]:
     """Return the paths (trace, EXAID run log) of a case in the folder of a run."""
     return (
-        folder / "traces" / f"{case_id}.trace.jsonl.gz",
+        folder / "traces" / f"{case_id}{TRACE_SUFFIX}",
         folder / "exaid" / f"{case_id}.jsonl.gz",
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 from pathlib import Path
 from threading import Lock
@@ -45,6 +46,8 @@ class LineLog:
         Raises:
             OSError: The line cannot be written; no part of it is left in the file.
         """
+        if not self._is_open:  # the descriptor may be another file's by now
+            raise OSError(errno.EBADF, "the file is closed", str(self.path))
         data = line + b"\n"
         try:
             written = 0
@@ -99,10 +102,11 @@ class LineLog:
             return False
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file; nothing happens if it is closed."""
         with self._opening:
-            self._is_open = False
-            os.close(self._file)
+            if self._is_open:
+                self._is_open = False
+                os.close(self._file)
 
 
 def _retrieved(syncing: asyncio.Future[None]) -> None:

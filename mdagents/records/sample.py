@@ -102,7 +102,7 @@ class Watched(_Record):
     missed_alerts: int = 0
     """Segments with a critical alert that no summary covers; 0 when EXAID was off."""
     error: str | None = None
-    """One line, when EXAID or the trace file failed."""
+    """One line, when EXAID failed, or the trace could not be saved."""
 
 
 class CaseSummaries(_Record):

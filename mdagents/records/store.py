@@ -24,6 +24,7 @@ from pydantic_core import to_json
 
 from mdagents.agents.case import PREPARE, make_case_id
 from mdagents.records.calls import read_calls
+from mdagents.records.case_files import CaseFolder
 from mdagents.records.folder import earlier_run, holds_nothing
 from mdagents.records.jsonl import MALFORMED, damaged, lines_at, number_of, whole_lines
 from mdagents.records.line_log import LineLog
@@ -34,7 +35,7 @@ from mdagents.settings import EXAID_ROLES, Status
 from mdagents_llm.errors import ConfigError, StorageError
 from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.files.private import make_private_folder, tighten
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import replace_file, whole_file
 from mdagents_llm.ledger import CallRow, Totals
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -115,6 +116,10 @@ class RunStore:
             if earlier is not None:
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
+            # EXAID reads a trace again when it is behind, and finds it in a file of its own.
+            self.files = CaseFolder(self.folder, journals=not with_exaid, private=private)
+            """Files of the cases."""
+            opened.callback(self.files.close)
             self._samples = LineLog(self.folder / "samples.jsonl", syncs=False, private=private)
             opened.callback(self._samples.close)
             self._calls = LineLog(self.folder / "calls.jsonl", syncs=False, private=private)
@@ -315,8 +320,8 @@ class RunStore:
 
     def write_manifest(self) -> None:
         """Write `run.json` atomically."""
-        with whole_file(self.folder / "run.json", sync=True) as file:
-            file.write(self.manifest.model_dump_json(indent=2).encode())
+        content = self.manifest.model_dump_json(indent=2).encode()
+        replace_file(self.folder / "run.json", content, sync=True)
 
     def _read_back(self, again: Collection[Status], *, with_exaid: bool) -> None:
         """Restore state from the existing records and ledger rows."""

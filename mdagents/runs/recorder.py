@@ -9,7 +9,6 @@ from mdagents.datasets.questions import Question
 from mdagents.display import Display
 from mdagents.display.interaction_table import hierarchy_tree, interaction_table
 from mdagents.live import LiveFeed
-from mdagents.records.case_files import CaseFolder
 from mdagents.records.folder import recorded_run
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.store import RunStore
@@ -55,7 +54,7 @@ class RunRecorder:
         self._logs_prompts = plan.config.log_prompts
         self._shows_table = show_interaction_table
         self._most_errors = plan.most_errors
-        self.files = CaseFolder(store.folder)
+        self.files = store.files
         config = plan.config
         self.policy, self.recorded = config.exaid_policy, None
         if config.cache is CacheMode.ONLY:

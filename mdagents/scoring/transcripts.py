@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from exaid_core.schema.agent_summary import AgentSummary
-from exaid_core.trace.traces import Trace, read_trace
-from mdagents.records.folder import case_files
+from exaid_core.trace.traces import Trace
+from mdagents.records.case_files import read_case
 from mdagents.scoring.fields import entries_of, object_of
 from mdagents_llm.errors import ConfigError
 
@@ -54,10 +54,9 @@ def read_transcript(run: Path, record: Mapping[str, Any]) -> list[TranscriptTurn
         ConfigError: A summary in the record cannot be read.
         OtherAttemptError: The trace belongs to another attempt than the record.
     """
-    path, _ = case_files(run, str(record.get("case_id")))
-    if not path.is_file():
+    trace = read_case(run, str(record.get("case_id")))
+    if trace is None:
         return []
-    trace = read_trace(path)
     summaries = _by_turn(trace, summaries_of(record))
     return [
         TranscriptTurn(

@@ -157,7 +157,10 @@ class CaseObservers:
         _note(self._errors, error)
 
     async def keep_trace(self) -> None:
-        """Write the trace file of a decided case and EXAID's log so far, from which to resume."""
+        """Save the trace of a decided case and EXAID's log so far, from which to resume."""
+        if self.exaid is None and self._run.files.are_quick:
+            self._has_trace = _try(self._errors, self._write_trace)
+            return
         if self.exaid is not None and self._run.recorded is not None:
             self._recording = self._read_recording(self._run.recorded)
         written = [self._run.disk.call(partial(_try, self._errors, self._write_trace))]

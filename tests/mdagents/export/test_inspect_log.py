@@ -559,8 +559,7 @@ def test_what_the_log_says_of_the_run(run: Run) -> None:
 def test_a_question_without_a_trace_shows_its_calls(run: Run) -> None:
     run("--num-samples", "1", "--difficulty", "basic")
     before = exported()["samples"][0]
-    for trace in (folder() / "traces").iterdir():
-        trace.unlink()
+    (folder() / "trace_journal.jsonl").unlink()
     sample = exported()["samples"][0]
     assert len(events(sample, "model")) == len(events(before, "model"))
     assert sample["model_usage"] == before["model_usage"]
@@ -579,7 +578,11 @@ def test_a_turn_without_its_call_shows_what_was_said(run: Run) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("traces/*", b"nonsense", "trace.jsonl.gz line 1: the compressed file is damaged"),
+        (
+            "trace_journal.jsonl",
+            b"nonsense\n",
+            "trace_journal.jsonl line 1: is not a trace of a case",
+        ),
         ("calls.jsonl", b'{"agent": 1}\n', "calls.jsonl line 1 is not a row of a ledger"),
         ("samples.jsonl", b"{\n", "samples.jsonl line 1 is not JSON"),
         ("samples.jsonl", b"", "samples.jsonl holds no finished question"),

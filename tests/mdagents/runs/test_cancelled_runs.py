@@ -24,6 +24,7 @@ import pytest
 from benchmarks.harness import write_questions
 from mdagents.agents.events import Event
 from mdagents.live import LiveFeed
+from mdagents.records.case_files import read_case
 from mdagents.records.line_log import LineLog
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import WorkerLost
@@ -352,8 +353,8 @@ def assert_the_files_are_right(moment: Moment, endpoint: Endpoint, folder: Path)
     kept = lines(folder, moment.output, "samples.jsonl")
     assert len({record["question_id"] for record in kept}) == len(kept), moment
     for record in kept:
-        trace = f"*/traces/{record['case_id']}.trace.jsonl.gz"
-        assert list((folder / moment.output).glob(trace)), moment
+        (run,) = (path.parent for path in (folder / moment.output).glob("*/run.json"))
+        assert read_case(run, record["case_id"]) is not None, moment
 
 
 def assert_it_goes_on(moment: Moment, folder: Path, expected: list[dict[str, Any]]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import json
 import re
 from collections import Counter
@@ -23,6 +22,7 @@ from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.exemplars import SHOTS, open_exemplars
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import SourceQuestion, present
+from mdagents.records.case_files import read_case
 from mdagents.settings import OptionOrder, TeamRole
 from mdagents.teams import basic
 from mdagents.teams.alone import apart
@@ -293,8 +293,9 @@ def test_a_run(provider: FakeProvider, run: Run, method: str) -> None:
     (folder,) = (file.parent for file in Path("output").glob("*/run.json"))
     assert folder.name.startswith(f"gpt-4o-mini_sample_{method}_1samples")
     assert f"method     {method}" in err
-    with gzip.open(next((folder / "traces").iterdir()), "rt") as trace:
-        assert f"Answer: {record['predicted']}" in trace.read()
+    trace = read_case(folder, record["case_id"])
+    assert trace is not None
+    assert any(f"Answer: {record['predicted']}" in turn.text for turn in trace.turns)
 
 
 @pytest.mark.process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from mdagents.agents.events import DebateMessage, Ended, Member, Recruited, Star
 from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE
 from mdagents.records.manifest import read_manifest
+from mdagents_llm.files.json_text import compact_json
 from tests.fake_provider import FakeProvider
 from tests.mdagents.view.served import ITEM, feed, serving, write_end
 from tests.support.trace_events import says
@@ -326,8 +328,11 @@ def test_an_odd_run_hurts_no_other(unfinished: Path) -> None:
 
 
 def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
-    trace = min((unfinished / "traces").iterdir())
-    trace.write_bytes(trace.read_bytes()[:-9])
+    journal = unfinished / "trace_journal.jsonl"
+    line = json.loads(journal.read_bytes().splitlines()[0])
+    cut = base64.b64encode(base64.b64decode(line["trace"])[:-9]).decode()
+    with journal.open("ab") as file:
+        file.write(compact_json(line | {"trace": cut}) + b"\n")
     with serving() as address:
         page = httpx2.get(f"{address}/runs/{unfinished.name}").text
         answers = [
@@ -335,7 +340,7 @@ def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
             for link in re.findall(r'href="(/runs/[^"]+/questions/[^"]+)"', page)
         ]
     (broken,) = [answer.text for answer in answers if answer.status_code == 500]
-    assert trace.name in broken
+    assert f"{line['case_id']}.trace.jsonl.gz" in broken
 
 
 def start_again(folder: Path) -> None:
