@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from exaid_core.trace.traces import Trace, read_trace
+from exaid_core.trace.traces import Trace
 from mdagents.agents.events import TurnBegan
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.case import LiveCase
@@ -15,7 +15,7 @@ from mdagents.live.lines import FeedLine, Words
 from mdagents.live.replay import replayed, role_of
 from mdagents.live.run import LiveRun
 from mdagents.records.calls import read_calls
-from mdagents.records.folder import case_files
+from mdagents.records.case_files import read_case
 from mdagents.records.sample import SampleRecord
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
@@ -31,7 +31,8 @@ def replays(folder: Path) -> Iterator[tuple[Trace, list[FeedLine], LiveCase]]:
     calls = [row for _, row in read_calls(folder / "calls.jsonl")]
     for content in records():
         record = SampleRecord.model_validate(content)
-        trace = read_trace(case_files(folder, record.case_id)[0])
+        trace = read_case(folder, record.case_id)
+        assert trace is not None
         of_case = [row for row in calls if row.case_id == record.case_id]
         again = LiveCase((record.question_id, record.epoch))
         lines = replayed(record, trace, of_case)
