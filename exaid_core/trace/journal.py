@@ -1,6 +1,6 @@
 """The journal of a run: its traces as lines of one file.
 
-Creating a file takes a busy process as long as a call of a model, so that a run without EXAID
+Creating a file can take a busy process as long as a call of a model, so that a run without EXAID
 appends its traces to a journal. A line is `{"case_id": ..., "trace": ...}`, with the content of the
 trace's file (gzip) in base64; the last line of a case counts.
 """

@@ -11,6 +11,7 @@ import pytest
 from evals.trace_files import trace_files
 from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.files import RecordError, packed
+from exaid_core.trace.journal import journaled_trace
 from exaid_core.trace.names import JOURNAL
 from exaid_core.trace.traces import trace_lines
 from mdagents.records.case_files import CaseFolder, read_case
@@ -86,6 +87,35 @@ def test_a_line_that_a_kill_tore_is_dropped(tmp_path: Path) -> None:
     files.close()
     assert said(tmp_path, "case-2") == "answered again"
     assert said(tmp_path, "case-1") == "one"
+
+
+def test_a_tail_torn_anywhere_takes_no_line_with_it(tmp_path: Path) -> None:
+    """Public reports: the next record is glued to the torn line, and both are lost."""
+    files = CaseFolder(tmp_path, journals=True)
+    files.keep_trace("case-1", b"one")
+    files.keep_trace("case-2", bytes(90))
+    files.close()
+    whole = (tmp_path / JOURNAL).read_bytes()
+    first_end = whole.index(b"\n") + 1
+    for cut in range(len(whole)):
+        (tmp_path / JOURNAL).write_bytes(whole[:cut])
+        files = CaseFolder(tmp_path, journals=True)
+        files.keep_trace("case-3", b"three")
+        files.close()
+        assert journaled_trace(tmp_path, "case-3") == b"three", cut
+        assert journaled_trace(tmp_path, "case-1") == (b"one" if cut >= first_end else None), cut
+        assert journaled_trace(tmp_path, "case-2") is None, cut
+
+
+def test_a_long_trace_is_one_line(tmp_path: Path) -> None:
+    """A public report: lines beyond 512 KiB were written in two pieces, with another between."""
+    files = CaseFolder(tmp_path, journals=True)
+    long = bytes(range(256)) * 6_000
+    files.keep_trace("case-1", long)
+    files.keep_trace("case-2", b"two")
+    files.close()
+    assert journaled_trace(tmp_path, "case-1") == long
+    assert journaled_trace(tmp_path, "case-2") == b"two"
 
 
 def test_a_full_disk_is_an_error_of_one_line(

@@ -457,3 +457,26 @@ def test_lines_of_an_array_may_be_long(comma: str, longest: int) -> None:
     file = open_result(Path("values.json"))
     assert [value for _, value in file] == values
     assert list(file.fetch([3, 59])) == [values[3], values[59]]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "100000000000000000",
+        "1000000000000000000",
+        "1000000000000000000.0",
+        "9223370000000000000",
+        "1000000000000000000000",
+        "0.29999999999999998",
+        "1e400",
+        "-0.0",
+        '{"named": 1, "named": 2}',
+    ],
+)
+def test_numbers_of_public_reports_are_those_of_json(number: str) -> None:
+    """Reported of pydantic, whose parser reads a record on a line of its own."""
+    Path("values.json").write_text(f"[\n{number},\n{number}\n]\n", encoding="utf-8")
+    expected = json.loads(number)
+    found = [value for _, value in open_result(Path("values.json"))]
+    assert found == [expected, expected]
+    assert {type(value) for value in found} == {type(expected)}
