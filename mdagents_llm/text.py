@@ -29,6 +29,14 @@ def well_formed(text: str) -> str:
     return text
 
 
+def utf8(text: str) -> bytes:
+    """Return the bytes of a text in UTF-8, with U+FFFD for each lone surrogate."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return well_formed(text).encode()
+
+
 def printable(text: str) -> str:
     """Return `text` with a space for each non-printable character, such as a line break."""
     return "".join(c if c.isprintable() else " " for c in text)
@@ -41,6 +49,8 @@ def clean(text: str) -> str:
     other invisible characters, lone surrogates, and tag characters (U+E0000 and up). Every kind of
     line break becomes a newline, so that words stay apart.
     """
+    if text.isascii() and text.isprintable():
+        return text
     return _UNSEEN.sub("", _LINE_BREAK.sub("\n", text))
 
 

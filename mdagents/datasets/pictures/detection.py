@@ -11,6 +11,8 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Any
 
+from mdagents_llm.text import in_lower_case
+
 _FIELD = re.compile(
     r"(?:has|num|question|input|local|relevant|medical|context|main)?"
     r"(?:image|img|picture|pic|photo|photograph|figure|fig|video|media|attachment)s?\d*"
@@ -107,12 +109,22 @@ def mentioned_picture(text: str) -> str:
 
     The text may describe the picture, so this is a hint, not proof.
     """
-    present = set(filter(text.lower().__contains__, _WORDS))
+    lower = in_lower_case(text)
+    # Most texts with such a word have it within another ("stable"), and a pattern takes longer.
+    present = {word for word in _WORDS if word in lower and _begins_a_word(word, lower)}
     for pattern, groups in _REFERENCES:
         is_possible = not any(map(present.isdisjoint, groups))
-        if is_possible and (found := pattern.search(text)):
-            return " ".join(found[0].split())
+        searched = text if pattern.flags & re.IGNORECASE else lower  # the latter is faster
+        if is_possible and (found := pattern.search(searched)):
+            return " ".join(text[found.start() : found.end()].split())
     return ""
+
+
+def _begins_a_word(part: str, text: str) -> bool:
+    place = text.find(part)
+    while place > 0 and text[place - 1].isalnum():
+        place = text.find(part, place + 1)
+    return place >= 0
 
 
 def is_there(value: object) -> bool:
@@ -163,8 +175,12 @@ _PICTURE = (
 _CHART_WORDS = ("graph", "chart", "table", "pedigree", "tracing", "curve", "loop")
 _CHART = rf"(?:{'|'.join(_CHART_WORDS)})s?"
 _RECORDING = (
-    r"(?:x-?ray|radiograph|ECG|EKG|electrocardiogram|CT|MRI|scan|smear|biops(?:y|ies)|slide)s?"
+    r"(?:x-?ray|radiograph|ecg|ekg|electrocardiogram|ct|mri|scan|smear|biops(?:y|ies)|slide)s?"
 )
+_RECORDING_WORDS = (
+    "x-ray", "xray", "radiograph", "ecg", "ekg", "electrocardiogram", "ct", "mri", "scan", "smear",
+    "biops", "slide",
+)  # fmt: skip
 _SHOWN_WORDS = ("shown", "depicted", "pictured", "displayed", "illustrated")
 _SHOWN = rf"(?:{'|'.join(_SHOWN_WORDS)})"
 _PLACE_WORDS = ("above", "below")
@@ -172,10 +188,10 @@ _PICTURE_WORDS = (
     "figure", "image", "picture", "photo", "diagram", "illustration", "drawing", "exhibit"
 )  # fmt: skip
 _REFERENCES = [
-    (re.compile(pattern, re.IGNORECASE), groups)
+    (re.compile(pattern), groups)
     for pattern, *groups in (
         (
-            r"\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
+            r"(?i)\b(?:figure|fig\.?|exhibit|table|image)\s+(?-i:\d+|[A-H]|[IVX]+)\b(?![-'’])",
             ("fig", "exhibit", "table", "image"),
         ),
         (
@@ -184,7 +200,7 @@ _REFERENCES = [
             _PICTURE_WORDS,
         ),
         (
-            rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:the|this)?\s*"
+            rf"\b(?:see|in|from|based on|following|attached|accompanying)\s+(?:(?:the|this)\s+)?"
             rf"(?:(?:following|attached|accompanying)\s+)?{_CHART}\s+(?:above|below|{_SHOWN})\b",
             _SHOWN_WORDS + _PLACE_WORDS,
             _CHART_WORDS,
@@ -216,8 +232,9 @@ _REFERENCES = [
             rf"\b(?:(?:of|in|on|see)\s+the\s+following|accompanying|attached)\s+{_RECORDING}"
             r"\s*(?:[-:.?,]|$)",
             ("following", "accompanying", "attached"),
+            _RECORDING_WORDS,
         ),
     )
 ]
-"""(pattern, groups of words in lower case; each matching text has a word of every group)."""
+"""(pattern, groups of beginnings of words in lower case; a matching text has one of each group)."""
 _WORDS = frozenset(word for _, groups in _REFERENCES for group in groups for word in group)
