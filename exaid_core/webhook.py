@@ -16,7 +16,7 @@ import aiohttp
 from exaid_core.schema.agent_summary import AgentSummary
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.providers.http_errors import retry_after_seconds
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import utf8
 
 SIGNATURE_HEADER = "X-EXAID-Signature"
 """Header with `sha256=` and the hexadecimal HMAC-SHA256 of the body, sent if there is a secret."""
@@ -94,7 +94,7 @@ class Webhook:
             WebhookError: The summary could not be posted, all retries included.
         """
         fields = {"case_id": self._case_id, **summary.model_dump(mode="json")}
-        body = well_formed(json.dumps(fields, ensure_ascii=False)).encode()
+        body = utf8(json.dumps(fields, ensure_ascii=False))
         now = asyncio.get_running_loop().time
         end = now() + self._timeout
         for failures in count(1):

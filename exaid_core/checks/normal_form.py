@@ -34,14 +34,20 @@ class Wording:
 
     def __init__(self, text: str) -> None:
         self._is_ascii = text.isascii()
-        if self._is_ascii:
-            self._plain = text
-            self._as_written: list[str] = _ASCII_WORD.findall(text)
-        else:
-            self._plain = _without_accents(text) or text
-            self._as_written = [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
-        self.words = [word.casefold() for word in self._as_written]
+        self._plain = text if self._is_ascii else _without_accents(text) or text
+        self.words: list[str] = (
+            _ASCII_WORD.findall(text.casefold())
+            if self._is_ascii
+            else [word.casefold() for word in self._as_written]
+        )
         """Case-folded words in order."""
+
+    @cached_property
+    def _as_written(self) -> list[str]:
+        """Words in order, not case-folded."""
+        if self._is_ascii:
+            return _ASCII_WORD.findall(self._plain)
+        return [word for run in _WORD.findall(self._plain) for word in _pairs(run)]
 
     @cached_property
     def about(self) -> set[str]:

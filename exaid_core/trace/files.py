@@ -19,7 +19,7 @@ from exaid_core.trace.run_records import Determinism
 from mdagents_llm.errors import BenchError, StorageError
 from mdagents_llm.files.regular_file import regular_file
 from mdagents_llm.files.whole_file import replace_file
-from mdagents_llm.text import printable, well_formed
+from mdagents_llm.text import printable, utf8, well_formed
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6
@@ -72,11 +72,7 @@ def dump_line(record: Mapping[str, Any] | BaseModel) -> bytes:
     """
     if isinstance(record, BaseModel):
         record = record.model_dump(mode="json", exclude_unset=True)
-    line = _encode(record) + "\n"
-    try:
-        return line.encode()
-    except UnicodeEncodeError:
-        return well_formed(line).encode()
+    return utf8(_encode(record) + "\n")
 
 
 def write_gz(path: Path, lines: Iterable[bytes]) -> None:

@@ -11,7 +11,15 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StrictBool,
+    model_validator,
+)
+from pydantic_core import core_schema
 
 from mdagents_llm.text import well_formed
 
@@ -35,7 +43,18 @@ def content_hash(deltas: Iterable[str]) -> str:
     return hash_of("".join(map(well_formed, deltas)).encode())
 
 
-Text = Annotated[str, AfterValidator(well_formed)]
+class _WellFormed:
+    """Replaces lone surrogates in a text, except in JSON, whose parser refuses them."""
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        text = handler(source)
+        replaced = core_schema.no_info_after_validator_function(well_formed, text)
+        return core_schema.json_or_python_schema(json_schema=text, python_schema=replaced)
+
+
+Text = Annotated[str, _WellFormed()]
 """Text that can be encoded as UTF-8."""
 Count = Annotated[int, Field(strict=True, ge=0)]
 EpochMs = Annotated[int, Field(strict=True, ge=0, le=LAST_MS)]

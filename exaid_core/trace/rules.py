@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import utf8
 
 LATE_MS = 50
 """Maximum time in ms after the end of a turn at which a delta still belongs to it."""
@@ -97,7 +97,7 @@ class TraceRules:
             content_hash: Checksum in the record; None without one. `wrong_hashes` verifies it.
             line: Line number of the record.
         """
-        if self._is_next_delta(event, case_id, t_rel_ms):
+        if self.is_next_delta(event, case_id, t_rel_ms):
             return []
         found = []
         if case_id != self._case_id:
@@ -116,8 +116,17 @@ class TraceRules:
             found.append(Contradiction("t_rel_ms", what, sentence))
         return found + self._check_turn(event, content_hash, line)
 
-    def _is_next_delta(self, event: TraceEvent, case_id: str, t_rel_ms: int) -> bool:
-        """Count a delta that breaks no rule, as nearly all do, in one step; False for the rest."""
+    def is_next_delta(self, event: TraceEvent, case_id: str, t_rel_ms: int) -> bool:
+        """Count a delta that breaks no rule, as nearly all do; `check` any other record.
+
+        Args:
+            event: Event of the record.
+            case_id: Case id of the record.
+            t_rel_ms: Relative time of the record in ms.
+
+        Returns:
+            Whether the record was such a delta.
+        """
         turn = self._turns.get(event.turn_id)
         if (
             event.kind is not EventKind.DELTA
@@ -131,7 +140,7 @@ class TraceRules:
             return False
         self.last_seq = event.seq
         self._deltas += 1
-        turn.digest.update(well_formed(event.text).encode())
+        turn.digest.update(utf8(event.text))
         return True
 
     def _check_turn(
@@ -157,7 +166,7 @@ class TraceRules:
             found.append(Contradiction("agent_id", what))
         if event.kind is EventKind.DELTA:
             self._deltas += 1
-            turn.digest.update(well_formed(event.text).encode())
+            turn.digest.update(utf8(event.text))
         else:
             turn.ended_at = event.t_ms
             turn.told, turn.told_in = content_hash, line

@@ -105,6 +105,9 @@ def read_trace(path: Path, packed: bytes | None = None) -> Trace:
         told = None
         if isinstance(record, StreamDelta):
             event = _delta(record)
+            if rules.is_next_delta(event, record.case_id, record.t_rel_ms):
+                events.append(event)
+                continue
         elif isinstance(record, TurnBoundary):
             event, told = _boundary(record), record.content_hash
         else:
