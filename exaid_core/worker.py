@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import accumulate, takewhile
 
 from exaid_core.buffer_agent.buffer_agent import TriggerReason
 from exaid_core.config import JUDGED
@@ -105,7 +105,7 @@ class Worker:
         self._pending += [_Arrival(segment, is_parked) for segment in segments]
         self._pending[-1].waiter = waiter
         is_alert = any(segment.is_alert for segment in segments)
-        if waiter is not None or is_alert or (self._is_first_text() and self._has_enough_text()):
+        if waiter is not None or is_alert or self._may_begin():
             self._hurry.set()
         self._start()
 
@@ -357,6 +357,10 @@ class Worker:
         is_first = not self._decisions.log.summaries
         return config.coalesce and config.first_after is not None and is_first
 
-    def _has_enough_text(self) -> bool:
-        words = sum(count_words(arrival.segment.text) for arrival in self._pending)
-        return words >= self._config.gate.min_words
+    def _may_begin(self) -> bool:
+        """Return whether the first text now has enough words for a summary."""
+        if self._hurry.is_set() or not self._is_first_text():
+            return False
+        # Much text waits while a first summary is written, so that it is not counted to its end.
+        counts = (count_words(arrival.segment.text) for arrival in self._pending)
+        return any(words >= self._config.gate.min_words for words in accumulate(counts))

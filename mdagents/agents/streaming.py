@@ -4,9 +4,8 @@ A reply is streamed line by line: each free text in the order in which it arrive
 answer as `Answer: C`. Enumerations other than the answer, numbers, booleans and empty texts are
 left out.
 
-With each delta, pydantic_core parses the text so far. That is quadratic in the length of a reply,
-which its schema bounds: at 8,000 characters a delta costs a fifth of receiving it
-(docs/measurements/index.md).
+Where a delta may change the structure of the reply, pydantic_core parses the text so far. Within a
+free text it is read alone: a model in a loop may write a hundred thousand characters of it.
 """
 
 from __future__ import annotations
@@ -38,6 +37,12 @@ that is unknown when the text arrives, the text and all after it are left to
 _OPENING = re.compile(r"(?:[^{<]++|(?><think>.*?</think>)|<(?!think>))*+\{", re.DOTALL)
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")  # a surrogate, which no UTF-8 text can hold
 _UNESCAPED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}  # inside a string, where JSON forbids them
+_ESCAPES = str.maketrans(_UNESCAPED)
+_BEGUN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*+(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_LONGEST_ESCAPES = 64  # characters
+_LONGEST_SPACE = 64
+"""Number of characters of white space after which no more is read: a model may write it between two
+fields until it reaches its token limit."""
 
 
 class StreamedTurn:
@@ -106,6 +111,8 @@ class ReplyStream:
         self._letters = letters
         self._emitted = ""
         self._text = ""
+        self._is_within_text = False
+        self._begun = ""  # an escape that the next delta continues
         self._is_over = False
 
     @property
@@ -117,16 +124,23 @@ class ReplyStream:
         """Emit the text that is settled by `delta`, the next characters of the reply."""
         if self._is_over or not delta:
             return
+        delta, self._begun = self._begun + delta, ""
+        if self._is_within_text and self._goes_on(delta):
+            return
+        is_endless = delta.isspace() and self._text[-_LONGEST_SPACE:].isspace()
         self._text += delta
         if not self._text.startswith("{"):
             opening = _OPENING.match(self._text) if "{" in delta else None
             if opening is None:
                 return
             self._text = self._text[opening.end() - 1 :]
+        elif is_endless:
+            return
         so_far = self._read()
         is_whole = "}" in delta and _is_whole(self._text)
         self._is_over |= is_whole
-        self._say(_text_of(so_far, self._strings, self._letters, is_whole=is_whole))
+        self._say(self._settled(so_far, is_whole=is_whole))
+        self._enter_text()
 
     def finish(self, parsed: BaseModel) -> None:
         """Emit the text that the stream left out; for a reply that was not streamed, all of it.
@@ -143,6 +157,40 @@ class ReplyStream:
         if len(text) > said and text.startswith(self._emitted):
             self._emitted = text
             self._emit(text[said:])
+
+    def _goes_on(self, delta: str) -> bool:
+        """Emit a delta within a free text; return False if it ends the text, or has no valid JSON.
+
+        An escape that it only begins waits for the next delta.
+        """
+        begun = _BEGUN_ESCAPE.search(delta) if "\\" in delta else None
+        end = begun.start(1) if begun else len(delta)
+        escaped = delta[:end].translate(_ESCAPES)
+        try:
+            text = from_json(f'"{escaped}"'.encode())
+        except ValueError:
+            return False
+        self._begun = delta[end:]
+        self._text += escaped
+        self._emitted += text
+        if text:
+            self._emit(text)
+        return True
+
+    def _settled(self, so_far: dict[str, object], *, is_whole: bool = False) -> str:
+        return _text_of(so_far, self._strings, self._letters, is_whole=is_whole)
+
+    def _enter_text(self) -> None:
+        """Find out whether the text so far ends within a free text: a letter would be emitted."""
+        self._is_within_text = False
+        if self._is_over or not self._emitted or self._text.endswith('"'):
+            return
+        begun = _BEGUN_ESCAPE.search(self._text, max(len(self._text) - _LONGEST_ESCAPES, 0))
+        text = self._text[: begun.start(1)] if begun else self._text
+        further = _parsed(text + "x")
+        if further is not None and self._settled(further) == self._emitted + "x":
+            self._is_within_text = True
+            self._text, self._begun = text, self._text[len(text) :]
 
     def _read(self) -> dict[str, object]:
         """Return the object so far; an unreadable part is dropped with all after it."""

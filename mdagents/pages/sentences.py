@@ -269,9 +269,11 @@ def clauses(text: str, starts: Iterable[int] = ()) -> Iterator[tuple[int, int]]:
 
 def with_words(text: str, ends: Iterable[int]) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of the pieces that end at `ends`; one without a word joins the next."""
-    start = 0
+    start = searched = 0
     for end in sorted(ends):
-        if end == len(text) or _SAYS_SOMETHING.search(text, start, end):
+        # A word may begin with the last character of the part that was searched before.
+        if end == len(text) or _SAYS_SOMETHING.search(text, max(start, searched - 1), end):
             if end > start:
                 yield start, end
             start = end
+        searched = end

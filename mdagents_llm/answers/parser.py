@@ -21,7 +21,13 @@ from mdagents_llm.answers.fields import answer_field, read_fields
 from mdagents_llm.answers.lines import is_discussed, is_of_this_question, option_lines, option_lists
 from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.statements import final_statement
-from mdagents_llm.answers.text import OptionTexts, clean, plain_lines, without_thoughts
+from mdagents_llm.answers.text import (
+    OptionTexts,
+    clean,
+    plain_lines,
+    without_loop,
+    without_thoughts,
+)
 from mdagents_llm.answers.value import (
     NONE,
     SEVERAL,
@@ -82,7 +88,7 @@ def parse_answer(text: str, options: Mapping[str, str]) -> ParsedAnswer:
         question does not have, and for a reply that states no answer.
     """
     texts = OptionTexts(options)
-    said = without_thoughts(text)
+    said = without_loop(without_thoughts(text))
     if not texts.letters or not said.strip() or _is_error(said):
         return _NO_ANSWER
     reading, method = _decide(_up_to_next_question(said, texts), texts)

@@ -19,6 +19,13 @@ This is several times the longest reply that a prompt of this project requests. 
 override a final statement.
 """
 
+_LOOP_TAIL = 40
+"""Number of characters by which the end of a loop is found earlier in it."""
+_LONGEST_PASSAGE = 2_000
+"""Maximum number of characters of a passage that counts as looping."""
+_LOOP_KEPT = 800
+"""Minimum number of characters that are kept of a loop."""
+
 # Invisible characters that would separate a label from its letter.
 _INVISIBLE = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
@@ -115,6 +122,25 @@ def without_thoughts(text: str) -> str:
     said = _THOUGHTS_OPEN.split(said)[0]
     ends = (end.start() for end in _TURN_END.finditer(said))
     return next((said[:end] for end in ends if said[:end].strip()), said)
+
+
+def without_loop(text: str) -> str:
+    """Return a reply without most copies of a passage that it repeats until it ends.
+
+    A model may fall into such a loop until it reaches its token limit. As many copies are kept as
+    are read around a statement: further ones state nothing else, but take their time.
+    """
+    text = _end_of(text)
+    tail = text[-_LOOP_TAIL:]
+    before = text.rfind(tail, 0, len(text) - 1)
+    period = len(text) - len(tail) - before
+    if not text or before < 0 or period > _LONGEST_PASSAGE:
+        return text
+    passage, start = text[-period:], len(text)
+    while text.endswith(passage, 0, start):
+        start -= period
+    copies = -(-_LOOP_KEPT // period)
+    return text[: start + copies * period]
 
 
 def plain_lines(text: str) -> list[str]:

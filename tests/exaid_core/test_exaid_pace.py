@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from exaid_core import worker
 from exaid_core.exaid import EXAID
 from exaid_core.policy import TriggerPolicy
 from exaid_core.recording import read_recording
 from exaid_core.token_gate.token_gate import GateProfile
+from exaid_core.tokenizer import count_words
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.events import TraceEvent
 from exaid_core.trace.files import write_gz
@@ -326,4 +328,25 @@ async def test_a_summarizer_that_fails_at_first_is_not_sent_all_text_again_each_
         await asyncio.sleep(2)
     assert len(write.requests) == 1
     assert len(judge.requests) == 7
+    await exaid.stop()
+
+
+@virtual_time
+async def test_text_that_waits_for_the_first_summary_is_not_counted_again_and_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counted: list[str] = []
+
+    def counting(text: str) -> int:
+        counted.append(text)
+        return count_words(text)
+
+    monkeypatch.setattr(worker, "count_words", counting)
+    write = Slow(model(STABLE), lambda: 60.0)
+    exaid = make_exaid(model(WAIT), write, gate=WORDS, linger=0.5, first_after=1.0)
+    turn = watched_bus(exaid).start_turn("doctor")
+    for _ in range(500):
+        turn.say("病人有过敏性休克，答案是C。")
+        await asyncio.sleep(0.01)
+    assert 0 < len(counted) < 1_000
     await exaid.stop()

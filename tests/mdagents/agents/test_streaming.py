@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
-from mdagents.agents import replies
+from mdagents.agents import replies, streaming
 from mdagents.agents.streaming import ReplyStream, streamed_text
 from mdagents.settings import Difficulty
 
@@ -263,6 +264,44 @@ def test_what_is_certain_is_said_at_once() -> None:
 def test_a_long_text_comes_in_tiny_deltas() -> None:
     text = "Vitamin C. " * 500
     assert said_of(DELEGATION, *json.dumps({"instructions": text})) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The answer is C. ", "病人有过敏性休克，", "\n", "a\\b", 'He said "stop"\t', "é\u2028", "} ]"],
+)
+@pytest.mark.parametrize("size", [1, 4, 7])
+def test_a_text_in_a_loop_is_parsed_piece_by_piece(
+    text: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parsed = 0
+
+    def counted(raw: bytes, **more: Any) -> Any:
+        nonlocal parsed
+        parsed += len(raw)
+        return from_json(raw, **more)
+
+    monkeypatch.setattr(streaming, "from_json", counted)
+    long = text * (20_000 // len(text))
+    whole = json.dumps({"instructions": long}, ensure_ascii=False)
+    deltas = [whole[start : start + size] for start in range(0, len(whole), size)]
+    assert said_of(DELEGATION, *deltas) == long
+    assert parsed < 20 * len(whole.encode())
+
+
+def test_white_space_without_end_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A known failure of models that are asked for JSON: they go on with line breaks.
+    said: list[str] = []
+    stream = ReplyStream(OPINION, said.append)
+    stream.feed('{"reasoning":"Gums.","answer":"B"')
+    for _ in range(100):
+        stream.feed(" \n")
+    monkeypatch.setattr(streaming, "from_json", None)
+    for _ in range(10_000):
+        stream.feed("\n")
+    monkeypatch.undo()
+    stream.feed(',"confidence":0.5}')
+    assert said == ["Gums.", "\nAnswer: B"]
 
 
 def test_a_reply_without_any_delta_is_said_as_a_whole() -> None:

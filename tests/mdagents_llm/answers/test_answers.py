@@ -613,6 +613,36 @@ def test_work_grows_with_the_length_and_not_with_its_square(fragment: str) -> No
     assert long <= 5 * short + 1_000
 
 
+# Passages that models repeated until their token limit, by public reports, and statements.
+LOOPS = [
+    "court ",  # anthropics/claude-code issue 82803
+    "Other; ",  # google-gemini/cookbook issue 327
+    "I am doing well, thank-youso much. How are you?\n",  # mudler/LocalAI issue 969
+    "碳酸饮料、",  # chatchat-space/Langchain-Chatchat issue 1612
+    "可以吃玉米。",  # deepseek-ai/DeepSeek-V3 issue 1550
+    "System: \nWe need to compute a total distance\nUser: \n",  # vllm-project/vllm issue 31856
+    "The answer is C. The answer is A. ",
+    "The answer is not B, it is C, ",
+    "Ответ: C, ",
+]
+
+
+@pytest.mark.parametrize("passage", [*LOOPS, *HOSTILE])
+def test_a_reply_in_a_loop_is_read_like_one_that_stops_earlier(passage: str) -> None:
+    start = "Heparin is given first. The final answer is (C) because of the clot. "
+    for before in ("", start, start.replace("C", "B") + "\n\n"):
+        cut_off = passage[: len(passage) // 2]
+        stopped = before + passage * (2_000 // len(passage)) + cut_off
+        looping = before + passage * (5_000 // len(passage)) + cut_off
+        assert parse_answer(looping, OPTIONS).letter == parse_answer(stopped, OPTIONS).letter
+
+
+@pytest.mark.parametrize("passage", ["答案是C，", "The answer is C, ", *LOOPS])
+def test_a_loop_takes_no_more_work_the_longer_it_is(passage: str) -> None:
+    short, long = (_calls(passage * (size // len(passage))) for size in (4_000, 40_000))
+    assert long <= short + 40_000 // len(passage) + 500  # and one comparison for each copy
+
+
 def test_what_is_nested_deeply_is_read_without_recursion() -> None:
     depth = 5_000
     assert parse_answer('{"answer": ' * depth + '"C"' + "}" * depth, OPTIONS).letter in (None, "C")

@@ -76,6 +76,10 @@ MENTIONING = [
     "A frontal X-ray is obtained (shown in the image). What next?",
     "The picture shows a slide obtained from the resected portion.",
     "A rash is seen, as shown in the accompanying photograph.",
+    "IN THE GRAPH BELOW, WHICH CURVE IS THE PATIENT'S?",
+    "Which of the following CT scans, as in Figure A, fits?",
+    "The values are in Table 2. Which is optimal?",
+    "Which structure is indicated by the arrow in the accompanying x-ray?",
 ]
 DESCRIBING = [
     # MedQA: findings in words
@@ -86,6 +90,8 @@ DESCRIBING = [
     "What is a chest X-ray likely to show?",
     "Initial laboratory values are shown below.\n\nSerum:\nNa+: 139 mEq/L. Which?",
     "Cells that are shown by flow cytometry to be positive for CD8. Which?",
+    "He is stable 2 hours later, with an unstable pelvis. Which of the following is next?",
+    "The photographer has a configured 3 D implant. Which of the following is next?",
 ]
 
 
