@@ -361,6 +361,6 @@ class Worker:
         """Return whether the first text now has enough words for a summary."""
         if self._hurry.is_set() or not self._is_first_text():
             return False
-        # Much text waits while a first summary is written, so that it is not counted to its end.
+        # Stops at `min_words`: much text may wait while the first summary is written.
         counts = (count_words(arrival.segment.text) for arrival in self._pending)
         return any(words >= self._config.gate.min_words for words in accumulate(counts))

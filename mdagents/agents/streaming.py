@@ -6,6 +6,7 @@ left out.
 
 Where a delta may change the structure of the reply, pydantic_core parses the text so far. Within a
 free text it is read alone: a model in a loop may write a hundred thousand characters of it.
+Elsewhere the work is quadratic in the length of the reply.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ _OPENING = re.compile(r"(?:[^{<]++|(?><think>.*?</think>)|<(?!think>))*+\{", re.
 _HALF_OF_A_PAIR = re.compile("[\ud800-\udfff]")  # a surrogate, which no UTF-8 text can hold
 _UNESCAPED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}  # inside a string, where JSON forbids them
 _ESCAPES = str.maketrans(_UNESCAPED)
-_BEGUN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*+(\\(?:u[0-9a-fA-F]{0,3})?)\Z")
-_LONGEST_ESCAPES = 64  # characters
+_BEGUN_ESCAPE = re.compile(  # also half of a surrogate pair
+    r"(?<!\\)(?:\\\\)*+(\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u[0-9a-fA-F]{0,3})?)?))?)\Z"
+)
+_LONGEST_ESCAPES = 64
+"""Number of characters at the end of a reply that are searched for an escape that goes on."""
 _LONGEST_SPACE = 64
 """Number of characters of white space after which no more is read: a model may write it between two
 fields until it reaches its token limit."""
@@ -112,6 +116,7 @@ class ReplyStream:
         self._emitted = ""
         self._text = ""
         self._is_within_text = False
+        self._later: list[tuple[str, str]] = []  # JSON and text since then, not yet joined
         self._begun = ""  # an escape that the next delta continues
         self._is_over = False
 
@@ -127,14 +132,15 @@ class ReplyStream:
         delta, self._begun = self._begun + delta, ""
         if self._is_within_text and self._goes_on(delta):
             return
-        is_endless = delta.isspace() and self._text[-_LONGEST_SPACE:].isspace()
+        self._join()
+        is_more_space = delta.isspace() and self._text[-_LONGEST_SPACE:].isspace()
         self._text += delta
         if not self._text.startswith("{"):
             opening = _OPENING.match(self._text) if "{" in delta else None
             if opening is None:
                 return
             self._text = self._text[opening.end() - 1 :]
-        elif is_endless:
+        elif is_more_space:
             return
         so_far = self._read()
         is_whole = "}" in delta and _is_whole(self._text)
@@ -149,6 +155,7 @@ class ReplyStream:
             parsed: Validated reply. If it does not begin with the emitted text (its JSON had to be
                 repaired, or it was asked again), nothing more is emitted.
         """
+        self._join()
         self._say(streamed_text(parsed))
 
     def _say(self, text: str) -> None:
@@ -171,17 +178,22 @@ class ReplyStream:
         except ValueError:
             return False
         self._begun = delta[end:]
-        self._text += escaped
-        self._emitted += text
+        self._later.append((escaped, text))
         if text:
             self._emit(text)
         return True
+
+    def _join(self) -> None:
+        """Join what was read within a free text to the rest, once instead of at each delta."""
+        self._text += "".join(escaped for escaped, _ in self._later)
+        self._emitted += "".join(text for _, text in self._later)
+        self._later.clear()
 
     def _settled(self, so_far: dict[str, object], *, is_whole: bool = False) -> str:
         return _text_of(so_far, self._strings, self._letters, is_whole=is_whole)
 
     def _enter_text(self) -> None:
-        """Find out whether the text so far ends within a free text: a letter would be emitted."""
+        """Set whether the reply so far ends within a free text, by trying a further letter."""
         self._is_within_text = False
         if self._is_over or not self._emitted or self._text.endswith('"'):
             return

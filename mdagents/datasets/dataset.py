@@ -92,7 +92,8 @@ class Dataset:
         """
         if entry.line in self.parsed:
             return self.parsed[entry.line]
-        return read_question(self.line(entry).encode(), self.path, entry.line, self.counting)
+        question = read_question(self.line(entry).encode(), self.path, entry.line, self.counting)
+        return replace(question, id=entry.id)  # one string, which a run keeps in several places
 
     def items_hash(self, entries: Sequence[IndexEntry]) -> str:
         """Return the SHA-256 over the ids and contents of `entries`, independent of their order."""

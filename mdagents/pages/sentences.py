@@ -140,6 +140,10 @@ def _words_of(phrase: str) -> Sequence[Word]:
     return words
 
 
+Having = dict[int, list[tuple[int, float]]]
+"""Turn -> (place, certainty from 0 to 1) of each of its sentences that may have a word."""
+
+
 class Sources:
     """Sentences that a phrase may come from.
 
@@ -159,7 +163,8 @@ class Sources:
             self._sentences += [Quote(turn, one.start, one.end) for one in said.sentences]
             for beginning in said.beginning:
                 self._turns[beginning].append(turn)
-        self._found: dict[Word, tuple[float, Sequence[tuple[int, float]]]] = {}
+        self._found: dict[Word, tuple[float, Having]] = {}
+        """Word -> its weight and places: phrases of a summary share many words."""
 
     def best(
         self,
@@ -187,17 +192,16 @@ class Sources:
         for word in words:  # in order, so that sums are equal in every process
             weight, having = self._find(word)
             total, total_count = total + weight, total_count + word.base
-            for place, alike in having:
-                told[place] = told.get(place, 0.0) + weight * alike
-                counted[place] = counted.get(place, 0.0) + word.base * alike
+            for turn in turns or having:
+                for place, alike in having.get(turn, ()):
+                    told[place] = told.get(place, 0.0) + weight * alike
+                    counted[place] = counted.get(place, 0.0) + word.base * alike
         best: Quote | None = None
         most, least, least_count = 0.0, enough * total, enough * total_count
         for place in sorted(place for place, share in told.items() if share > least):
-            one = self._sentences[place]
-            if counted[place] <= least_count or (turns and one.turn not in turns):
-                continue
-            if told[place] > most or (told[place] == most and best != otherwise):
-                best, most = one, told[place]
+            is_better = told[place] > most or (told[place] == most and best != otherwise)
+            if is_better and counted[place] > least_count:
+                best, most = self._sentences[place], told[place]
         return best
 
     def _may_have(self, words: Sequence[Word], enough: float, turns: Collection[int]) -> bool:
@@ -214,22 +218,18 @@ class Sources:
         """Return the turns that may contain a word: all for an acronym, which abbreviates."""
         return self._spoken if word.is_acronym else self._turns.get(word.beginning, ())
 
-    def _find(self, word: Word) -> tuple[float, Sequence[tuple[int, float]]]:
-        """Return the weight of a word by rarity, and where it is.
-
-        Returns:
-            The weight, which is higher if fewer sentences contain the word; and of each sentence
-            that may contain it its place and the certainty, 0 to 1.
-        """
+    def _find(self, word: Word) -> tuple[float, Having]:
+        """Return the weight of a word by rarity, higher if fewer sentences have it, and where."""
         found = self._found.get(word)
         if found is None:
-            having = [
-                (first + place, alike)
-                for said, first in map(self._spoken.__getitem__, self._turns_for(word))
-                for place, alike in said.having(word).items()
-            ]
-            often = max(sum(alike for _, alike in having), 1)
-            weight = word.base * log(1 + len(self._sentences) / often)
+            having: Having = {}
+            often = 0.0
+            for turn in self._turns_for(word):
+                said, first = self._spoken[turn]
+                in_turn = said.having(word)
+                having[turn] = [(first + place, alike) for place, alike in in_turn.items()]
+                often += sum(in_turn.values())
+            weight = word.base * log(1 + len(self._sentences) / max(often, 1))
             found = self._found[word] = weight, having
         return found
 

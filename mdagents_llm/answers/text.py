@@ -20,11 +20,11 @@ override a final statement.
 """
 
 _LOOP_TAIL = 40
-"""Number of characters by which the end of a loop is found earlier in it."""
+"""Length of the end of a reply that is searched for earlier in it, in characters."""
 _LONGEST_PASSAGE = 2_000
-"""Maximum number of characters of a passage that counts as looping."""
+"""Maximum length of a passage that counts as looping, in characters."""
 _LOOP_KEPT = 800
-"""Minimum number of characters that are kept of a loop."""
+"""Minimum number of characters that are kept of a loop, besides one copy."""
 
 # Invisible characters that would separate a label from its letter.
 _INVISIBLE = re.compile(
@@ -127,19 +127,19 @@ def without_thoughts(text: str) -> str:
 def without_loop(text: str) -> str:
     """Return a reply without most copies of a passage that it repeats until it ends.
 
-    A model may fall into such a loop until it reaches its token limit. As many copies are kept as
-    are read around a statement: further ones state nothing else, but take their time.
+    A model may fall into such a loop until it reaches its token limit. Enough copies are kept for
+    the text around a statement; more would state nothing new and take longer to read.
     """
-    text = _end_of(text)
     tail = text[-_LOOP_TAIL:]
-    before = text.rfind(tail, 0, len(text) - 1)
-    period = len(text) - len(tail) - before
-    if not text or before < 0 or period > _LONGEST_PASSAGE:
+    nearest = max(len(text) - len(tail) - _LONGEST_PASSAGE, 0)
+    before = text.rfind(tail, nearest, len(text) - 1)
+    if not text or before < 0:
         return text
-    passage, start = text[-period:], len(text)
+    period, start = len(text) - len(tail) - before, len(text)
+    passage = text[-period:]
     while text.endswith(passage, 0, start):
         start -= period
-    copies = -(-_LOOP_KEPT // period)
+    copies = 1 - (-_LOOP_KEPT // period)
     return text[: start + copies * period]
 
 

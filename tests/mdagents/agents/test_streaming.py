@@ -268,7 +268,16 @@ def test_a_long_text_comes_in_tiny_deltas() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["The answer is C. ", "病人有过敏性休克，", "\n", "a\\b", 'He said "stop"\t', "é\u2028", "} ]"],
+    [
+        "The answer is C. ",
+        "病人有过敏性休克，",
+        "\n",
+        "a\\b",
+        'He said "stop"\t',
+        "é\u2028",
+        "} ]",
+        "é😀",
+    ],
 )
 @pytest.mark.parametrize("size", [1, 4, 7])
 def test_a_text_in_a_loop_is_parsed_piece_by_piece(
@@ -283,7 +292,7 @@ def test_a_text_in_a_loop_is_parsed_piece_by_piece(
 
     monkeypatch.setattr(streaming, "from_json", counted)
     long = text * (20_000 // len(text))
-    whole = json.dumps({"instructions": long}, ensure_ascii=False)
+    whole = json.dumps({"instructions": long}, ensure_ascii="😀" in text)
     deltas = [whole[start : start + size] for start in range(0, len(whole), size)]
     assert said_of(DELEGATION, *deltas) == long
     assert parsed < 20 * len(whole.encode())

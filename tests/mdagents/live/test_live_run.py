@@ -68,7 +68,7 @@ def test_a_finished_run_leaves_no_feed_and_an_unfinished_one_goes_on_with_it(
 
 
 def test_what_is_said_is_read_while_it_is_said(provider: FakeProvider, run: Run) -> None:
-    provider.latency = 0.3
+    provider.latency = 0.8  # long enough to be seen on a busy machine
     seen: list[str] = []
     over = threading.Event()
 

@@ -637,6 +637,46 @@ def test_a_reply_in_a_loop_is_read_like_one_that_stops_earlier(passage: str) -> 
         assert parse_answer(looping, OPTIONS).letter == parse_answer(stopped, OPTIONS).letter
 
 
+@pytest.mark.parametrize(
+    ("text", "letter"),
+    [
+        ("答案是C，" * 10_001, "C"),  # no space or line break in its last 50,000 characters
+        ("答案是C。court_" * 6_000, "C"),
+        ("答" * 60_000 + "答案是C", "C"),
+        ("Answer: C\n" + "碳酸饮料、" * 12_000, "C"),
+        ("The answer is C.\n" + "=" * 60_000, "C"),
+        (json.dumps({"reasoning": "a b " * 15_000, "answer": "C"}) + "\n", "C"),
+        ("```json\n" + json.dumps({"reasoning": "ab" * 30_000, "answer": "C"}) + "\n```", "C"),
+        ("<!DOCTYPE html><html>" + "<br>" * 15_000 + "\nAnswer: C", None),  # an error page
+        ("Error: context overflow.\n" + "at line 1\n" * 6_000 + "Answer: C", None),
+    ],
+)
+def test_a_loop_hides_nothing_of_a_reply_of_any_length(text: str, letter: str | None) -> None:
+    assert parse_answer(text, OPTIONS).letter == letter
+
+
+@pytest.mark.parametrize("size", [801, 1_300, 1_999])
+@pytest.mark.parametrize("copies", [2, 3, 4])
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("A: B\n", "\n"),
+        ("", "(B) Clopidogrel "),
+        ("<answer>B</answer>\n", "\n"),
+        ("", '{"answer":"B"}'),
+    ],
+)
+def test_a_long_passage_that_is_repeated_says_what_it_says_once(
+    start: str, end: str, copies: int, size: int
+) -> None:
+    prose = "The history is long and the findings are many. " * 50
+    passage = start + prose[: size - len(start) - len(end)] + end
+    text = "Both were discussed. " + passage * copies
+    assert parse_answer(text, OPTIONS) == parse_answer(
+        "Both were discussed. " + passage * 2, OPTIONS
+    )
+
+
 @pytest.mark.parametrize("passage", ["答案是C，", "The answer is C, ", *LOOPS])
 def test_a_loop_takes_no_more_work_the_longer_it_is(passage: str) -> None:
     short, long = (_calls(passage * (size // len(passage))) for size in (4_000, 40_000))
