@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import log
+from types import MappingProxyType
 from typing import NamedTuple
 
 from exaid_core.checks.normal_form import Wording, is_short, without_article
@@ -66,6 +67,9 @@ class Word(NamedTuple):
     """Weight regardless of frequency: `_ACRONYM` for an acronym, else 1."""
 
 
+_NOWHERE: Mapping[int, float] = MappingProxyType({})
+
+
 class Spoken:
     """Index of the sentences and clauses of a text by their words.
 
@@ -87,11 +91,10 @@ class Spoken:
                 self.sentences.append(Sentence(start, start + len(piece)))
         self._having: Mapping[str, Sequence[int]] = having
         """Word -> places of the sentences that contain it."""
-        beginning = defaultdict[str, list[str]](list)
-        for word in having:
-            beginning[word[:_ALIKE]].append(word)
-        self.beginning: Mapping[str, Sequence[str]] = beginning
+        self._beginning = defaultdict[str, list[str]](list)
         """First letters -> words that begin with them."""
+        for word in having:
+            self._beginning[word[:_ALIKE]].append(word)
 
     @cached_property
     def _initials(self) -> list[str]:
@@ -99,8 +102,47 @@ class Spoken:
         pieces = (self._text[start:end] for start, end in self.sentences)
         return [Wording(_LABEL.sub("", piece)).initials for piece in pieces]
 
+    def may_have(self, words: Iterable[Word], enough: float) -> bool:
+        """Return False if no sentence has a sufficient share of some words, which is quick to tell.
+
+        Args:
+            words: Words of a phrase.
+            enough: Share of the words, 0 to 1, that a sentence must exceed.
+        """
+        told = total = 0.0
+        for word in words:
+            total += word.base
+            if word.is_acronym or word.beginning in self._beginning:
+                told += word.base
+        return told > enough * total
+
+    def told(
+        self, weights: Mapping[Word, float], enough: float
+    ) -> Iterator[tuple[Sentence, float]]:
+        """Yield each sentence that has enough of some words, with the weight of those it has.
+
+        The share must also exceed `enough` without rarity weights: one rare word of two does not.
+
+        Args:
+            weights: Word of a phrase -> weight by rarity.
+            enough: Share of the words, 0 to 1, that a sentence must exceed.
+        """
+        told: dict[int, float] = {}
+        counted: dict[int, float] = {}
+        total = total_count = 0.0
+        for word, weight in weights.items():  # in order, so that sums are equal in every process
+            total, total_count = total + weight, total_count + word.base
+            for place, alike in self.having(word).items():
+                told[place] = told.get(place, 0.0) + weight * alike
+                counted[place] = counted.get(place, 0.0) + word.base * alike
+        for place in sorted(told):
+            if told[place] > enough * total and counted[place] > enough * total_count:
+                yield self.sentences[place], told[place]
+
     def having(self, word: Word) -> Mapping[int, float]:
         """Return place of sentence -> certainty, 0 to 1, that the sentence contains a word."""
+        if not word.is_acronym and word.beginning not in self._beginning:
+            return _NOWHERE
         found = self._looked_up.get(word)
         if found is None:
             found = self._looked_up[word] = self._look_up(word)
@@ -108,7 +150,7 @@ class Spoken:
 
     def _look_up(self, word: Word) -> dict[int, float]:
         found: dict[int, float] = {}
-        for other in self.beginning.get(word.beginning, []):
+        for other in self._beginning.get(word.beginning, []):
             alike = _likeness(word.text, other)
             for place in self._having[other] if alike else []:
                 found[place] = max(found.get(place, 0.0), alike)
@@ -140,10 +182,6 @@ def _words_of(phrase: str) -> Sequence[Word]:
     return words
 
 
-Having = dict[int, list[tuple[int, float]]]
-"""Turn -> (place, certainty from 0 to 1) of each of its sentences that may have a word."""
-
-
 class Sources:
     """Sentences that a phrase may come from.
 
@@ -152,19 +190,9 @@ class Sources:
     """
 
     def __init__(self, texts: Mapping[int, str]) -> None:
-        self._sentences: list[Quote] = []
-        self._spoken: dict[int, tuple[Spoken, int]] = {}
-        """Turn -> index of its text, and the place of its first sentence."""
-        self._turns = defaultdict[str, list[int]](list)
-        """First letters -> turns with a word that begins with them."""
-        for turn, text in sorted(texts.items()):
-            said = spoken(text)
-            self._spoken[turn] = said, len(self._sentences)
-            self._sentences += [Quote(turn, one.start, one.end) for one in said.sentences]
-            for beginning in said.beginning:
-                self._turns[beginning].append(turn)
-        self._found: dict[Word, tuple[float, Having]] = {}
-        """Word -> its weight and places: phrases of a summary share many words."""
+        self._spoken = {turn: spoken(text) for turn, text in sorted(texts.items())}
+        self._size = sum(len(said.sentences) for said in self._spoken.values())
+        self._weights: dict[Word, float] = {}  # phrases of a summary share many
 
     def best(
         self,
@@ -175,8 +203,6 @@ class Sources:
     ) -> Quote | None:
         """Return the sentence that best matches a phrase; in a tie, `otherwise` or the latest.
 
-        The share must also exceed `enough` without rarity weights: one rare word of two does not.
-
         Args:
             phrase: Any text.
             enough: Share of the phrase, 0 to 1, that a match must exceed.
@@ -184,54 +210,30 @@ class Sources:
             otherwise: Sentence that wins a tie.
         """
         words = _words_of(phrase)
-        if not self._may_have(words, enough, turns):
-            return None
-        told: dict[int, float] = {}
-        counted: dict[int, float] = {}
-        total = total_count = 0.0
-        for word in words:  # in order, so that sums are equal in every process
-            weight, having = self._find(word)
-            total, total_count = total + weight, total_count + word.base
-            for turn in turns or having:
-                for place, alike in having.get(turn, ()):
-                    told[place] = told.get(place, 0.0) + weight * alike
-                    counted[place] = counted.get(place, 0.0) + word.base * alike
+        likely = [
+            (turn, said)
+            for turn, said in self._spoken.items()
+            if (not turns or turn in turns) and said.may_have(words, enough)
+        ]
+        weights = {word: self._weight(word) for word in words} if likely else {}
         best: Quote | None = None
-        most, least, least_count = 0.0, enough * total, enough * total_count
-        for place in sorted(place for place, share in told.items() if share > least):
-            is_better = told[place] > most or (told[place] == most and best != otherwise)
-            if is_better and counted[place] > least_count:
-                best, most = self._sentences[place], told[place]
+        most = 0.0
+        for turn, said in likely:
+            for one, told in said.told(weights, enough):
+                if told > most or (told == most and best != otherwise):
+                    best, most = Quote(turn, one.start, one.end), told
         return best
 
-    def _may_have(self, words: Sequence[Word], enough: float, turns: Collection[int]) -> bool:
-        """Return False if no turn has a sufficient share of some words, which is quick to tell."""
-        told = dict.fromkeys(self._spoken, 0.0)
-        total = 0.0
-        for word in words:
-            total += word.base
-            for turn in self._turns_for(word):
-                told[turn] += word.base
-        return any(told.get(turn, 0.0) > enough * total for turn in turns or told)
-
-    def _turns_for(self, word: Word) -> Iterable[int]:
-        """Return the turns that may contain a word: all for an acronym, which abbreviates."""
-        return self._spoken if word.is_acronym else self._turns.get(word.beginning, ())
-
-    def _find(self, word: Word) -> tuple[float, Having]:
-        """Return the weight of a word by rarity, higher if fewer sentences have it, and where."""
-        found = self._found.get(word)
-        if found is None:
-            having: Having = {}
-            often = 0.0
-            for turn in self._turns_for(word):
-                said, first = self._spoken[turn]
-                in_turn = said.having(word)
-                having[turn] = [(first + place, alike) for place, alike in in_turn.items()]
-                often += sum(in_turn.values())
-            weight = word.base * log(1 + len(self._sentences) / max(often, 1))
-            found = self._found[word] = weight, having
-        return found
+    def _weight(self, word: Word) -> float:
+        """Return the weight of a word by rarity: higher if fewer sentences contain it."""
+        weight = self._weights.get(word)
+        if weight is None:
+            having = 0.0
+            for said in self._spoken.values():
+                if found := said.having(word):
+                    having += sum(found.values())
+            weight = self._weights[word] = word.base * log(1 + self._size / max(having, 1))
+        return weight
 
 
 @lru_cache(maxsize=4096)  # most words are frequent ones

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from mdagents.live.case import Turn
+from mdagents.pages import sentences
 from mdagents.pages.phrase_links import Phrase, phrases
 
 CARDIOLOGIST = (
@@ -275,3 +277,19 @@ def test_phrases_joined_are_the_field_and_quotes_lie_in_their_turn(
     for phrase in (phrase for of_field in found.values() for phrase in of_field):
         if phrase.origin is not None:
             assert (quoted(phrase, {**earlier, **turns}) or "").strip()
+
+
+def test_empty_lines_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counting:
+        searched = 0
+
+        def search(self, text: str, start: int, end: int) -> re.Match[str] | None:
+            self.searched += end - start
+            return says_something.search(text, start, end)
+
+    says_something, counting = sentences._SAYS_SOMETHING, Counting()
+    monkeypatch.setattr(sentences, "_SAYS_SOMETHING", counting)
+    text = "\n" * 1_000 + "Give aspirin.\n" + "3. " * 1_000 + "Give statins."
+    found = [text[start:end].strip() for start, end in sentences.clauses(text)]
+    assert [one.removeprefix("3. " * 1_000) for one in found] == ["Give aspirin.", "Give statins."]
+    assert counting.searched <= 2 * len(text)
