@@ -285,9 +285,9 @@ def test_empty_lines_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
         def search(self, text: str, start: int, end: int) -> re.Match[str] | None:
             self.searched += end - start
-            return says_something.search(text, start, end)
+            return two_letters.search(text, start, end)
 
-    says_something, counting = sentences._SAYS_SOMETHING, Counting()
+    two_letters, counting = re.compile("[A-Za-z]{2}"), Counting()
     monkeypatch.setattr(sentences, "_SAYS_SOMETHING", counting)
     text = "\n" * 1_000 + "Give aspirin.\n" + "3. " * 1_000 + "Give statins."
     found = [text[start:end].strip() for start, end in sentences.clauses(text)]
