@@ -174,13 +174,11 @@ _PICTURE = (
 )
 _CHART_WORDS = ("graph", "chart", "table", "pedigree", "tracing", "curve", "loop")
 _CHART = rf"(?:{'|'.join(_CHART_WORDS)})s?"
-_RECORDING = (
-    r"(?:x-?ray|radiograph|ecg|ekg|electrocardiogram|ct|mri|scan|smear|biops(?:y|ies)|slide)s?"
-)
 _RECORDING_WORDS = (
     "x-ray", "xray", "radiograph", "ecg", "ekg", "electrocardiogram", "ct", "mri", "scan", "smear",
-    "biops", "slide",
+    "biopsy", "biopsies", "slide",
 )  # fmt: skip
+_RECORDING = rf"(?:{'|'.join(_RECORDING_WORDS)})s?"
 _SHOWN_WORDS = ("shown", "depicted", "pictured", "displayed", "illustrated")
 _SHOWN = rf"(?:{'|'.join(_SHOWN_WORDS)})"
 _PLACE_WORDS = ("above", "below")

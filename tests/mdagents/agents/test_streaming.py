@@ -298,19 +298,31 @@ def test_a_text_in_a_loop_is_parsed_piece_by_piece(
     assert parsed < 20 * len(whole.encode())
 
 
-def test_white_space_without_end_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A known failure of models that are asked for JSON: they go on with line breaks.
-    said: list[str] = []
-    stream = ReplyStream(OPINION, said.append)
-    stream.feed('{"reasoning":"Gums.","answer":"B"')
-    for _ in range(100):
-        stream.feed(" \n")
+@pytest.mark.parametrize(
+    ("start", "space"),
+    [
+        # vllm-project/vllm issue 38696, jundot/omlx issue 2990, ollama/ollama issue 2577
+        ('{"answer":"B","reasoning":', "   \n"),
+        ('{"reasoning":"Drei „Versuche",', " "),
+        ('{"reasoning":"Gums.","answer":"B"}', "\n"),
+    ],
+)
+def test_white_space_without_end_is_not_parsed(
+    start: str, space: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = ReplyStream(OPINION, lambda _: None)
+    for delta in (start, *space * 100):
+        stream.feed(delta)
     monkeypatch.setattr(streaming, "from_json", None)
     for _ in range(10_000):
-        stream.feed("\n")
-    monkeypatch.undo()
-    stream.feed(',"confidence":0.5}')
-    assert said == ["Gums.", "\nAnswer: B"]
+        stream.feed(space)
+
+
+def test_what_follows_much_white_space_is_said() -> None:
+    text = (
+        '{"reasoning":' + " " * 1_000 + '"Gums.",' + "\n" * 1_000 + '"answer":"B"' + " " * 99 + "}"
+    )
+    assert said_of(OPINION, *text) == "Gums.\nAnswer: B"
 
 
 def test_a_reply_without_any_delta_is_said_as_a_whole() -> None:

@@ -621,6 +621,9 @@ LOOPS = [
     "碳酸饮料、",  # chatchat-space/Langchain-Chatchat issue 1612
     "可以吃玉米。",  # deepseek-ai/DeepSeek-V3 issue 1550
     "System: \nWe need to compute a total distance\nUser: \n",  # vllm-project/vllm issue 31856
+    "!",  # vllm-project/vllm issue 14126
+    "<|reserved_special_token_247|>",  # vllm-project/vllm issue 13035
+    "\n- Hi, how are you?",  # epfLLM/meditron issue 13
     "The answer is C. The answer is A. ",
     "The answer is not B, it is C, ",
     "Ответ: C, ",
@@ -659,22 +662,15 @@ def test_a_loop_hides_nothing_of_a_reply_of_any_length(text: str, letter: str | 
 @pytest.mark.parametrize("copies", [2, 3, 4])
 @pytest.mark.parametrize(
     ("start", "end"),
-    [
-        ("A: B\n", "\n"),
-        ("", "(B) Clopidogrel "),
-        ("<answer>B</answer>\n", "\n"),
-        ("", '{"answer":"B"}'),
-    ],
+    [("A: B\n", "\n"), ("<answer>B</answer>\n", "\n"), ("", '{"answer":"B"}')],
 )
-def test_a_long_passage_that_is_repeated_says_what_it_says_once(
+def test_a_long_passage_that_is_repeated_keeps_its_answer(
     start: str, end: str, copies: int, size: int
 ) -> None:
     prose = "The history is long and the findings are many. " * 50
     passage = start + prose[: size - len(start) - len(end)] + end
-    text = "Both were discussed. " + passage * copies
-    assert parse_answer(text, OPTIONS) == parse_answer(
-        "Both were discussed. " + passage * 2, OPTIONS
-    )
+    # In the first example, only a second copy begins a line.
+    assert parse_answer("Both were discussed. " + passage * copies, OPTIONS).letter == "B"
 
 
 @pytest.mark.parametrize("passage", ["答案是C，", "The answer is C, ", *LOOPS])

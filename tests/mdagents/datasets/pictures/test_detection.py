@@ -112,6 +112,13 @@ def test_words_that_point_to_a_picture() -> None:
     assert [text for text in DESCRIBING if mentioned_picture(text)] == []
 
 
+@pytest.mark.parametrize(
+    "recording", ["X-ray", "xrays", "radiograph", "EKG", "CT", "MRI", "scan", "biopsies", "slides"]
+)
+def test_every_recording_may_be_missing(recording: str) -> None:
+    assert mentioned_picture(f"What is seen in the following {recording}?")
+
+
 @pytest.mark.skipif(not (SHARED / "medqa").is_dir(), reason="no shared data here")
 def test_real_data_sets_have_no_pictures_and_few_mentions() -> None:
     """The 16 mentions in MedQA were read one by one: each means a picture that is missing."""
