@@ -67,6 +67,8 @@ class Hold:
         self._released = asyncio.Event()
         self._arrived = threading.Condition()
         self._count = 0
+        self.waiting = 0
+        """Number of requests that wait now; one that goes away no longer does."""
 
     def wait(self, count: int = 1, timeout: float = 60.0) -> None:
         """Block until `count` requests have arrived, those that have gone away included.
@@ -94,5 +96,9 @@ class Hold:
             return
         with self._arrived:
             self._count += 1
+            self.waiting += 1
             self._arrived.notify_all()
-        await self._released.wait()
+        try:
+            await self._released.wait()
+        finally:
+            self.waiting -= 1
