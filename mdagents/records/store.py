@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import json
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -44,6 +45,9 @@ _NO_FILE = frozenset({errno.EISDIR, errno.EINVAL})
 _WITH_EXAIDS_PART = "1.0.0"
 """Schema version of records that include EXAID's part."""
 _ASKED_AGAIN = "its question is answered again"
+
+_Places = tuple["array[int]", "array[int]"]
+"""By question in an epoch: (offset of its last record in bytes, number of its records)."""
 
 
 @contextmanager
@@ -133,8 +137,7 @@ class RunStore:
             """Questions that an earlier process finished."""
             self.unsummarised: list[ItemKey] = []
             """Finished questions that EXAID has not completed."""
-            self.attempts: Counter[ItemKey] = Counter()
-            """Number of records of each question, including the one that counts."""
+            self._numbers = {id_: number for number, id_ in enumerate(manifest.item_ids)}
             self._restarts: Counter[str] = Counter()
             """Case -> number of restarts before the attempt in progress."""
             self._exaid: dict[str, Totals] = {}
@@ -157,9 +160,16 @@ class RunStore:
             record = record.model_copy(update={"restart": restart})
         self._append(self._samples, record)
         self._check_place()
-        self.attempts[record.question_id, record.epoch] += 1
+        number = self._number((record.question_id, record.epoch))
+        assert number is not None, "a question of this run"
+        self._attempts[number] += 1
         self._count(record)
         self.manifest.invocations[-1].new_records += 1
+
+    def attempts(self, item: ItemKey) -> int:
+        """Return the number of records of a question, including the one that counts."""
+        number = self._number(item)
+        return 0 if number is None else self._attempts[number]
 
     async def synced(self) -> None:
         """Wait until the records appended so far survive a power failure.
@@ -279,18 +289,20 @@ class RunStore:
         self._check_place()
         self._settle_exaid()
         totals, causes = RunTotals(), Counter[str]()
-        right, answers = Counter[str](), Counter[str]()
+        right, answers = self._zeros(), self._zeros()  # by number in the first epoch
         summaries = SummariesFile(self._summaries_path)
-        for item, attempt, record in self._records():
+        for item, attempt, record in self._records(self._places()):
             totals.add(record)
-            right[record.question_id] += bool(record.correct)
-            answers[record.question_id] += record.status is not Status.SKIPPED
+            number = self._numbers[record.question_id]
+            right[number] += bool(record.correct)
+            answers[number] += record.status is not Status.SKIPPED
             if made := _made(summaries, item, attempt):
                 totals.add_summaries(made)
             if record.status is Status.API_ERROR:
                 causes[record.error or ""] += 1
         if totals.epochs > 1:
-            shares = Counter(f"{right[id_]}/{count}" for id_, count in answers.items() if count)
+            pairs = zip(right, answers, strict=True)
+            shares = Counter(f"{correct}/{count}" for correct, count in pairs if count)
             totals.right = dict(sorted(shares.items()))
         self.manifest.totals = totals
         return causes
@@ -300,7 +312,7 @@ class RunStore:
         if self._summaries is None or not self._exaid:
             return
         summaries = SummariesFile(self._summaries_path)
-        for item, attempt, record in self._records():
+        for item, attempt, record in self._records(self._places()):
             if record.case_id not in self._exaid:
                 continue
             made = _made(summaries, item, attempt) or CaseSummaries(
@@ -320,15 +332,16 @@ class RunStore:
 
     def write_manifest(self) -> None:
         """Write `run.json` atomically."""
-        content = self.manifest.model_dump_json(indent=2).encode()
+        content = to_json(self.manifest, indent=2)
         replace_file(self.folder / "run.json", content, sync=True)
 
     def _read_back(self, again: Collection[Status], *, with_exaid: bool) -> None:
         """Restore state from the existing records and ledger rows."""
         summaries = SummariesFile(self._summaries_path)
         of_records: dict[str, int] = {}  # case -> restart of its record
-        for item, attempt, record in self._records():
-            self.attempts[item] = attempt
+        places = self._places()
+        _, self._attempts = places
+        for item, attempt, record in self._records(places):
             if record.status in again:
                 continue
             self.done.add(item)
@@ -348,36 +361,54 @@ class RunStore:
             elif row.case_id not in of_records and row.case_id != PREPARE:
                 self._restarts[row.case_id] = max(self._restarts[row.case_id], row.restart + 1)
 
-    def _records(self) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
+    def _records(self, places: _Places) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
         """Yield (question, answer number, record) of the records that count, in file order."""
-        path = self._samples.path
-        places = sorted(self._places().items(), key=lambda entry: entry[1])
-        lines = lines_at(path, (offset for _, (offset, _) in places))
-        for (item, (offset, attempt)), line in zip(places, lines, strict=True):
+        path, (offsets, attempts) = self._samples.path, places
+        numbers = [number for number, attempt in enumerate(attempts) if attempt]
+        numbers.sort(key=offsets.__getitem__)
+        lines = lines_at(path, map(offsets.__getitem__, numbers))
+        for number, line in zip(numbers, lines, strict=True):
             try:
                 record = SampleRecord.model_validate_json(line)
             except ValidationError as error:
                 what = f"is not a record ({problem_of(error)})"
-                raise damaged(path, number_of(path, offset), what, _ASKED_AGAIN) from error
-            yield item, attempt, record
+                line_number = number_of(path, offsets[number])
+                raise damaged(path, line_number, what, _ASKED_AGAIN) from error
+            yield self._item(number), attempts[number], record
 
-    def _places(self) -> dict[ItemKey, tuple[int, int]]:
-        """Return each question's last record as (offset in bytes, answer number).
+    def _places(self) -> _Places:
+        """Return where the last record of each question is.
 
         Records of a question or an epoch that this run does not have are skipped.
         """
-        questions, epochs = frozenset(self.manifest.item_ids), self.manifest.epochs
-        places: dict[ItemKey, tuple[int, int]] = {}
-        for number, offset, line in whole_lines(self._samples.path):
+        offsets, attempts = self._zeros(), self._zeros()
+        for line_number, offset, line in whole_lines(self._samples.path):
             try:
-                id_, epoch = item = itemgetter("question_id", "epoch")(json.loads(line))
-                if id_ in questions and 1 <= epoch <= epochs:
-                    places[item] = offset, places.get(item, (0, 0))[1] + 1
+                number = self._number(itemgetter("question_id", "epoch")(json.loads(line)))
+                if number is not None:
+                    offsets[number] = offset
+                    attempts[number] += 1
             except MALFORMED as error:
                 raise damaged(
-                    self._samples.path, number, "is not a record", _ASKED_AGAIN
+                    self._samples.path, line_number, "is not a record", _ASKED_AGAIN
                 ) from error
-        return places
+        return offsets, attempts
+
+    def _zeros(self) -> array[int]:
+        """Return a 0 for each question in each epoch, in the order of the selection."""
+        return array("q", bytes(8 * len(self.manifest.item_ids) * self.manifest.epochs))
+
+    def _number(self, item: ItemKey) -> int | None:
+        """Return the place of a question in the arrays; None for one that the run does not have."""
+        id_, epoch = item
+        number = self._numbers.get(id_)
+        if number is None or not 1 <= epoch <= self.manifest.epochs:
+            return None
+        return (epoch - 1) * len(self._numbers) + number
+
+    def _item(self, number: int) -> ItemKey:
+        epoch, place = divmod(number, len(self._numbers))
+        return self.manifest.item_ids[place], epoch + 1
 
     def _count(self, record: SampleRecord) -> None:
         self.manifest.totals.add(record)
@@ -387,17 +418,16 @@ class RunStore:
 
     def _array(self) -> Iterator[bytes]:
         """Yield the array in chunks, one record per line, in the order of the selection."""
-        order = {id_: number for number, id_ in enumerate(self.manifest.item_ids)}
-        places = self._places()
-        items = sorted(places, key=lambda item: (item[1], order[item[0]]))
+        offsets, attempts = self._places()
+        numbers = [number for number, attempt in enumerate(attempts) if attempt]
         summaries = SummariesFile(self._summaries_path)
         yield b"["
-        lines = lines_at(self._samples.path, (places[item][0] for item in items))
-        for number, (item, line) in enumerate(zip(items, lines, strict=True)):
-            attempt = places[item][1]
-            if summaries.has(item, attempt):
+        lines = lines_at(self._samples.path, map(offsets.__getitem__, numbers))
+        for count, (number, line) in enumerate(zip(numbers, lines, strict=True)):
+            attempt = attempts[number]
+            if summaries.has(self._item(number), attempt):
                 line = to_json(summaries.put_into(json.loads(line), attempt))
-            yield (b",\n" if number else b"\n") + line.rstrip()
+            yield (b",\n" if count else b"\n") + line.rstrip()
         yield b"\n]\n"
 
     def _is_of_other_settings_and_empty(self, manifest: RunManifest) -> bool:

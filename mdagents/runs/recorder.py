@@ -93,7 +93,7 @@ class RunRecorder:
             display.say(interaction_table(record.panel, record.interactions))
         errors = store.manifest.totals.status_counts.get(Status.API_ERROR, 0)
         return Recorded(
-            attempt=store.attempts[record.question_id, record.epoch],
+            attempt=store.attempts((record.question_id, record.epoch)),
             too_many_errors=self._most_errors is not None and errors > self._most_errors,
         )
 

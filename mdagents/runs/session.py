@@ -147,7 +147,7 @@ async def carry_out(
             recorder = RunRecorder(
                 plan, store, shown, live, spans, show_interaction_table=show_interaction_table
             )
-            kept = [(item, store.attempts[item]) for item in store.unsummarised if recorder.policy]
+            kept = [(item, store.attempts(item)) for item in store.unsummarised if recorder.policy]
             answering = engine.answering(recorder, kept)
             price = "" if display == "none" else await forecast_price(plan, store, environment)
             show_banner(shown, store, plan, len(kept), price)
