@@ -138,6 +138,7 @@ class RunStore:
             self.unsummarised: list[ItemKey] = []
             """Finished questions that EXAID has not completed."""
             self._numbers = {id_: number for number, id_ in enumerate(manifest.item_ids)}
+            assert len(self._numbers) == len(manifest.item_ids), "a data set has no id twice"
             self._restarts: Counter[str] = Counter()
             """Case -> number of restarts before the attempt in progress."""
             self._exaid: dict[str, Totals] = {}
@@ -404,7 +405,7 @@ class RunStore:
         number = self._numbers.get(id_)
         if number is None or not 1 <= epoch <= self.manifest.epochs:
             return None
-        return (epoch - 1) * len(self._numbers) + number
+        return (int(epoch) - 1) * len(self._numbers) + number  # another program may write 1.0
 
     def _item(self, number: int) -> ItemKey:
         epoch, place = divmod(number, len(self._numbers))

@@ -11,6 +11,7 @@ from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ErrorKind, LimitExceeded, ProviderError, StorageError
 from mdagents_llm.layers.transit import in_transit
+from mdagents_llm.layers.turnstile import turnstile_of
 from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, PriceOf
 
 ATTEMPT_TIMEOUT = 120.0
@@ -57,8 +58,10 @@ class Attempt:
         started_at, started = self._clock.timestamp(), self._clock.monotonic()
         sent = in_transit(request)
 
-        def book(reply: ChatReply | None, failure: str = "") -> float:
-            latency = self._clock.monotonic() - started
+        def latency() -> float:
+            return self._clock.monotonic() - started
+
+        def book(reply: ChatReply | None, latency: float, failure: str = "") -> None:
             row = self._row(
                 request,
                 reply,
@@ -69,22 +72,29 @@ class Attempt:
                 failure=failure,
             )
             self._ledger.add(row)
-            return latency
 
         try:
             reply = await self._in_time(request, on_text)
         except ProviderError as error:
-            book(None, error.kind.value)
+            book(None, latency(), error.kind.value)
             raise
         except LimitExceeded as error:
-            book(error.reply, "" if error.reply else ABORTED)
+            book(error.reply, latency(), "" if error.reply else ABORTED)
             raise
         except BaseException:
             # A full disk must not hide the cancellation from the code that requested it.
             with contextlib.suppress(StorageError):
-                book(None, ABORTED)
+                book(None, latency(), ABORTED)
             raise
-        return replace(reply, latency=book(reply))
+        replied_after = latency()
+        try:
+            await turnstile_of(asyncio.get_running_loop()).enter()
+        except BaseException:
+            with contextlib.suppress(StorageError):
+                book(reply, replied_after)
+            raise
+        book(reply, replied_after)
+        return replace(reply, latency=replied_after)
 
     async def _in_time(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         try:

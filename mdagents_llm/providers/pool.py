@@ -22,7 +22,6 @@ from mdagents_llm.providers.sending import (
     known_errors,
     redirected,
 )
-from mdagents_llm.providers.turnstile import Turnstile
 from mdagents_llm.wire import Endpoint
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -56,7 +55,6 @@ class Pool:
             sock_connect=CONNECT_TIMEOUT, sock_read=endpoint.attempt_timeout
         )
         self._session: aiohttp.ClientSession | None = None
-        self._turnstile = Turnstile()
 
     async def post(self, url: httpx2.URL, headers: Mapping[str, str], content: Pieces) -> Arrived:
         """Send a request and return the head of the response.
@@ -77,11 +75,6 @@ class Pool:
                 headers=headers,
                 allow_redirects=False,
             )
-        try:
-            await self._turnstile.enter()
-        except BaseException:
-            response.close()
-            raise
         location = response.headers.get("location")
         if response.status in _REDIRECTS and location is not None:
             response.close()

@@ -68,7 +68,7 @@ class Hold:
         self._arrived = threading.Condition()
         self._count = 0
         self.waiting = 0
-        """Number of requests that wait now; one that goes away no longer does."""
+        """Number of requests that are waiting now, without those whose client has left."""
 
     def wait(self, count: int = 1, timeout: float = 60.0) -> None:
         """Block until `count` requests have arrived, those that have gone away included.

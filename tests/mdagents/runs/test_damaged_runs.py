@@ -218,6 +218,20 @@ def test_a_record_of_another_run_is_not_counted(provider: FakeProvider, run: Run
     assert len(read_output(samples.parent).rows) == len(records()) == 3
 
 
+def test_an_epoch_that_another_program_wrote_as_a_float_counts(
+    provider: FakeProvider, run: Run
+) -> None:
+    run(*BASIC)
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    rewritten = [json.loads(line) | {"epoch": 1.0} for line in samples.read_bytes().splitlines()]
+    samples.write_bytes(b"".join(map(line_of, rewritten)))
+    write_end(samples.parent, None)
+    calls = len(provider.calls)
+    assert run(*BASIC)[0] == 0
+    assert len(provider.calls) == calls
+    assert len(records()) == 3
+
+
 def line_of(record: dict[str, Any]) -> bytes:
     return json.dumps(record).encode() + b"\n"
 

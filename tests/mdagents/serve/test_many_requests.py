@@ -98,7 +98,7 @@ def test_a_client_that_leaves_stops_its_team(provider: FakeProvider, stream: boo
 
         asyncio.run(leave())
         until(lambda: served.service.in_progress == 0)
-        until(lambda: hold.waiting == 0)  # the provider has seen that its client has gone, too
+        until(lambda: hold.waiting == 0)  # the provider has seen the client leave
         hold.release()
         finished = [row for row in served.rows() if row["outcome"] == "ok"]
         assert sum(row["input_tokens"] for row in finished) == provider.totals.input > 0

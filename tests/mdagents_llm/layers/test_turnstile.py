@@ -1,0 +1,155 @@
+"""Replies that arrive together are admitted in groups, and none is held back for good."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+
+from mdagents_llm.clock import Clock
+from mdagents_llm.layers.attempt import Attempt
+from mdagents_llm.layers.turnstile import Turnstile
+from mdagents_llm.ledger import CallRow, Ledger
+from tests.mdagents_llm.layers.test_layers import REQUEST, in_turn
+from tests.support.function_model import text_reply
+
+GROUP = 16
+
+
+async def steps(count: int) -> None:
+    """Give way to all other tasks a number of times."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_a_group_has_finished_before_the_next_enters() -> None:
+    turnstile, inside, most, finished = Turnstile(), 0, 0, []
+
+    async def use(number: int) -> None:
+        nonlocal inside, most
+        await turnstile.enter()
+        inside += 1
+        most = max(most, inside)
+        await steps(1 + number % 10)
+        inside -= 1
+        finished.append(number)
+
+    await asyncio.gather(*map(use, range(200)))
+    assert most == GROUP
+    assert [number // GROUP for number in finished] == [number // GROUP for number in range(200)]
+
+
+async def test_few_replies_enter_at_once() -> None:
+    turnstile = Turnstile()
+    for _ in range(5):
+        entering = [asyncio.ensure_future(turnstile.enter()) for _ in range(GROUP)]
+        await steps(1)
+        assert all(task.done() for task in entering)
+        await steps(2 * GROUP)
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_replies_cancelled_at_random_moments_hold_back_no_other(seed: int) -> None:
+    draw, turnstile, entered = random.Random(seed), Turnstile(), set()
+
+    async def use(number: int) -> None:
+        await steps(draw.randrange(30))
+        await turnstile.enter()
+        entered.add(number)
+
+    using = [asyncio.ensure_future(use(number)) for number in range(150)]
+    cancelled = set(draw.sample(range(150), draw.choice([1, 50, 149])))
+    for number in cancelled:
+        await steps(draw.randrange(3))
+        using[number].cancel()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*using, return_exceptions=True)
+    assert entered >= set(range(150)) - cancelled
+    async with asyncio.timeout(10):
+        await turnstile.enter()
+
+
+async def test_turns_that_take_long_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, now = asyncio.get_running_loop(), 100.0
+    monkeypatch.setattr(loop, "time", lambda: now)
+    turnstile = Turnstile()
+    entering = [asyncio.ensure_future(turnstile.enter()) for _ in range(5 * GROUP)]
+    await steps(2)
+    for group in range(1, 6):
+        assert sum(task.done() for task in entering) == group * GROUP
+        now += 0.03
+        await steps(2)
+
+
+async def test_all_are_admitted_once_one_has_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, now = asyncio.get_running_loop(), 100.0
+    monkeypatch.setattr(loop, "time", lambda: now)
+    turnstile = Turnstile()
+    entering = [asyncio.ensure_future(turnstile.enter()) for _ in range(200)]
+    await steps(2)
+    now += 0.3
+    await steps(3)
+    assert all(task.done() for task in entering)
+
+
+def attempting(replies: int, ledger: Ledger, clock: Clock | None = None) -> Attempt:
+    """Return a model that replies at once."""
+    model = in_turn(*[text_reply("x")] * replies)
+    clock = clock or Clock()
+    return Attempt(model, ledger, provider="p", model="m", price=lambda _: None, clock=clock)
+
+
+async def test_next_requests_are_sent_while_replies_wait() -> None:
+    events, model = [], attempting(60, Ledger(lambda _: None))
+
+    async def ask() -> None:
+        await model.generate(REQUEST)
+        events.append("replied")
+        await steps(5)  # as in a team, until the next request
+        events.append("sends")
+
+    await asyncio.gather(*(ask() for _ in range(60)))
+    assert events.index("sends") == GROUP
+
+
+async def test_the_latency_of_a_reply_is_that_of_the_endpoint() -> None:
+    rows: list[CallRow] = []
+    now = 0.0
+    clock = Clock(monotonic=lambda: now)
+    model = attempting(60, Ledger(rows.append), clock)
+
+    async def ask() -> float:
+        nonlocal now
+        reply = await model.generate(REQUEST)
+        now += 1.0  # which the processor takes to use it
+        return reply.latency
+
+    assert set(await asyncio.gather(*(ask() for _ in range(60)))) == {0.0}
+    assert {row.latency for row in rows} == {0.0}
+
+
+async def test_a_reply_that_is_cancelled_while_it_waits_is_booked() -> None:
+    rows: list[CallRow] = []
+    model = attempting(60, Ledger(rows.append))
+    asking = [asyncio.ensure_future(model.generate(REQUEST)) for _ in range(60)]
+    await steps(2)
+    for task in asking:
+        task.cancel()
+    ended = await asyncio.gather(*asking, return_exceptions=True)
+    assert sum(isinstance(end, asyncio.CancelledError) for end in ended) == 60 - GROUP
+    assert len(rows) == 60
+    assert all(row.replied and row.usage.total_tokens > 0 for row in rows)
+
+
+def test_a_model_is_used_in_one_event_loop_after_another() -> None:
+    model = attempting(200, Ledger(lambda _: None))
+
+    async def ask() -> None:
+        async with asyncio.timeout(10):
+            await asyncio.gather(*(model.generate(REQUEST) for _ in range(40)))
+
+    for _ in range(5):
+        asyncio.run(ask())
