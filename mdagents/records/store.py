@@ -138,6 +138,7 @@ class RunStore:
             self.unsummarised: list[ItemKey] = []
             """Finished questions that EXAID has not completed."""
             self._numbers = {id_: number for number, id_ in enumerate(manifest.item_ids)}
+            """Question -> its number, in the order of the selection."""
             assert len(self._numbers) == len(manifest.item_ids), "a data set has no id twice"
             self._restarts: Counter[str] = Counter()
             """Case -> number of restarts before the attempt in progress."""

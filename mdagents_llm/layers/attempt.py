@@ -58,7 +58,7 @@ class Attempt:
         started_at, started = self._clock.timestamp(), self._clock.monotonic()
         sent = in_transit(request)
 
-        def latency() -> float:
+        def elapsed() -> float:
             return self._clock.monotonic() - started
 
         def book(reply: ChatReply | None, latency: float, failure: str = "") -> None:
@@ -76,25 +76,25 @@ class Attempt:
         try:
             reply = await self._in_time(request, on_text)
         except ProviderError as error:
-            book(None, latency(), error.kind.value)
+            book(None, elapsed(), error.kind.value)
             raise
         except LimitExceeded as error:
-            book(error.reply, latency(), "" if error.reply else ABORTED)
+            book(error.reply, elapsed(), "" if error.reply else ABORTED)
             raise
         except BaseException:
             # A full disk must not hide the cancellation from the code that requested it.
             with contextlib.suppress(StorageError):
-                book(None, latency(), ABORTED)
+                book(None, elapsed(), ABORTED)
             raise
-        replied_after = latency()
+        latency = elapsed()
         try:
             await turnstile_of(asyncio.get_running_loop()).enter()
         except BaseException:
             with contextlib.suppress(StorageError):
-                book(reply, replied_after)
+                book(reply, latency)
             raise
-        book(reply, replied_after)
-        return replace(reply, latency=replied_after)
+        book(reply, latency)
+        return replace(reply, latency=latency)
 
     async def _in_time(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         try:
