@@ -218,6 +218,24 @@ def test_a_record_of_another_run_is_not_counted(provider: FakeProvider, run: Run
     assert len(read_output(samples.parent).rows) == len(records()) == 3
 
 
+def test_a_gap_among_the_records_is_filled_whatever_their_number(
+    provider: FakeProvider, run: Run
+) -> None:
+    """A resume by the number of lines would miss the gap (OpenTSLM issue 52)."""
+    run(*BASIC, "--cache", "off")
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    first, missing, last = samples.read_bytes().splitlines(keepends=True)
+    samples.write_bytes(first + last + last)
+    write_end(samples.parent, None)
+    before = len(provider.calls)
+    assert run(*BASIC, "--cache", "off")[0] == 0
+    assert len(provider.calls) - before == 5
+    assert {json.loads(line)["question_id"] for line in (first, missing, last)} == {
+        record["question_id"] for record in records()
+    }
+    assert len(records()) == 3
+
+
 def test_an_epoch_that_another_program_wrote_as_a_float_counts(
     provider: FakeProvider, run: Run
 ) -> None:

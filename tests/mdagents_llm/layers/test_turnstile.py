@@ -70,6 +70,22 @@ async def test_replies_cancelled_at_random_moments_hold_back_no_other(seed: int)
         await turnstile.enter()
 
 
+async def test_a_waiter_cancelled_in_any_state_holds_back_no_other() -> None:
+    """States in which semaphores lost a place: cpython 90155, asyncio 270 and 393, anyio 947."""
+    was_cancelled = []
+    for moment in range(2 * GROUP):
+        turnstile = Turnstile()
+        entering = [asyncio.ensure_future(turnstile.enter()) for _ in range(3 * GROUP)]
+        first = entering[GROUP]  # of the second group
+        await steps(moment)
+        was_cancelled.append(first.cancel())  # before it waits, while it does, when it is admitted
+        async with asyncio.timeout(10):
+            await asyncio.gather(*entering, return_exceptions=True)
+        assert [task.cancelled() for task in entering].count(True) == was_cancelled[-1]
+    assert was_cancelled[0]
+    assert not was_cancelled[-1]
+
+
 async def test_turns_that_take_long_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     loop, now = asyncio.get_running_loop(), 100.0
     monkeypatch.setattr(loop, "time", lambda: now)
