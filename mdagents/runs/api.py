@@ -214,8 +214,9 @@ def load(run: RunResult | Path | str) -> pd.DataFrame:
             (docs/how-to/other-results.md).
 
     Returns:
-        One row per question and epoch, with the columns of the CSV (docs/reference/files.md) and
-        `epoch`; `correct` is a boolean. Anomalies in the file are issued as warnings.
+        One row per question and epoch, in the order of the CSV and with its columns
+        (docs/reference/files.md) and `epoch`; `correct` is a boolean. Anomalies in the file are
+        issued as warnings.
 
     Raises:
         ConfigError: The run does not exist or cannot be read.

@@ -45,6 +45,7 @@ class RunOutput:
 
     path: Path
     rows: tuple[ScoredRow, ...]
+    """Rows of a run by epoch, in the order of its selection; those of another file in its order."""
     manifest: Mapping[str, Any]
     """Content of `run.json`; empty for another program's file."""
     read_as: Mapping[str, int]
@@ -176,7 +177,7 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
             record = summaries.put_into(record, attempt)
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
-    return RunOutput(file.path, reader.rows, manifest, reader.read_as, notices)
+    return RunOutput(file.path, _ordered(reader.rows, manifest), manifest, reader.read_as, notices)
 
 
 def score_record(
@@ -203,6 +204,17 @@ def score_record(
     reader = _Reader(path, (OURS, MDAGENTS), None, planned)
     reader.add(record, number, place, attempt)
     return reader.rows[0] if reader.rows else None
+
+
+def _ordered(rows: Sequence[ScoredRow], manifest: Mapping[str, Any]) -> tuple[ScoredRow, ...]:
+    """Return the rows of a run as its JSON array has them, whichever question ended first."""
+    numbers = {str(id_): number for number, id_ in enumerate(_questions(manifest))}
+    last = len(numbers)  # of a row whose record is from another program
+
+    def place(row: ScoredRow) -> int:
+        return row.epoch * (last + 1) + numbers.get(row.question_id, last)
+
+    return tuple(sorted(rows, key=place)) if numbers else tuple(rows)
 
 
 def run_folder(path: Path) -> Path:

@@ -204,6 +204,20 @@ def test_a_run_that_was_killed_is_scored_from_its_folder() -> None:
     ]
 
 
+def test_rows_of_a_run_are_in_the_order_of_its_selection() -> None:
+    folder = Path("output/raced")
+    folder.mkdir(parents=True)
+    ended = [("b", 2), ("a", 1), ("c", 1), ("c", 2), ("b", 1), ("a", 2)]
+    lines = [json.dumps(ours(id_, "A", "A", epoch=epoch)) + "\n" for id_, epoch in ended]
+    (folder / "samples.jsonl").write_text("".join(lines))
+    manifest = {"item_ids": ["c", "a", "b"], "options": {"epochs": 2}}
+    (folder / "run.json").write_text(json.dumps(manifest))
+    output = read_output(folder)
+    items = [("c", 1), ("a", 1), ("b", 1), ("c", 2), ("a", 2), ("b", 2)]
+    assert [row.item for row in output.rows] == items
+    assert [(record["question_id"], record["epoch"]) for _, record in output.records()] == items
+
+
 @pytest.mark.parametrize(
     ("spent", "said"),
     [
