@@ -187,7 +187,9 @@ def test_exaid_sees_only_what_agents_say(
     prompts, summaries = [], []
     for images in ("send", "drop"):
         provider.reset()
-        cold = ("--images", images, "--output-dir", images, "--cache", "off", "--max-samples", "1")
+        # One connection: experts end in one order, in which EXAID reads what they say.
+        limits = ("--max-samples", "1", "--max-connections", "1")
+        cold = ("--images", images, "--output-dir", images, "--cache", "off", *limits)
         assert run(*flags, *cold)[0] == 0
         of_exaid = [call for call in provider.calls if asked not in call.text]
         assert of_exaid
