@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -102,6 +102,7 @@ _KINDS: Mapping[str, type] = MappingProxyType(
         "snapshot": Snapshot,
     }
 )
+_ITEM = b'"item":'
 _KIND_OF = {kind: name for name, kind in _KINDS.items()}
 
 
@@ -128,10 +129,25 @@ class FeedLine:
     what: Happening
 
     def encoded(self) -> bytes:
-        """Return the line as JSON bytes, with its line break."""
+        """Return the line as JSON bytes, without a line break."""
         kind = _KIND_OF[type(self.what)]
         line = {"n": self.n, "at": self.at, "item": self.item, "kind": kind, "what": self.what}
-        return compact_json(line) + b"\n"
+        return compact_json(line)
+
+
+def item_of(line: bytes) -> ItemKey | None:
+    """Return the question of an encoded line, without decoding it; None for a damaged line, too."""
+    start = line.find(_ITEM) + len(_ITEM)
+    try:
+        return _item(line[start : line.find(b',"kind":', start)])
+    except MALFORMED:
+        return None
+
+
+@lru_cache
+def _item(raw: bytes) -> ItemKey | None:
+    item = parse_json(raw)
+    return None if item is None else (str(item[0]), int(item[1]))
 
 
 def decoded(line: bytes) -> FeedLine | None:

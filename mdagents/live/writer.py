@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from array import array
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 
 from exaid_core.trace.events import TraceEvent
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Ended, Event, ExaidStep, Started
 from mdagents.display.display import Snapshot
-from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words
+from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words, item_of
 from mdagents.live.reader import FeedReader
 from mdagents.records.line_log import LineLog
 from mdagents.records.pictures import picture_records
@@ -23,7 +22,9 @@ from mdagents.settings import EXAID_ROLES
 from mdagents_llm.ledger import CallRow
 
 _BETWEEN_WRITES = 0.2  # seconds
+_AT_ONCE = 32  # lines, so that a write needs little memory
 _BETWEEN_SNAPSHOTS = 0.9  # seconds; shorter than a display's period of one second
+_BLOCK = 131_072  # bytes
 _LARGEST = 20_000_000  # bytes above which the oldest decided questions are removed
 _KEPT = 0.5  # share of that size that remains after removal
 
@@ -36,22 +37,22 @@ class LiveFeed:
     Args:
         path: File of the feed; a feed of an earlier start is continued.
         now_ms: Clock in ms since 1970 UTC.
-        largest: Bytes above which the oldest decided questions are removed.
+        largest: Bytes above which the oldest decided questions are removed; more if those in
+            progress take more than half of it.
     """
 
     def __init__(self, path: Path, now_ms: Callable[[], int], *, largest: int = _LARGEST) -> None:
         self.path = path
         self._now_ms = now_ms
-        self._largest = largest
+        self._largest = self._limit = largest
         self._log: LineLog | None = None
         self._size = 0
         self._n = 0
         self._noted_at = float("-inf")  # time of the last snapshot, on the run's clock
         self._lines: list[FeedLine] = []  # not yet written
         self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
-        # A run has many lines, so each takes 16 bytes of memory: its item, and its end in the file.
-        self._owners: list[ItemKey | None] = []
-        self._ends = array("q")
+        self._earlier = 0  # bytes of earlier starts
+        self._sizes = Counter[ItemKey | None]()  # bytes of the lines of this start by question
         self._items: dict[str, ItemKey] = {}  # by the case ids of the ledger
         self._decided: dict[ItemKey, None] = {}  # in the order of decision
 
@@ -59,8 +60,7 @@ class LiveFeed:
         with self._harmless():
             self._n = max((line.n for line in FeedReader(self.path).read()), default=0)
             self._log = LineLog(self.path, syncs=False)
-            self._size = self.path.stat().st_size
-            self._owners, self._ends = [None], array("q", [self._size])  # of earlier starts
+            self._size = self._earlier = self.path.stat().st_size
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -109,18 +109,23 @@ class LiveFeed:
         """Write the pending events."""
         for spoken in {key[0]: None for key in self._said}:
             self._end_words(spoken)
-        lines = [(line.item, line.encoded()) for line in self._lines]
-        self._lines.clear()
-        if self._log is None or not lines:
+        waiting, self._lines = self._lines, []
+        if self._log is None:
             return
         with self._harmless():
-            self._log.append(b"".join(line for _, line in lines).removesuffix(b"\n"))
-            for item, line in lines:
-                self._size += len(line)
-                self._owners.append(item)
-                self._ends.append(self._size)
-            if self._size > self._largest:
+            for start in range(0, len(waiting), _AT_ONCE):
+                self._append(self._log, waiting[start : start + _AT_ONCE])
+            if self._size > self._limit:
                 self._compact()
+                # Twice: questions in progress may fill most of the file.
+                self._limit = max(self._largest, 2 * self._size)
+
+    def _append(self, log: LineLog, lines: Sequence[FeedLine]) -> None:
+        encoded = [line.encoded() for line in lines]
+        log.append(b"\n".join(encoded))
+        for line, text in zip(lines, encoded, strict=True):
+            self._size += len(text) + 1
+            self._sizes[line.item] += len(text) + 1
 
     def remove(self) -> None:
         """Remove the file of a finished run, whose records and traces hold everything."""
@@ -141,31 +146,25 @@ class LiveFeed:
 
     def _compact(self) -> None:
         """Rewrite the file without lines of earlier starts and the oldest decided questions."""
-        owners, ends = self._owners, self._ends
-        sizes: dict[ItemKey | None, int] = {}
-        for item, start, end in zip(owners, chain([0], ends), ends, strict=False):
-            sizes[item] = sizes.get(item, 0) + end - start
-        left, out = self._size - sizes.pop(None, 0), set[ItemKey | None]([None])
+        out: set[ItemKey | None] = {None}
+        left = self._size - self._earlier - self._sizes[None]
         for item in tuple(self._decided):
             if left <= self._largest * _KEPT:
                 break
-            left -= sizes.get(item, 0)
+            left -= self._sizes[item]
             out.add(item)
             del self._decided[item]
             self._items.pop(make_case_id(*item), None)
+        for owner in out:
+            del self._sizes[owner]
         anew = self.path.with_suffix(".new")
-        self._owners, self._ends = [], array("q")
-        with self.path.open("rb") as old, anew.open("wb") as new:
-            for item, start, end in zip(owners, chain([0], ends), ends, strict=False):
-                if item not in out:
-                    old.seek(start)
-                    new.write(old.read(end - start))
-                    self._owners.append(item)
-                    self._ends.append(new.tell())
+        with self.path.open("rb", _BLOCK) as old, anew.open("wb", _BLOCK) as new:
+            old.seek(self._earlier)
+            new.writelines(line for line in old if item_of(line) not in out)
+            self._size, self._earlier = new.tell(), 0
         anew.replace(self.path)
         self._close()
         self._log = LineLog(self.path, syncs=False)
-        self._size = self._ends[-1] if self._ends else 0
 
     @contextlib.contextmanager
     def _harmless(self) -> Iterator[None]:

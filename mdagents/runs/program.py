@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import json
 import shlex
 import shutil
@@ -193,7 +194,8 @@ class _Program:
                 view=view,
             )
         )
-        del plan  # frees its questions before the results take memory
+        del plan
+        gc.collect()  # frees questions and cases before the results take memory
         is_printed = self._print(self._shown(result, as_json=options.json))
         print_line(self._ending(result))
         if view is not None:

@@ -28,7 +28,7 @@ def compact_json(value: object) -> bytes:
     try:
         return to_json(value)
     except ValueError:
-        return json.dumps(to_jsonable_python(value)).encode()
+        return json.dumps(to_jsonable_python(value), separators=(",", ":")).encode()
 
 
 def parse_json(raw: bytes | str) -> Any:

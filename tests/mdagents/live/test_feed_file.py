@@ -152,13 +152,16 @@ def test_each_reader_gets_each_line_once_and_in_order(tmp_path: Path, steps: lis
         ]
 
 
-def test_what_is_left_out_when_the_file_is_too_large_is_decided(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["", '",1],"kind":"words', ' "item":["1",1] é\u2028'])
+def test_what_is_left_out_when_the_file_is_too_large_is_decided(
+    ending: str, tmp_path: Path
+) -> None:
     path = tmp_path / "live.jsonl"
     reader, read = FeedReader(path), list[FeedLine]()
     with opened(path, largest=20_000) as feed:
         feed.happened(("open", 1), Started(QUESTION))
         for number in range(200):
-            item = (str(number), 1)
+            item = (f"{number}{ending}", 1)
             feed.happened(item, Started(QUESTION))
             feed.happened(item, word("It is thiamine. " * 20))
             feed.happened(item, Ended("A", None))
@@ -169,9 +172,46 @@ def test_what_is_left_out_when_the_file_is_too_large_is_decided(tmp_path: Path) 
     late = FeedReader(path).read()
     found = {line.item for line in late}
     assert ("open", 1) in found
-    assert ("199", 1) in found
-    assert ("0", 1) not in found
+    assert (f"199{ending}", 1) in found
+    assert (f"0{ending}", 1) not in found
     assert [line.n for line in late] == sorted(line.n for line in late)
+
+
+def test_questions_in_progress_that_fill_the_file_are_not_copied_at_each_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied = 0
+    replace = Path.replace
+
+    def counted(self: Path, target: Path) -> Path:
+        nonlocal copied
+        copied += 1
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", counted)
+    with opened(tmp_path / "live.jsonl", largest=2_000) as feed:
+        for number in range(200):
+            feed.happened((str(number), 1), Started(QUESTION))
+            feed.write()
+        assert {line.item for line in FeedReader(tmp_path / "live.jsonl").read()} == {
+            (str(number), 1) for number in range(200)
+        }
+    assert 1 <= copied < 10
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}\n", b'{"n":1,"item":[[],[]],"kind":"words"}\n\xff\n']
+)
+def test_a_file_that_another_program_wrote_to_is_no_error(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    with opened(path, largest=2_000) as feed:
+        for number in range(20):
+            feed.happened((str(number), 1), Started(QUESTION))
+            feed.happened((str(number), 1), Ended("A", None))
+            path.write_bytes(content)
+            feed.write()
+            assert path.stat().st_size < 3_000
+    assert FeedReader(path).read()[-1].what == Ended("A", None)
 
 
 def test_a_disk_that_is_full_ends_the_feed_and_nothing_else(
