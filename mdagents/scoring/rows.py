@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,6 +19,7 @@ from mdagents.scoring.forms.table import form_of
 from mdagents.scoring.other_files import kind_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
 from mdagents.scoring.scored_row import Item, ScoredRow, make_row
+from mdagents.scoring.selection import Selection
 from mdagents.scoring.verdict import verdict_of
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
@@ -82,7 +83,7 @@ class RunOutput:
         """Caveats to show with a score."""
         names = ("dataset_notice", "model_notice")
         notices = [plain(text_of(self.manifest, name)) for name in names]
-        planned = len(_questions(self.manifest)) * _epochs(self.manifest)
+        planned = len(Selection(self.manifest))
         of_all = counted(planned, "question")
         if self.manifest and len(self.rows) < planned:
             notices.append(f"unfinished: {len(self.rows)} of {of_all} have a record")
@@ -168,7 +169,8 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
     is_lines = isinstance(file, LinesFile)
     manifest = _manifest(run_folder(file.path) / "run.json")
     appended = (OURS, MDAGENTS) if manifest else (OURS,) if is_lines else ()
-    reader = _Reader(file.path, appended, repeated, planned_of(manifest))
+    selection = Selection(manifest)
+    reader = _Reader(file.path, appended, repeated, selection)
     summaries = _summaries_of(file)
     for number, (place, record) in enumerate(file, start=1):
         attempt = 1
@@ -177,7 +179,8 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
             record = summaries.put_into(record, attempt)
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
-    return RunOutput(file.path, _ordered(reader.rows, manifest), manifest, reader.read_as, notices)
+    rows = selection.ordered(reader.rows)
+    return RunOutput(file.path, rows, manifest, reader.read_as, notices)
 
 
 def score_record(
@@ -186,7 +189,7 @@ def score_record(
     number: int,
     place: int,
     attempt: int,
-    planned: Callable[[Mapping[str, Any]], bool],
+    selection: Selection,
 ) -> ScoredRow | None:
     """Score one record of our `samples.jsonl`; None if it does not belong to its run.
 
@@ -196,25 +199,14 @@ def score_record(
         number: Number of the record, for messages.
         place: Place of the record, as accepted by `ResultFile.fetch`.
         attempt: Number of the record among those of its question, from 1.
-        planned: Predicate for records that belong to the run; see `planned_of`.
+        selection: Questions and epochs of the run.
 
     Raises:
         ConfigError: The record cannot be scored; the message names it.
     """
-    reader = _Reader(path, (OURS, MDAGENTS), None, planned)
+    reader = _Reader(path, (OURS, MDAGENTS), None, selection)
     reader.add(record, number, place, attempt)
     return reader.rows[0] if reader.rows else None
-
-
-def _ordered(rows: Sequence[ScoredRow], manifest: Mapping[str, Any]) -> tuple[ScoredRow, ...]:
-    """Return the rows of a run as its JSON array has them, whichever question ended first."""
-    numbers = {str(id_): number for number, id_ in enumerate(_questions(manifest))}
-    last = len(numbers)  # of a row whose record is from another program
-
-    def place(row: ScoredRow) -> int:
-        return row.epoch * (last + 1) + numbers.get(row.question_id, last)
-
-    return tuple(sorted(rows, key=place)) if numbers else tuple(rows)
 
 
 def run_folder(path: Path) -> Path:
@@ -248,28 +240,6 @@ def _manifest(path: Path) -> Mapping[str, Any]:
     return content
 
 
-def _questions(manifest: Mapping[str, Any]) -> Sequence[Any]:
-    """Return the question ids in a run's manifest."""
-    ids = manifest.get("item_ids")
-    return ids if isinstance(ids, list) else []
-
-
-def _epochs(manifest: Mapping[str, Any]) -> int:
-    epochs = object_of(manifest, "options").get("epochs")
-    return epochs if type(epochs) is int else 1
-
-
-def planned_of(manifest: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    """Return a predicate for records whose question and epoch belong to a run."""
-    if not _questions(manifest):
-        return lambda _: True
-    ids, epochs = set(map(str, _questions(manifest))), _epochs(manifest)
-    return lambda record: (
-        text_of(record, "question_id") in ids
-        and 1 <= (count_of(record.get("epoch", 1)) or 0) <= epochs
-    )
-
-
 class _Reader:
     """Converts records to rows and counts irregular records.
 
@@ -277,8 +247,7 @@ class _Reader:
         path: Path named in messages.
         appended: Forms in which a later record of a question replaces an earlier one.
         repeated: Handling of repeated records in other forms; None rejects them.
-        planned: Predicate for records that belong to their run; our records that fail it are
-            skipped.
+        selection: Questions and epochs of the run; our records of others are skipped.
     """
 
     def __init__(
@@ -286,7 +255,7 @@ class _Reader:
         path: Path,
         appended: Sequence[Form],
         repeated: Repeated | None,
-        planned: Callable[[Mapping[str, Any]], bool],
+        selection: Selection,
     ) -> None:
         # The key of a row is the id of the question in epoch 1, and (id, epoch) in other epochs:
         # pairs for all would take twice the memory.
@@ -295,7 +264,7 @@ class _Reader:
         self.read_as = Counter[str]()
         """Name of a form -> number of rows."""
         self._path, self._appended = str(path), appended  # str: a Path is slow to format
-        self._planned = planned
+        self._selection = selection
         self._number = 0
         self._readings: dict[str, Any] = {}  # form -> reading that counts
         self._verdicts = Counter[tuple[str, Status]]()
@@ -329,7 +298,7 @@ class _Reader:
         if form is None:
             kind = kind_of(record, Path(self._path)) if number == 1 else ""
             raise ConfigError(f"{self._path} is {kind}" if kind else f"{where} {_unknown(record)}")
-        if form is OURS and not self._planned(record):
+        if form is OURS and not self._selection.has(record):
             self._foreign += 1
             return
         if form.reading:
@@ -361,7 +330,7 @@ class _Reader:
 
     def _name(self, stated: str, content: int) -> str:
         """Return the id of a row, with a number appended if another question has the same id."""
-        first = name = stated or f"sample_{self._number}"
+        first = name = self._selection.id_of(stated) or f"sample_{self._number}"
         count = 1
         while self._content_of(name, content) != content:
             count += 1

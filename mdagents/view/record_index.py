@@ -32,8 +32,9 @@ from mdagents.records.manifest import RunManifest
 from mdagents.scoring.fields import text_of
 from mdagents.scoring.group import chance_of
 from mdagents.scoring.result_file import parse, reading
-from mdagents.scoring.rows import planned_of, score_record
+from mdagents.scoring.rows import score_record
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents.scoring.selection import Selection
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import regular_file
@@ -91,7 +92,7 @@ class RecordIndex:
     def __init__(self, folder: Path, manifest: RunManifest) -> None:
         self._samples, self._summaries = folder / "samples.jsonl", folder / "summaries.jsonl"
         of_run = {"item_ids": manifest.item_ids, "options": {"epochs": manifest.epochs}}
-        self._planned = planned_of(of_run)
+        self._selection = Selection(of_run)
         self._lock = Lock()  # of the connection
         self._start()
 
@@ -175,7 +176,7 @@ class RecordIndex:
 
     def _score(self, record: Any, place: int, attempt: int) -> None:
         record = self._with_summaries(record, attempt)
-        row = score_record(self._samples, record, self._lines, place, attempt, self._planned)
+        row = score_record(self._samples, record, self._lines, place, attempt, self._selection)
         if row is None:
             return
         case_id, entry = make_case_id(*row.item), make_entry(row)
@@ -356,7 +357,7 @@ class RecordIndex:
                 return None
             place, attempt = found
             record = self._with_summaries(_record_at(self._samples, place), attempt)
-        row = score_record(self._samples, record, 1, place, attempt, self._planned)
+        row = score_record(self._samples, record, 1, place, attempt, self._selection)
         return None if row is None else (row, record)
 
 

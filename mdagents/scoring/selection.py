@@ -1,0 +1,50 @@
+"""The questions and epochs that a run selected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mdagents.scoring.fields import count_of, object_of, text_of
+from mdagents.scoring.scored_row import ScoredRow
+
+
+class Selection:
+    """The questions and epochs of a run, in order.
+
+    Args:
+        manifest: Content of `run.json`; empty for another program's file, to which every record
+            belongs.
+    """
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        ids, epochs = manifest.get("item_ids"), object_of(manifest, "options").get("epochs")
+        self._ids = list(map(str, ids)) if isinstance(ids, list) else []
+        self._numbers = {id_: number for number, id_ in enumerate(self._ids)}
+        self._epochs = epochs if type(epochs) is int else 1
+
+    def __len__(self) -> int:
+        """Return the number of questions, each counted once per epoch."""
+        return len(self._ids) * self._epochs
+
+    def has(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record belongs to the run."""
+        if not self._ids:
+            return True
+        return text_of(record, "question_id") in self._numbers and (
+            1 <= (count_of(record.get("epoch", 1)) or 0) <= self._epochs
+        )
+
+    def id_of(self, stated: str) -> str:
+        """Return an id as the string of the selection, so that it is in memory once."""
+        number = self._numbers.get(stated)
+        return stated if number is None else self._ids[number]
+
+    def ordered(self, rows: Iterable[ScoredRow]) -> tuple[ScoredRow, ...]:
+        """Return rows by epoch and selection, as the JSON array of a run has them."""
+        last = len(self._ids)  # of rows whose record is from another program
+
+        def place(row: ScoredRow) -> int:
+            return row.epoch * (last + 1) + self._numbers.get(row.question_id, last)
+
+        return tuple(sorted(rows, key=place)) if self._ids else tuple(rows)
