@@ -179,8 +179,9 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
             record = summaries.put_into(record, attempt)
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
-    rows = selection.ordered(reader.rows)
-    return RunOutput(file.path, rows, manifest, reader.read_as, notices)
+    rows = reader.take_rows()
+    selection.order(rows)
+    return RunOutput(file.path, tuple(rows), manifest, reader.read_as, notices)
 
 
 def score_record(
@@ -206,7 +207,8 @@ def score_record(
     """
     reader = _Reader(path, (OURS, MDAGENTS), None, selection)
     reader.add(record, number, place, attempt)
-    return reader.rows[0] if reader.rows else None
+    rows = reader.take_rows()
+    return rows[0] if rows else None
 
 
 def run_folder(path: Path) -> Path:
@@ -272,10 +274,11 @@ class _Reader:
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
         self._passed_over = self._in_epochs = 0
 
-    @property
-    def rows(self) -> tuple[ScoredRow, ...]:
-        """The rows so far."""
-        return tuple(self._rows.values())
+    def take_rows(self) -> list[ScoredRow]:
+        """Return the rows and forget them, so that their index frees its memory."""
+        rows = list(self._rows.values())
+        self._rows.clear()
+        return rows
 
     def attempts(self, question_id: Any, epoch: Any) -> int:
         """Return how many records of a question and epoch were added so far, in our own runs."""

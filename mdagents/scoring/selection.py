@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from mdagents.scoring.fields import count_of, object_of, text_of
@@ -20,8 +21,12 @@ class Selection:
     def __init__(self, manifest: Mapping[str, Any]) -> None:
         ids, epochs = manifest.get("item_ids"), object_of(manifest, "options").get("epochs")
         self._ids = list(map(str, ids)) if isinstance(ids, list) else []
-        self._numbers = {id_: number for number, id_ in enumerate(self._ids)}
         self._epochs = epochs if type(epochs) is int else 1
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        """Question -> its place in the selection."""
+        return {id_: number for number, id_ in enumerate(self._ids)}
 
     def __len__(self) -> int:
         """Return the number of questions, each counted once per epoch."""
@@ -40,11 +45,10 @@ class Selection:
         number = self._numbers.get(stated)
         return stated if number is None else self._ids[number]
 
-    def ordered(self, rows: Iterable[ScoredRow]) -> tuple[ScoredRow, ...]:
-        """Return rows by epoch and selection, as the JSON array of a run has them."""
-        last = len(self._ids)  # of rows whose record is from another program
-
-        def place(row: ScoredRow) -> int:
-            return row.epoch * (last + 1) + self._numbers.get(row.question_id, last)
-
-        return tuple(sorted(rows, key=place)) if self._ids else tuple(rows)
+    def order(self, rows: list[ScoredRow]) -> None:
+        """Sort rows by epoch and selection, as the JSON array of a run has them."""
+        if self._ids:
+            last = len(self._ids)  # of rows whose record is from another program
+            # Sorted twice, since a key of both would be an object for each row.
+            rows.sort(key=lambda row: self._numbers.get(row.question_id, last))
+            rows.sort(key=lambda row: row.epoch)
