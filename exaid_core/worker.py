@@ -195,6 +195,8 @@ class Worker:
             for task in in_progress:
                 task.cancel()
         await asyncio.gather(*in_progress, return_exceptions=True)
+        # The exception of a canceled task refers to this worker: a cycle, whose case is freed late.
+        self._task = self._finishing = None
         self._buffer_agent.hold(self._segmenter.rest(self._now_ms()))
 
     def left(self) -> list[Segment]:

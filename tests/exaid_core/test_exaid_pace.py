@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -316,6 +317,31 @@ async def test_stopping_begins_no_call() -> None:
     await asyncio.sleep(10)
     assert judge.requests == write.requests == []
     assert exaid.tail_loss() == 1.0
+
+
+@virtual_time
+@pytest.mark.parametrize("wait", ["for room", "for the judge"])
+async def test_a_case_that_was_stopped_is_freed_at_once(wait: str) -> None:
+    """A run that is behind suspends cases by the thousand."""
+
+    @asynccontextmanager
+    async def full(*_: object) -> AsyncIterator[None]:
+        await asyncio.Event().wait()
+        yield
+
+    room = full if wait == "for room" else None
+    exaid = make_exaid(Slow(model(WAIT), lambda: 60.0), model(STABLE), gate=WORDS, room=room)
+    watched_bus(exaid).start_turn("doctor").say("It is fever and cough.")
+    await asyncio.sleep(1)
+    gc.collect()
+    gc.disable()
+    try:
+        await exaid.stop()
+        await asyncio.sleep(1)
+        del exaid
+        assert not any(isinstance(one, worker.Worker) for one in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 @virtual_time
