@@ -195,7 +195,8 @@ class Worker:
             for task in in_progress:
                 task.cancel()
         await asyncio.gather(*in_progress, return_exceptions=True)
-        # The exception of a canceled task refers to this worker: a cycle, whose case is freed late.
+        # A canceled task keeps its exception, which refers to this worker: a cycle, so that only
+        # the garbage collector would free the case.
         self._task = self._finishing = None
         self._buffer_agent.hold(self._segmenter.rest(self._now_ms()))
 

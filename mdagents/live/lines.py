@@ -144,10 +144,13 @@ def item_of(line: bytes) -> ItemKey | None:
         return None
 
 
-@lru_cache
+@lru_cache(maxsize=1024)  # lines of the questions in progress alternate
 def _item(raw: bytes) -> ItemKey | None:
     item = parse_json(raw)
-    return None if item is None else (str(item[0]), int(item[1]))
+    if item is None:
+        return None
+    id_, epoch = item
+    return str(id_), int(epoch)
 
 
 def decoded(line: bytes) -> FeedLine | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from mdagents.live.lines import FeedLine, decoded
 from mdagents_llm.files.regular_file import regular_file
@@ -30,14 +31,23 @@ class FeedReader:
                 status = os.fstat(file.fileno())
                 if status.st_ino != self._inode or status.st_size < self._offset:
                     self._inode, self._offset = status.st_ino, 0
-                file.seek(self._offset)
-                content = file.read()
+                start = self._offset
+                found = self._lines(file)
+                follows = bool(found) and found[0].n == self._last + 1
+                if 0 < start < self._offset and not follows:
+                    # A file that was rewritten twice may have the inode of the first.
+                    self._offset = 0
+                    found = self._lines(file)
         except OSError:  # removed, not yet written, or not a regular file
             return []
-        end = content.rfind(b"\n") + 1
-        self._offset += end
-        found = [line for line in map(decoded, content[:end].split(b"\n")) if line is not None]
         found = [line for line in found if line.n > self._last]
         if found:
             self._last = found[-1].n
         return found
+
+    def _lines(self, file: BinaryIO) -> list[FeedLine]:
+        file.seek(self._offset)
+        content = file.read()
+        end = content.rfind(b"\n") + 1
+        self._offset += end
+        return [line for line in map(decoded, content[:end].split(b"\n")) if line is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,16 +15,17 @@ from mdagents.agents.events import Ended, Event, ExaidStep, Started
 from mdagents.display.display import Snapshot
 from mdagents.live.lines import Charged, FeedLine, Happening, Pictured, Words, item_of
 from mdagents.live.reader import FeedReader
+from mdagents.records.jsonl import MALFORMED
 from mdagents.records.line_log import LineLog
 from mdagents.records.pictures import picture_records
 from mdagents.records.summaries import ItemKey
 from mdagents.settings import EXAID_ROLES
+from mdagents_llm.files.whole_file import whole_file
 from mdagents_llm.ledger import CallRow
 
 _BETWEEN_WRITES = 0.2  # seconds
 _AT_ONCE = 32  # lines, so that a write needs little memory
 _BETWEEN_SNAPSHOTS = 0.9  # seconds; shorter than a display's period of one second
-_BLOCK = 131_072  # bytes
 _LARGEST = 20_000_000  # bytes above which the oldest decided questions are removed
 _KEPT = 0.5  # share of that size that remains after removal
 
@@ -37,8 +38,8 @@ class LiveFeed:
     Args:
         path: File of the feed; a feed of an earlier start is continued.
         now_ms: Clock in ms since 1970 UTC.
-        largest: Bytes above which the oldest decided questions are removed; more if those in
-            progress take more than half of it.
+        largest: Bytes above which the oldest decided questions are removed. The file may take
+            twice as much as the questions in progress, if that is more.
     """
 
     def __init__(self, path: Path, now_ms: Callable[[], int], *, largest: int = _LARGEST) -> None:
@@ -54,7 +55,7 @@ class LiveFeed:
         self._earlier = 0  # bytes of earlier starts
         self._sizes = Counter[ItemKey | None]()  # bytes of the lines of this start by question
         self._items: dict[str, ItemKey] = {}  # by the case ids of the ledger
-        self._decided: dict[ItemKey, None] = {}  # in the order of decision
+        self._open: set[ItemKey] = set()  # questions in progress
 
     def __enter__(self) -> LiveFeed:
         with self._harmless():
@@ -77,6 +78,7 @@ class LiveFeed:
         self._end_words(item)
         if isinstance(event, Started):
             self._items[make_case_id(*item)] = item
+            self._open.add(item)
             # Neither the content of pictures nor folders of this machine are written.
             self._note(item, Started(replace(event.question, pictures=())))
             if pictures := picture_records(event.question, event.pictures):
@@ -84,7 +86,7 @@ class LiveFeed:
             return
         self._note(item, event)
         if isinstance(event, Ended):
-            self._decided[item] = None
+            self._open.discard(item)
 
     def booked(self, row: CallRow) -> None:
         """Record the token usage of a reply; a subscriber of the ledger."""
@@ -110,14 +112,13 @@ class LiveFeed:
         for spoken in {key[0]: None for key in self._said}:
             self._end_words(spoken)
         waiting, self._lines = self._lines, []
-        if self._log is None:
+        if self._log is None or not waiting:
             return
         with self._harmless():
             for start in range(0, len(waiting), _AT_ONCE):
                 self._append(self._log, waiting[start : start + _AT_ONCE])
             if self._size > self._limit:
                 self._compact()
-                # Twice: questions in progress may fill most of the file.
                 self._limit = max(self._largest, 2 * self._size)
 
     def _append(self, log: LineLog, lines: Sequence[FeedLine]) -> None:
@@ -148,21 +149,19 @@ class LiveFeed:
         """Rewrite the file without lines of earlier starts and the oldest decided questions."""
         out: set[ItemKey | None] = {None}
         left = self._size - self._earlier - self._sizes[None]
-        for item in tuple(self._decided):
+        for item, size in self._sizes.items():
             if left <= self._largest * _KEPT:
                 break
-            left -= self._sizes[item]
-            out.add(item)
-            del self._decided[item]
-            self._items.pop(make_case_id(*item), None)
+            if item is not None and item not in self._open:
+                left -= size
+                out.add(item)
+                self._items.pop(make_case_id(*item), None)
         for owner in out:
             del self._sizes[owner]
-        anew = self.path.with_suffix(".new")
-        with self.path.open("rb", _BLOCK) as old, anew.open("wb", _BLOCK) as new:
+        with self.path.open("rb") as old, whole_file(self.path, parents=False) as new:
             old.seek(self._earlier)
-            new.writelines(line for line in old if item_of(line) not in out)
+            new.writelines(_without(out, old))
             self._size, self._earlier = new.tell(), 0
-        anew.replace(self.path)
         self._close()
         self._log = LineLog(self.path, syncs=False)
 
@@ -170,7 +169,7 @@ class LiveFeed:
     def _harmless(self) -> Iterator[None]:
         try:
             yield
-        except OSError:
+        except (OSError, *MALFORMED):
             self._close()
 
     def _close(self) -> None:
@@ -178,3 +177,14 @@ class LiveFeed:
         if log is not None:
             with contextlib.suppress(OSError):
                 log.close()
+
+
+def _without(out: Collection[ItemKey | None], lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of other questions, and in any case the last, whose number is in use."""
+    line, is_out = b"", False
+    for line in lines:
+        is_out = item_of(line) in out
+        if not is_out:
+            yield line
+    if is_out:
+        yield line

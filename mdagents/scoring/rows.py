@@ -83,7 +83,7 @@ class RunOutput:
         """Caveats to show with a score."""
         names = ("dataset_notice", "model_notice")
         notices = [plain(text_of(self.manifest, name)) for name in names]
-        planned = len(Selection(self.manifest))
+        planned = Selection(self.manifest).size
         of_all = counted(planned, "question")
         if self.manifest and len(self.rows) < planned:
             notices.append(f"unfinished: {len(self.rows)} of {of_all} have a record")
@@ -180,7 +180,8 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
     rows = reader.take_rows()
-    selection.order(rows)
+    if is_lines:  # an array has this order, or one that somebody gave it
+        selection.order(rows)
     return RunOutput(file.path, tuple(rows), manifest, reader.read_as, notices)
 
 

@@ -28,8 +28,9 @@ class Selection:
         """Question -> its place in the selection."""
         return {id_: number for number, id_ in enumerate(self._ids)}
 
-    def __len__(self) -> int:
-        """Return the number of questions, each counted once per epoch."""
+    @property
+    def size(self) -> int:
+        """Number of questions, each counted once per epoch."""
         return len(self._ids) * self._epochs
 
     def has(self, record: Mapping[str, Any]) -> bool:
@@ -48,7 +49,7 @@ class Selection:
     def order(self, rows: list[ScoredRow]) -> None:
         """Sort rows by epoch and selection, as the JSON array of a run has them."""
         if self._ids:
-            last = len(self._ids)  # of rows whose record is from another program
-            # Sorted twice, since a key of both would be an object for each row.
+            last = len(self._ids)  # place of rows that are not in the selection
+            # Sorted twice, since one key for both would make a tuple for each row.
             rows.sort(key=lambda row: self._numbers.get(row.question_id, last))
             rows.sort(key=lambda row: row.epoch)

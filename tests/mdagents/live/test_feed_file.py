@@ -177,6 +177,53 @@ def test_what_is_left_out_when_the_file_is_too_large_is_decided(
     assert [line.n for line in late] == sorted(line.n for line in late)
 
 
+def test_what_comes_after_a_question_was_left_out_is_left_out_in_turn(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    with opened(path, largest=20_000) as feed:
+        for number in range(200):
+            feed.happened((str(number), 1), Started(QUESTION))
+            feed.happened((str(number), 1), Ended("A", None))
+            feed.write()
+        for number in range(200):
+            feed.happened((str(number), 1), Summarised(1, SUMMARY))
+            feed.write()
+            assert path.stat().st_size <= 21_000
+
+
+@pytest.mark.parametrize("event", [None, SNAPSHOT])
+def test_numbers_go_on_after_a_start_that_removes_all_others(
+    event: Snapshot | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "live.jsonl"
+    with opened(path) as feed:
+        for number in range(50):
+            feed.happened((str(number), 1), Started(QUESTION))
+    reader = FeedReader(path)
+    last = reader.read()[-1].n
+    with opened(path, largest=1_000) as feed:
+        if event is not None:
+            feed.refresh(event)
+    with opened(path) as feed:
+        feed.happened(("new", 1), Started(QUESTION))
+    *_, line = reader.read()
+    assert line.item == ("new", 1)
+    assert line.n > last
+
+
+def test_a_reader_notices_another_file_with_the_same_inode(tmp_path: Path) -> None:
+    path, other = tmp_path / "live.jsonl", tmp_path / "other.jsonl"
+    with opened(other) as feed:
+        for number in range(50):
+            feed.happened((str(number), 1), Started(QUESTION))
+    lines = other.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:20]))
+    reader = FeedReader(path)
+    assert [line.n for line in reader.read()] == list(range(1, 21))
+    path.write_bytes(b"".join(lines[20:]))
+    assert [line.n for line in reader.read()] == list(range(21, 51))
+    assert reader.read() == []
+
+
 def test_questions_in_progress_that_fill_the_file_are_not_copied_at_each_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

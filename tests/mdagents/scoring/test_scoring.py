@@ -218,6 +218,19 @@ def test_rows_of_a_run_are_in_the_order_of_its_selection() -> None:
     assert [(record["question_id"], record["epoch"]) for _, record in output.records()] == items
 
 
+@pytest.mark.parametrize("epochs", [-1, 0, 10**30, None, "2"])
+def test_epochs_of_a_damaged_manifest_are_no_error(epochs: object) -> None:
+    folder = Path("output/odd")
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    (folder / "run.json").write_text(
+        json.dumps({"item_ids": ["1", "2"], "options": {"epochs": epochs}})
+    )
+    output = read_output(folder)
+    assert len(output.rows) == 1
+    assert not any("unfinished: 1 of -" in notice for notice in output.notices)
+
+
 @pytest.mark.parametrize(
     ("spent", "said"),
     [
