@@ -276,6 +276,38 @@ def test_a_disk_that_is_full_ends_the_feed_and_nothing_else(
     assert FeedReader(tmp_path / "live.jsonl").read() == []
 
 
+def test_a_line_that_cannot_be_encoded_ends_the_feed_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deep(_: object) -> bytes:
+        raise RecursionError
+
+    with opened(tmp_path / "live.jsonl") as feed:
+        monkeypatch.setattr("mdagents.live.lines.compact_json", deep)
+        feed.happened(("1", 1), Started(QUESTION))
+        feed.write()
+        monkeypatch.undo()
+        feed.happened(("1", 1), Ended("A", None))
+    assert FeedReader(tmp_path / "live.jsonl").read() == []
+
+
+@pytest.mark.parametrize("kept", [5, 0])
+def test_a_file_that_is_cut_in_place_is_read_from_its_beginning(kept: int, tmp_path: Path) -> None:
+    """`tail -n 5 file > file` (lnav 104), and copytruncate of logrotate (goaccess 1815)."""
+    path = tmp_path / "live.jsonl"
+    read = list[FeedLine]()
+    with opened(path) as feed:
+        reader = FeedReader(path)
+        for numbers in (range(50), range(50, 60)):
+            for number in numbers:
+                feed.happened((str(number), 1), Started(QUESTION))
+            feed.write()
+            read += reader.read()
+            lines = path.read_bytes().splitlines(keepends=True)
+            path.write_bytes(b"".join(lines[len(lines) - kept :]))
+    assert [line.n for line in read] == list(range(1, 61))
+
+
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     with opened(tmp_path / "missing" / "live.jsonl") as feed:
         feed.happened(("1", 1), Started(QUESTION))
