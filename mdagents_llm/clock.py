@@ -1,4 +1,4 @@
-"""An injectable clock, so that a test or a replay can supply its own time."""
+"""The time of day, which never goes back, and an injectable clock for tests and replays."""
 
 from __future__ import annotations
 
@@ -10,9 +10,45 @@ from datetime import UTC, datetime, timedelta
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+_FOLLOWED_NS = 1_000_000_000  # clocks are stepped by less when they are corrected while in use
+
+
+class EvenTime:
+    """The time of day in ns since 1970 UTC, as even as a monotonic clock.
+
+    Records, spans and timers compare times: a call must not start before its turn. So corrections
+    of the system's clock that turn it back are not followed, nor are those below a second. Larger
+    leaps ahead are: a suspended machine, or a clock that was wrong at boot.
+
+    Args:
+        wall_ns: Function that returns the system's time in ns since 1970 UTC.
+        monotonic_ns: Function that returns ns since an arbitrary start, never less than before.
+    """
+
+    def __init__(
+        self,
+        wall_ns: Callable[[], int] = time.time_ns,
+        monotonic_ns: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
+        self._wall_ns, self._monotonic_ns = wall_ns, monotonic_ns
+        self._start_ns = wall_ns() - monotonic_ns()
+
+    def __call__(self) -> int:
+        """Return the current time in ns since 1970 UTC."""
+        now = self._monotonic_ns()
+        start = self._wall_ns() - now
+        if start - self._start_ns > _FOLLOWED_NS:
+            self._start_ns = start
+        return self._start_ns + now
+
+
+epoch_ns = EvenTime()
+"""Function that returns the current time in ns since 1970 UTC."""
+
+
 def epoch_ms() -> int:
     """Return the current time in ms since 1970 UTC."""
-    return time.time_ns() // 1_000_000
+    return epoch_ns() // 1_000_000
 
 
 def timestamp_of(ms: int) -> str:
@@ -41,7 +77,7 @@ def _text(time: datetime) -> str:
 
 
 def _utc_now() -> datetime:
-    return datetime.now(UTC)
+    return _EPOCH + timedelta(microseconds=epoch_ns() // 1000)
 
 
 @dataclass(frozen=True, slots=True)

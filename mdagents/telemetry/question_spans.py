@@ -12,7 +12,6 @@ after the rows of its calls.
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -37,6 +36,7 @@ from mdagents.records.sample import SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.settings import EXAID_ROLES
 from mdagents.telemetry.attributes import EVALUATION, of_decision, of_score
+from mdagents_llm.clock import epoch_ms
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import ABORTED, CallRow
 from mdagents_llm.telemetry.call_spans import (
@@ -118,7 +118,7 @@ class _Question:
 
 def now_ns() -> int:
     """Return the time in ns since 1970 UTC, in full ms as in the ledger, so that spans nest."""
-    return time.time_ns() // NS * NS
+    return epoch_ms() * NS
 
 
 def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Event, Observer
 from mdagents.telemetry.question_spans import Placing, QuestionSpans, harmless
+from mdagents_llm.clock import epoch_ms
 from mdagents_llm.errors import ProviderError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.telemetry.call_spans import Attributes
@@ -19,8 +19,6 @@ from mdagents_llm.telemetry.parents import of_headers, of_process
 with needs_extra("opentelemetry", "--otel"):
     from opentelemetry.context import Context
     from opentelemetry.trace import Tracer
-
-_MS = 1_000_000  # nanoseconds
 
 
 class SingleSpans(QuestionSpans):
@@ -70,7 +68,7 @@ class SingleSpans(QuestionSpans):
         self._place(case_id, method, headers, queued)
 
         def tell(event: Event) -> None:
-            self.happened(item, event, time.time_ns() // _MS)
+            self.happened(item, event, epoch_ms())
 
         try:
             yield tell

@@ -6,10 +6,10 @@ spans cost the event loop. Ours are made in one thread, from valid values, and n
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
+from mdagents_llm.clock import epoch_ns
 from mdagents_llm.extras import needs_extra
 
 with needs_extra("opentelemetry", "--otel"):
@@ -120,14 +120,14 @@ class LightSpan(Span):
         self.links = tuple(links or ())
         self.events: list[Event] = []
         self.status = _UNSET
-        self.started_at = time.time_ns() if start_time is None else start_time
+        self.started_at = epoch_ns() if start_time is None else start_time
         self._is_recording = context.trace_flags.sampled
 
     def end(self, end_time: int | None = None) -> None:
         """End the span; only the first call has an effect."""
         if self._is_recording:
             self._is_recording = False
-            self._tracer.ended(self, time.time_ns() if end_time is None else end_time)
+            self._tracer.ended(self, epoch_ns() if end_time is None else end_time)
 
     def get_span_context(self) -> SpanContext:
         """Return the ids of the span."""
