@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -53,8 +52,7 @@ class LiveFeed:
         self._lines: list[FeedLine] = []  # not yet written
         self._said: dict[tuple[ItemKey, int, str], list[TraceEvent]] = {}  # not yet a line
         self._earlier = 0  # bytes of earlier starts
-        self._sizes = Counter[ItemKey | None]()  # bytes of the lines of this start by question
-        self._items: dict[str, ItemKey] = {}  # by the case ids of the ledger
+        self._items: dict[str, ItemKey] = {}  # case id -> question that may still make calls
         self._open: set[ItemKey] = set()  # questions in progress
 
     def __enter__(self) -> LiveFeed:
@@ -88,6 +86,10 @@ class LiveFeed:
         if isinstance(event, Ended):
             self._open.discard(item)
 
+    def settled(self, item: ItemKey) -> None:
+        """Forget a question: neither its team nor EXAID will call a model for it again."""
+        self._items.pop(make_case_id(*item), None)
+
     def booked(self, row: CallRow) -> None:
         """Record the token usage of a reply; a subscriber of the ledger."""
         item = self._items.get(row.case_id)
@@ -116,17 +118,12 @@ class LiveFeed:
             return
         with self._harmless():
             for start in range(0, len(waiting), _AT_ONCE):
-                self._append(self._log, waiting[start : start + _AT_ONCE])
+                lines = b"\n".join([line.encoded() for line in waiting[start : start + _AT_ONCE]])
+                self._log.append(lines)
+                self._size += len(lines) + 1
             if self._size > self._limit:
                 self._compact()
                 self._limit = max(self._largest, 2 * self._size)
-
-    def _append(self, log: LineLog, lines: Sequence[FeedLine]) -> None:
-        encoded = [line.encoded() for line in lines]
-        log.append(b"\n".join(encoded))
-        for line, text in zip(lines, encoded, strict=True):
-            self._size += len(text) + 1
-            self._sizes[line.item] += len(text) + 1
 
     def remove(self) -> None:
         """Remove the file of a finished run, whose records and traces hold everything."""
@@ -147,23 +144,29 @@ class LiveFeed:
 
     def _compact(self) -> None:
         """Rewrite the file without lines of earlier starts and the oldest decided questions."""
-        out: set[ItemKey | None] = {None}
-        left = self._size - self._earlier - self._sizes[None]
-        for item, size in self._sizes.items():
-            if left <= self._largest * _KEPT:
-                break
-            if item is not None and item not in self._open:
-                left -= size
-                out.add(item)
-                self._items.pop(make_case_id(*item), None)
-        for owner in out:
-            del self._sizes[owner]
         with self.path.open("rb") as old, whole_file(self.path, parents=False) as new:
             old.seek(self._earlier)
-            new.writelines(_without(out, old))
+            new.writelines(self._recent(old))
             self._size, self._earlier = new.tell(), 0
         self._close()
         self._log = LineLog(self.path, syncs=False)
+
+    def _recent(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the lines of questions that are in progress or began lately, and the last line.
+
+        The number of the last line is in use, whoever it is of.
+        """
+        out: set[ItemKey | None] = {None}  # lines on the run are of little use later
+        left = self._size - self._earlier - self._largest * _KEPT  # bytes to go through
+        line = b""
+        for line in lines:
+            item, left = item_of(line), left - len(line)
+            if left >= 0 and item not in self._open:
+                out.add(item)
+            if item not in out:
+                yield line
+        if line and item_of(line) in out:
+            yield line
 
     @contextlib.contextmanager
     def _harmless(self) -> Iterator[None]:
@@ -177,14 +180,3 @@ class LiveFeed:
         if log is not None:
             with contextlib.suppress(OSError):
                 log.close()
-
-
-def _without(out: Collection[ItemKey | None], lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the lines of other questions, and in any case the last, whose number is in use."""
-    line, is_out = b"", False
-    for line in lines:
-        is_out = item_of(line) in out
-        if not is_out:
-            yield line
-    if is_out:
-        yield line

@@ -84,6 +84,8 @@ class RunRecorder:
         """Append a record to the run's files and show it."""
         store, display = self._store, self._display
         store.append(record)
+        if self.policy is None:
+            self._live.settled((record.question_id, record.epoch))
         display.finished(record, store.manifest.totals)
         if self._spans is not None:
             self._spans.decided(record)
@@ -106,6 +108,7 @@ class RunRecorder:
         made = self._store.append_summaries(made)
         if made.is_complete:
             self._display.summarised(made)
+            self._live.settled((made.question_id, made.epoch))
 
     def restarted(self, item: ItemKey) -> None:
         """Note that an undecided question starts again."""

@@ -179,9 +179,8 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
             record = summaries.put_into(record, attempt)
         reader.add(record, number, place, attempt)
     notices = (*file.notices, *reader.notices())
-    rows = reader.take_rows()
-    if is_lines:  # an array has this order, or one that somebody gave it
-        selection.order(rows)
+    # An array has the order of the selection, or one that somebody gave it.
+    rows = reader.take_rows(selection.ids if is_lines else ())
     return RunOutput(file.path, tuple(rows), manifest, reader.read_as, notices)
 
 
@@ -275,11 +274,21 @@ class _Reader:
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
         self._passed_over = self._in_epochs = 0
 
-    def take_rows(self) -> list[ScoredRow]:
-        """Return the rows and forget them, so that their index frees its memory."""
-        rows = list(self._rows.values())
+    def take_rows(self, ids: Sequence[str] = ()) -> list[ScoredRow]:
+        """Return the rows and forget them, so that their index frees its memory.
+
+        Args:
+            ids: Questions in the order that rows have within an epoch, before other questions;
+                empty for the order of the file.
+        """
+        first = (self._rows.pop(id_, None) for id_ in ids)
+        rows = [row for row in first if row is not None]
+        others = list(self._rows.values())  # of later epochs, or of other questions
         self._rows.clear()
-        return rows
+        if ids and others:
+            numbers = {id_: number for number, id_ in enumerate(ids)}
+            others.sort(key=lambda row: (row.epoch, numbers.get(row.question_id, len(ids))))
+        return rows + others
 
     def attempts(self, question_id: Any, epoch: Any) -> int:
         """Return how many records of a question and epoch were added so far, in our own runs."""

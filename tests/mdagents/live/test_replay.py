@@ -17,6 +17,7 @@ from mdagents.live.run import LiveRun
 from mdagents.records.calls import read_calls
 from mdagents.records.case_files import read_case
 from mdagents.records.sample import SampleRecord
+from mdagents.records.summaries import ItemKey
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import Run, records
@@ -135,6 +136,27 @@ def test_a_summary_is_of_the_turns_that_had_spoken_when_it_was_made(
                 and seqs
                 and any(a <= seqs[-1] and seqs[0] <= b for a, b in made.summary.source_seqs)
             )
+
+
+@pytest.mark.parametrize("exaid", ["off", "turn_end", "full_exaid"])
+def test_the_feed_forgets_each_question_when_its_last_call_was_made(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch, exaid: str
+) -> None:
+    settled = list[ItemKey]()
+    settle = LiveFeed.settled
+
+    def noted(self: LiveFeed, item: ItemKey) -> None:
+        settled.append(item)
+        settle(self, item)
+
+    monkeypatch.setattr(LiveFeed, "settled", noted)
+    assert run("--num-samples", "3", "--epochs", "2", "--exaid", exaid)[0] == 0
+    assert sorted(settled) == sorted((one["question_id"], one["epoch"]) for one in records())
+    live = LiveRun(run_folder() / LIVE_FILE)
+    live.update()
+    calls = [row for _, row in read_calls(run_folder() / "calls.jsonl") if row.replied]
+    told = sum(case.tokens + case.exaid_tokens for case in live.cases.values())
+    assert told == sum(row.usage.total_tokens for row in calls)
 
 
 @pytest.mark.parametrize(
