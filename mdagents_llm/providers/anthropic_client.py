@@ -7,7 +7,7 @@ from anthropic import AsyncAnthropic
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.anthropic_batches import AnthropicBatches
-from mdagents_llm.providers.anthropic_messages import AnthropicChat, is_typed
+from mdagents_llm.providers.anthropic_messages import AnthropicChat
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import sending
 from mdagents_llm.wire import BatchApi, Endpoint
@@ -26,12 +26,12 @@ class AnthropicClient:
             base_url=endpoint.base_url,
             **sending(endpoint),
         )
-        self._typed = is_typed(endpoint.settings)
+        self._settings = endpoint.settings
         self._pool = Pool(endpoint) if endpoint.many_at_once else None
 
     def model(self, name: str, info: ModelInfo) -> ChatModel:
         """Return a model of the endpoint."""
-        return AnthropicChat(self._client, name, info, typed=self._typed, pool=self._pool)
+        return AnthropicChat(self._client, name, info, settings=self._settings, pool=self._pool)
 
     def batches(self, name: str, info: ModelInfo) -> BatchApi:
         """Return the batch API of a model."""

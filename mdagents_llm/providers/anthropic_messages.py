@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 import anthropic
 import httpx2
 from anthropic import AsyncAnthropic
-from anthropic.resources.messages import AsyncMessages
 from anthropic.types.message_create_params import MessageCreateParamsBase
 
 from mdagents_llm.chat import (
@@ -60,12 +59,6 @@ STATUS = {
     "billing_error": 402,
 }
 """Error type of the API -> HTTP status, which streams and batch results lack."""
-
-
-def is_typed(settings: Mapping[str, str]) -> bool:
-    """Return whether calls go through the typed methods of the SDK (`typed_calls.wanted`)."""
-    methods = (AsyncMessages.create, AsyncAnthropic.request, AsyncAnthropic.post)
-    return typed_calls.wanted(settings, "anthropic", *methods)
 
 
 class AnthropicChat(SdkChat):

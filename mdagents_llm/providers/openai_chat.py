@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
 import openai
 from openai import AsyncOpenAI
-from openai.resources.chat.completions import AsyncCompletions
-from openai.resources.responses import AsyncResponses
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from pydantic import BaseModel
 
@@ -80,13 +78,6 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
     }
 
 
-def is_typed(settings: Mapping[str, str]) -> bool:
-    """Return whether calls go through the typed methods of the SDK (`typed_calls.wanted`)."""
-    creates = (AsyncCompletions.create, AsyncResponses.create)
-    methods = (*creates, AsyncOpenAI.request, AsyncOpenAI.post)
-    return typed_calls.wanted(settings, "openai", *methods)
-
-
 def _parsed(data: str) -> object:
     """Return the data of an event: parsed JSON, or the end marker."""
     return DONE if data.startswith(DONE) else parse_json(data)
@@ -100,8 +91,9 @@ class OpenAIChat(SdkChat):
         model: The endpoint's name for the model.
         info: Properties of the model.
         schema_fields: Function that returns the body fields that request a schema.
-        typed: Whether calls go through the typed methods of the SDK.
-        pool: Connections for calls that do not; None for those of the client.
+        settings: Environment variables, for `typed_calls.wanted`.
+        pool: Connections for calls that do not go through the typed methods of the SDK; None for
+            those of the client.
     """
 
     path = "/chat/completions"
@@ -124,10 +116,10 @@ class OpenAIChat(SdkChat):
         info: ModelInfo,
         *,
         schema_fields: SchemaFields = response_format,
-        typed: bool = False,
+        settings: Mapping[str, str] = MappingProxyType({}),
         pool: Pool | None = None,
     ) -> None:
-        super().__init__(client, model, info, typed=typed, pool=pool)
+        super().__init__(client, model, info, settings=settings, pool=pool)
         self._schema_fields = schema_fields
 
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:

@@ -13,7 +13,7 @@ from mdagents_llm.chat import ChatModel
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.openai_batches import OpenAIBatches
-from mdagents_llm.providers.openai_chat import OpenAIChat, SchemaFields, is_typed, response_format
+from mdagents_llm.providers.openai_chat import OpenAIChat, SchemaFields, response_format
 from mdagents_llm.providers.openai_responses import OpenAIResponses
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import KEEP_ALIVE, sending
@@ -35,7 +35,7 @@ class OpenAIClient:
     def __init__(self, endpoint: Endpoint, *, keep_alive: float = KEEP_ALIVE) -> None:
         self._client = self._connect(endpoint, keep_alive)
         self._pool = Pool(endpoint, keep_alive) if endpoint.many_at_once else None
-        self._typed = is_typed(endpoint.settings)
+        self._settings = endpoint.settings
 
     def model(
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
@@ -57,13 +57,15 @@ class OpenAIClient:
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
     ) -> OpenAIChat:
         if info.api == "responses":
-            return OpenAIResponses(self._client, name, info, typed=self._typed, pool=self._pool)
+            return OpenAIResponses(
+                self._client, name, info, settings=self._settings, pool=self._pool
+            )
         return OpenAIChat(
             self._client,
             name,
             info,
             schema_fields=schema_fields,
-            typed=self._typed,
+            settings=self._settings,
             pool=self._pool,
         )
 

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
 import httpx2
@@ -48,8 +48,9 @@ class SdkChat(ABC):
         client: SDK client of the endpoint, with SDK retries off.
         model: The endpoint's name for the model.
         info: Properties of the model.
-        typed: Whether calls go through the typed methods of the SDK.
-        pool: Connections for calls that do not; None for those of the client.
+        settings: Environment variables, for `typed_calls.wanted`.
+        pool: Connections for calls that do not go through the typed methods of the SDK; None for
+            those of the client.
     """
 
     path: ClassVar[str]
@@ -68,13 +69,15 @@ class SdkChat(ABC):
         model: str,
         info: ModelInfo,
         *,
-        typed: bool = False,
+        settings: Mapping[str, str] = MappingProxyType({}),
         pool: Pool | None = None,
     ) -> None:
         self._client = client
         self._model = model
         self._info = info
-        self._typed = typed
+        self._typed = typed_calls.wanted(
+            settings, self._sdk.__name__, self._create, client.request, client.post
+        )
         self._refused = Refused()
         self._posts = DirectPosts(self._sdk, client, self.path, model, pool)
         self._host = client.base_url.host

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 from mdagents_llm.config import TYPED_CALLS, is_on
@@ -25,8 +25,8 @@ def wanted(settings: Mapping[str, str], package: str, *methods: object) -> bool:
     Args:
         settings: Environment variables; `LLM_TYPED_CALLS` decides if it is set.
         package: Name of the SDK's package.
-        methods: Methods that instrumentation may wrap; otherwise the typed methods are used if any
-            of these is wrapped.
+        methods: Bound methods that instrumentation may wrap. Without the variable, typed methods
+            are used if any of these is wrapped.
     """
     if TYPED_CALLS in settings:
         return is_on(settings[TYPED_CALLS])
@@ -65,7 +65,8 @@ def _plain(reply: Any) -> object:
 
 
 def _is_own(method: object, package: str) -> bool:
-    """Return whether a method is the SDK's own function, not a wrapper function or object."""
-    if type(method) is not FunctionType:
+    """Return whether a bound method is of the SDK's own function, not of a wrapper or object."""
+    function = method.__func__ if type(method) is MethodType else method
+    if type(function) is not FunctionType:
         return False
-    return f"/{package}/" in method.__code__.co_filename.replace("\\", "/")
+    return f"/{package}/" in function.__code__.co_filename.replace("\\", "/")
