@@ -17,8 +17,9 @@ class EvenTime:
     """The time of day in ns since 1970 UTC, as even as a monotonic clock.
 
     Records, spans and timers compare times: a call must not start before its turn. So corrections
-    of the system's clock that turn it back are not followed, nor are those below a second. Larger
-    leaps ahead are: a suspended machine, or a clock that was wrong at boot.
+    of the system's clock below a second are not followed, and neither is one that turns it back,
+    until the program starts again. Leaps ahead are: a suspended machine, or a clock that was wrong
+    at boot.
 
     Args:
         wall_ns: Function that returns the system's time in ns since 1970 UTC.
@@ -35,10 +36,10 @@ class EvenTime:
 
     def __call__(self) -> int:
         """Return the current time in ns since 1970 UTC."""
-        now = self._monotonic_ns()
-        start = self._wall_ns() - now
-        if start - self._start_ns > _FOLLOWED_NS:
-            self._start_ns = start
+        wall = self._wall_ns()
+        now = self._monotonic_ns()  # read last: a pause between the two must not look like a leap
+        if wall - now - self._start_ns > _FOLLOWED_NS:
+            self._start_ns = wall - now
         return self._start_ns + now
 
 
@@ -76,18 +77,22 @@ def _text(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _utc_now() -> datetime:
-    return _EPOCH + timedelta(microseconds=epoch_ns() // 1000)
-
-
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A wall clock for records and a monotonic clock for durations."""
+    """The time of day for records and a monotonic clock for durations."""
 
-    now: Callable[[], datetime] = _utc_now
-    """Function that returns the date and time in UTC."""
+    time_ns: Callable[[], int] = epoch_ns
+    """Function that returns the time of day in ns since 1970 UTC, never less than before."""
     monotonic: Callable[[], float] = time.perf_counter
     """Function that returns seconds since an arbitrary start."""
+
+    def ms(self) -> int:
+        """Return the current time in ms since 1970 UTC."""
+        return self.time_ns() // 1_000_000
+
+    def now(self) -> datetime:
+        """Return the current date and time in UTC."""
+        return _EPOCH + timedelta(microseconds=self.time_ns() // 1000)
 
     def timestamp(self) -> str:
         """Return the current date and time as ISO 8601 in UTC with milliseconds."""

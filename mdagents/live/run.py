@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from mdagents.agents.events import Ended, Started
 from mdagents.display.display import Snapshot
 from mdagents.live.case import LiveCase
 from mdagents.live.lines import FeedLine
@@ -39,12 +40,19 @@ class LiveRun:
         return self._reader.read()
 
     def take(self, lines: Iterable[FeedLine]) -> None:
-        """Apply lines in order."""
+        """Apply lines in order.
+
+        What EXAID does about a decided question that was forgotten, or left out of the feed, is
+        passed over: it must not seem to be in progress again.
+        """
         for line in lines:
             if isinstance(line.what, Snapshot):
                 self.snapshot = line.what
             elif line.item is not None:
-                self.cases.setdefault(line.item, LiveCase(line.item)).take(line)
+                if isinstance(line.what, Started | Ended):
+                    self.cases.setdefault(line.item, LiveCase(line.item))
+                if case := self.cases.get(line.item):
+                    case.take(line)
         self._forget()
 
     @property

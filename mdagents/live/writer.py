@@ -146,24 +146,29 @@ class LiveFeed:
         """Rewrite the file without lines of earlier starts and the oldest decided questions."""
         with self.path.open("rb") as old, whole_file(self.path, parents=False) as new:
             old.seek(self._earlier)
-            new.writelines(self._recent(old))
+            out: set[ItemKey | None] = {None}  # lines on the run are of little use later
+            new.writelines(self._recent(old, out))
             self._size, self._earlier = new.tell(), 0
+        self._items = {case: item for case, item in self._items.items() if item not in out}
         self._close()
         self._log = LineLog(self.path, syncs=False)
 
-    def _recent(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the lines of questions that are in progress or began lately, and the last line.
+    def _recent(self, lines: Iterable[bytes], out: set[ItemKey | None]) -> Iterator[bytes]:
+        """Yield the lines of the questions that stay, and the last one, whose number is in use.
 
-        The number of the last line is in use, whoever it is of.
+        Args:
+            lines: Lines of this start.
+            out: Questions to remove; the oldest decided ones are added until enough are removed.
         """
-        out: set[ItemKey | None] = {None}  # lines on the run are of little use later
-        left = self._size - self._earlier - self._largest * _KEPT  # bytes to go through
+        too_much = self._size - self._earlier - self._largest * _KEPT
         line = b""
         for line in lines:
-            item, left = item_of(line), left - len(line)
-            if left >= 0 and item not in self._open:
+            item = item_of(line)
+            if too_much > 0 and item not in self._open:
                 out.add(item)
-            if item not in out:
+            if item in out:
+                too_much -= len(line)
+            else:
                 yield line
         if line and item_of(line) in out:
             yield line

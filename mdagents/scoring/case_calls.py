@@ -60,7 +60,7 @@ class CallFile:
     def attempts(self, case_id: str, starts: Sequence[int]) -> list[list[CallRow]]:
         """Return the calls of a case grouped by attempt, in the order in which they started.
 
-        Each invocation answers a question at most once, so its calls form one attempt.
+        An invocation answers a question once; if it loses a worker, it restarts the question.
 
         Args:
             case_id: Id of the case.
@@ -69,8 +69,12 @@ class CallFile:
         if case_id not in self:
             return []
         calls = sorted(calls_at(self._path, self._offsets[case_id]), key=lambda c: c.started_ms)
-        by_start = groupby(calls, key=lambda call: bisect_right(starts, call.started_ms))
-        return [list(attempt) for _, attempt in by_start]
+
+        def attempt_of_call(call: CallRow) -> tuple[int, int]:
+            return bisect_right(starts, call.started_ms), call.restart
+
+        by_attempt = groupby(sorted(calls, key=attempt_of_call), attempt_of_call)
+        return [list(attempt) for _, attempt in by_attempt]
 
 
 def attempt_of(record: Mapping[str, Any], attempts: Sequence[list[CallRow]]) -> list[CallRow]:

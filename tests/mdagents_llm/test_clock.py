@@ -48,6 +48,20 @@ def test_a_suspended_machine_is_followed() -> None:
     assert clocks.time() == START + (8 * 3600 + 2) * SECOND
 
 
+def test_a_pause_while_the_time_is_read_is_no_leap() -> None:
+    clocks = Clocks()
+
+    def wall() -> int:
+        told = clocks.wall
+        clocks.sleep(5 * SECOND)  # the thread is stopped here
+        return told
+
+    paused = EvenTime(wall, lambda: clocks.monotonic)
+    told = [paused() for _ in range(10)]
+    assert told == sorted(told)
+    assert all(told[n] - told[0] == n * 5 * SECOND for n in range(10))
+
+
 def test_small_corrections_add_up_to_one_that_is_followed() -> None:
     clocks = Clocks()
     told = []

@@ -123,18 +123,15 @@ class CaseObservers:
         self._has_trace = is_kept
         self._told = [0]  # summaries; in a list, for functions that do not refer to this object
         self._errors: list[str] = []
-        started_ms = int(run.clock.now().timestamp() * 1000)
-        started = run.clock.monotonic()
-        self._now_ms = lambda: started_ms + int(1000 * (run.clock.monotonic() - started))
         self._created_at = run.clock.timestamp()
-        self.bus = TraceBus(self._now_ms, partial(_note, self._errors))
+        self.bus = TraceBus(run.clock.ms, partial(_note, self._errors))
         self._events: list[TraceEvent] = []
         self._recording: Recording | None = None
         self.bus.subscribe(self._events.append)
         self.tell: Observer = partial(
             _tell,
             [partial(watch, item) for watch in run.watchers],
-            self._now_ms,
+            run.clock.ms,
             partial(_note, self._errors),
         )
         """Notifies the watchers of an event in the case, and notes their errors."""
@@ -298,7 +295,7 @@ class CaseObservers:
             # The run has its own time limits for the calls of all roles.
             config=ExaidConfig(policy=run.policy, call_timeout=None),
             case_id=self._case_id,
-            now_ms=self._now_ms,
+            now_ms=run.clock.ms,
             monotonic=run.clock.monotonic,
             on_summary=partial(_tell_summary, self.tell, self._told),
             on_error=partial(_note_breakage, self._errors),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,11 @@ from mdagents.agents.events import (
 from mdagents.datasets.questions import Question
 from mdagents.display.display import Snapshot
 from mdagents.live import FeedLine, FeedReader, LiveFeed, Words
+from mdagents.live.lines import Charged
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.summaries import ItemKey
 from mdagents.settings import Difficulty, RoutedBy
+from tests.mdagents.records.test_calls import ROW
 
 HOSTILE = "</script><script>alert(1)</script>\u202e\u2028\x00\ud800"
 QUESTION = Question("12", "Which?", {"A": "One", "B": HOSTILE}, "A", {"A": "B", "B": "A"})
@@ -188,6 +191,43 @@ def test_what_comes_after_a_question_was_left_out_is_left_out_in_turn(tmp_path: 
             feed.happened((str(number), 1), Summarised(1, SUMMARY))
             feed.write()
             assert path.stat().st_size <= 21_000
+
+
+@pytest.mark.parametrize("questions", [10, 60, 200])
+def test_a_file_with_many_questions_in_progress_keeps_its_bound(
+    questions: int, tmp_path: Path
+) -> None:
+    path, largest = tmp_path / "live.jsonl", 20_000
+    in_progress = highest = 0
+    with opened(path, largest=largest) as feed:
+        for number in range(questions):
+            feed.happened((f"open-{number}", 1), Started(QUESTION))
+        feed.write()
+        in_progress = path.stat().st_size
+        for number in range(400):
+            feed.happened((str(number), 1), Started(QUESTION))
+            feed.happened((str(number), 1), Ended("A", None))
+            feed.write()
+            highest = max(highest, path.stat().st_size)
+    assert highest <= max(largest, 2 * in_progress) * 1.1
+    found = {line.item for line in FeedReader(path).read()}
+    assert {(f"open-{number}", 1) for number in range(questions)} <= found
+    assert ("399", 1) in found
+
+
+def test_a_settled_question_is_charged_no_more(tmp_path: Path) -> None:
+    path = tmp_path / "live.jsonl"
+    with opened(path) as feed:
+        for item in (("1", 1), ("2", 1)):
+            feed.happened(item, Started(QUESTION))
+            feed.happened(item, Ended("A", None))
+        feed.settled(("1", 1))
+        for case in ("case-1", "case-2", "case-3"):
+            feed.booked(replace(ROW, case_id=case))
+    charged = [line for line in FeedReader(path).read() if isinstance(line.what, Charged)]
+    assert [(line.item, line.what) for line in charged] == [
+        (("2", 1), Charged(ROW.agent, ROW.phase, ROW.usage.total_tokens))
+    ]
 
 
 @pytest.mark.parametrize("event", [None, SNAPSHOT])

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from exaid_core.schema.agent_summary import AgentSummary, SummaryDraft
+from mdagents.agents.events import Ended, Started, Summarised
+from mdagents.datasets.questions import Question
 from mdagents.live import LIVE_FILE, LiveFeed
 from mdagents.live.run import LiveRun
 from tests.fake_provider import FakeProvider
+from tests.mdagents.records.test_calls import ROW
 from tests.support.whole_runs import Run, records
 
 pytestmark = pytest.mark.process
@@ -65,6 +71,31 @@ def test_a_finished_run_leaves_no_feed_and_an_unfinished_one_goes_on_with_it(
     assert first.cases
     assert run("--resume")[0] == 0
     assert not feed_of().exists()
+
+
+@pytest.mark.parametrize("largest", [20_000, 20_000_000])
+def test_exaids_work_on_a_question_decided_long_ago_does_not_reopen_it(
+    largest: int, tmp_path: Path
+) -> None:
+    path = tmp_path / LIVE_FILE
+    question = Question("1", "Which?", {"A": "One", "B": "Two"}, "A", {"A": "A", "B": "B"})
+    summary = AgentSummary.from_draft(SummaryDraft(key_findings="Fever."))
+    following = LiveRun(path)
+    with LiveFeed(path, count().__next__, largest=largest) as feed:
+        for number in range(300):
+            feed.happened((str(number), 1), Started(question))
+            feed.happened((str(number), 1), Ended("A", None))
+            feed.write()
+        following.update()
+        for number in range(300):
+            feed.booked(replace(ROW, case_id=f"case-{number}"))
+            feed.happened((str(number), 1), Summarised(1, summary))
+            feed.write()
+    following.update()
+    late = LiveRun(path)
+    late.update()
+    assert following.under_way == late.under_way == []
+    assert len(late.cases) <= len(following.cases) <= 200
 
 
 def test_what_is_said_is_read_while_it_is_said(provider: FakeProvider, run: Run) -> None:

@@ -196,7 +196,7 @@ def go(folder: Path, output: str, *flags: str, disturb: Any = None) -> Ended:
     async def main() -> tuple[RunResult | None, float]:
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(lambda loop, context: unhandled.append(context))
-        clock = Clock(monotonic=loop.time)
+        clock = Clock(lambda: round(loop.time() * 1e9), loop.time)
         task = asyncio.ensure_future(
             carry_out(
                 make_plan(config, environment, clock),

@@ -1,27 +1,25 @@
-"""Calls go to the turns in which they were made, whatever the two clocks say."""
+"""Calls go to the turns in which they were made."""
 
 from __future__ import annotations
 
-import random
-from datetime import UTC, datetime
-
 import pytest
 
-from mdagents.scoring.matching import calls_by_turn
+from mdagents.scoring.matching import SLACK_MS, calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
 from mdagents_llm.chat import TokenUsage
+from mdagents_llm.clock import timestamp_of
 from mdagents_llm.ledger import CallRow
 
 START = 1_800_000_000_000
 
 
-def turn(agent: str, at: int, ms: int = 3) -> TranscriptTurn:
+def turn(agent: str, at: int, ms: int = 30) -> TranscriptTurn:
     return TranscriptTurn(agent, START + at, START + at + ms, "text", ())
 
 
-def call(agent: str, phase: str, at: int, ms: int = 2, outcome: str = "ok") -> CallRow:
+def call(agent: str, phase: str, at: int, ms: int = 20, restart: int = 0) -> CallRow:
     return CallRow(
-        started_at=datetime.fromtimestamp((START + at) / 1000, UTC).isoformat(),
+        started_at=timestamp_of(START + at),
         case_id="case-1",
         phase=phase,
         agent=agent,
@@ -32,9 +30,10 @@ def call(agent: str, phase: str, at: int, ms: int = 2, outcome: str = "ok") -> C
         attempt=1,
         waited=0.0,
         latency=ms / 1000,
-        outcome=outcome,
+        outcome="ok",
         usage=TokenUsage(),
         cost_usd=None,
+        restart=restart,
     )
 
 
@@ -45,37 +44,19 @@ def phases(turns: list[TranscriptTurn], calls: list[CallRow]) -> list[list[str]]
 
 
 DEBATE = [(agent, f"round-{n}") for n in range(1, 5) for agent in ("a", "b", "c")]
-TURNS = [turn(agent, 4 * n) for n, (agent, _) in enumerate(DEBATE)]
+TURNS = [turn(agent, 40 * n) for n, (agent, _) in enumerate(DEBATE)]
 
 
-@pytest.mark.parametrize("ahead", [-3_600_000, -900, -13, -8, -5, 0, 5, 8, 13, 900, 3_600_000])
-@pytest.mark.parametrize("from_call", [0, 4, 11])
-def test_a_clock_that_is_ahead_or_jumps_moves_no_call(ahead: int, from_call: int) -> None:
-    calls = [
-        call(agent, phase, 4 * n + (ahead if n >= from_call else 0))
-        for n, (agent, phase) in enumerate(DEBATE)
-    ]
+@pytest.mark.parametrize("apart", [-3_600_000, -SLACK_MS, 0, SLACK_MS, 3_600_000])
+def test_each_call_of_a_debate_goes_to_its_turn(apart: int) -> None:
+    """Also in a replay, whose calls have new times."""
+    calls = [call(agent, phase, 40 * n + apart) for n, (agent, phase) in enumerate(DEBATE)]
     assert phases(TURNS, calls) == [[phase] for _, phase in DEBATE]
 
 
-def test_repeated_calls_of_a_phase_share_its_turn() -> None:
-    rng = random.Random(1)
-    for _ in range(50):
-        calls, want = [], []
-        for n, (agent, phase) in enumerate(DEBATE):
-            count = rng.choice([1, 1, 2, 3])
-            want.append([phase] * count)
-            calls += [call(agent, phase, 4 * n, ms=rng.randint(0, 3)) for _ in range(count)]
-        assert phases(TURNS, calls) == want
-
-
-def test_two_turns_of_a_phase_have_their_own_calls() -> None:
-    turns = [turn("recruiter", 0), turn("recruiter", 100)]
-    for new in (0, 5_000_000):  # a replay has new times
-        calls = [call("recruiter", "recruit", new + at) for at in (0, 100)]
-        assert phases(turns, calls) == [["recruit"], ["recruit"]]
-    again = [call("recruiter", "recruit", at) for at in (0, 1, 100)]
-    assert phases(turns, again) == [["recruit", "recruit"], ["recruit"]]
+def test_repeated_calls_share_a_turn() -> None:
+    calls = [call("a", "round-1", 0, 10), call("a", "round-1", 12, 10), call("a", "round-2", 120)]
+    assert phases(TURNS, calls)[:4] == [["round-1", "round-1"], [], [], ["round-2"]]
 
 
 def test_a_turn_without_a_call_stays_without_one() -> None:
@@ -84,9 +65,14 @@ def test_a_turn_without_a_call_stays_without_one() -> None:
     assert phases(turns, calls) == [["opinion", "opinion"], [], ["update"]]
 
 
-def test_a_call_without_a_turn_displaces_none() -> None:
-    turns = [turn("a", 0), turn("a", 100)]
-    calls = [call("a", "one", 0), call("a", "lost", 50), call("a", "two", 100)]
-    calls.append(call("stranger", "one", 0))
-    assert phases(turns, calls) == [["one"], ["two"]]
-    assert phases([], calls) == []
+def test_calls_of_an_attempt_before_the_transcript_displace_none() -> None:
+    turns = [turn("a", 60_000), turn("b", 60_100)]
+    stale = [call("a", "recruit", 100), call("b", "opinion", 200)]
+    calls = [call("a", "recruit", 60_000, restart=1), call("b", "opinion", 60_100, restart=1)]
+    placed, nowhere = calls_by_turn(turns, stale + calls)
+    assert (placed, nowhere) == ([[calls[0]], [calls[1]]], stale)
+
+
+def test_a_call_of_nobody_who_spoke_goes_nowhere() -> None:
+    assert phases([turn("a", 0)], [call("stranger", "one", 0), call("a", "two", 0)]) == [["two"]]
+    assert phases([], [call("a", "one", 0)]) == []
