@@ -29,6 +29,10 @@ _LARGEST = 20_000_000  # bytes above which the oldest decided questions are remo
 _KEPT = 0.5  # share of that size that remains after removal
 
 
+def _ignore(_: str) -> None:
+    pass
+
+
 class LiveFeed:
     """Observes a run and writes `live.jsonl`, periodically in `keep_writing`.
 
@@ -37,13 +41,22 @@ class LiveFeed:
     Args:
         path: File of the feed; a feed of an earlier start is continued.
         now_ms: Clock in ms since 1970 UTC.
+        say: Callback for a line that says why the feed has ended early.
         largest: Bytes above which the oldest decided questions are removed. The file may take
             twice as much as the questions in progress, if that is more.
     """
 
-    def __init__(self, path: Path, now_ms: Callable[[], int], *, largest: int = _LARGEST) -> None:
+    def __init__(
+        self,
+        path: Path,
+        now_ms: Callable[[], int],
+        say: Callable[[str], None] = _ignore,
+        *,
+        largest: int = _LARGEST,
+    ) -> None:
         self.path = path
         self._now_ms = now_ms
+        self._say = say
         self._largest = self._limit = largest
         self._log: LineLog | None = None
         self._size = 0
@@ -177,8 +190,10 @@ class LiveFeed:
     def _harmless(self) -> Iterator[None]:
         try:
             yield
-        except (OSError, *MALFORMED):
+        except (OSError, *MALFORMED) as error:
             self._close()
+            why = getattr(error, "strerror", None) or type(error).__name__
+            self._say(f"NOTE: the live view of this run ends here, as {self.path} failed: {why}")
 
     def _close(self) -> None:
         log, self._log = self._log, None

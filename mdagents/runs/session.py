@@ -142,7 +142,8 @@ async def carry_out(
         _engine(plan, task, environment, ledger, clock, shown, stops, shared) as engine,
     ):
         on_ready()
-        live = LiveFeed(config.output_dir / plan.manifest.name / LIVE_FILE, epoch_ms)
+        feed = config.output_dir / plan.manifest.name / LIVE_FILE
+        live = LiveFeed(feed, epoch_ms, shown.say)
         with _store(plan, clock) as store, shown, live:
             recorder = RunRecorder(
                 plan, store, shown, live, spans, show_interaction_table=show_interaction_table

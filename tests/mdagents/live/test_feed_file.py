@@ -307,13 +307,17 @@ def test_a_disk_that_is_full_ends_the_feed_and_nothing_else(
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    with opened(tmp_path / "live.jsonl") as feed:
+    said: list[str] = []
+    with opened(tmp_path / "live.jsonl", say=said.append) as feed:
         monkeypatch.setattr(os, "write", full)
         feed.happened(("1", 1), Started(QUESTION))
         feed.write()
         monkeypatch.undo()
         feed.happened(("1", 1), Ended("A", None))
+        feed.write()
     assert FeedReader(tmp_path / "live.jsonl").read() == []
+    (line,) = said
+    assert line.endswith("/live.jsonl failed: No space left on device")
 
 
 def test_a_line_that_cannot_be_encoded_ends_the_feed_and_nothing_else(
@@ -349,8 +353,10 @@ def test_a_file_that_is_cut_in_place_is_read_from_its_beginning(kept: int, tmp_p
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
-    with opened(tmp_path / "missing" / "live.jsonl") as feed:
+    said: list[str] = []
+    with opened(tmp_path / "missing" / "live.jsonl", say=said.append) as feed:
         feed.happened(("1", 1), Started(QUESTION))
+    assert len(said) == 1
     assert FeedReader(tmp_path / "missing" / "live.jsonl").read() == []
 
 
