@@ -29,10 +29,6 @@ _LARGEST = 20_000_000  # bytes above which the oldest decided questions are remo
 _KEPT = 0.5  # share of that size that remains after removal
 
 
-def _ignore(_: str) -> None:
-    pass
-
-
 class LiveFeed:
     """Observes a run and writes `live.jsonl`, periodically in `keep_writing`.
 
@@ -50,7 +46,7 @@ class LiveFeed:
         self,
         path: Path,
         now_ms: Callable[[], int],
-        say: Callable[[str], None] = _ignore,
+        say: Callable[[str], None],
         *,
         largest: int = _LARGEST,
     ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -61,8 +62,8 @@ def word(text: str, seq: int = 1) -> TraceEvent:
     return TraceEvent(seq, 2, 1, "e-1", EventKind.DELTA, text)
 
 
-def opened(path: Path, **more: Any) -> LiveFeed:
-    return LiveFeed(path, count(1_763_840_000_000).__next__, **more)
+def opened(path: Path, say: Callable[[str], None] = print, **more: Any) -> LiveFeed:
+    return LiveFeed(path, count(1_763_840_000_000).__next__, say, **more)
 
 
 def test_all_that_can_happen_is_read_as_it_was_told(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_exaids_work_on_a_question_decided_long_ago_does_not_reopen_it(
     question = Question("1", "Which?", {"A": "One", "B": "Two"}, "A", {"A": "A", "B": "B"})
     summary = AgentSummary.from_draft(SummaryDraft(key_findings="Fever."))
     following = LiveRun(path)
-    with LiveFeed(path, count().__next__, largest=largest) as feed:
+    with LiveFeed(path, count().__next__, print, largest=largest) as feed:
         for number in range(300):
             feed.happened((str(number), 1), Started(question))
             feed.happened((str(number), 1), Ended("A", None))

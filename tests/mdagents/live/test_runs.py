@@ -29,7 +29,7 @@ def state(questions: int) -> Snapshot:
 @pytest.mark.parametrize("lines", [0, 10, 20_000])
 def test_the_newest_state_is_found_however_much_follows_it(tmp_path: Path, lines: int) -> None:
     path = tmp_path / LIVE_FILE
-    with LiveFeed(path, count().__next__) as feed:
+    with LiveFeed(path, count().__next__, print) as feed:
         feed.refresh(state(1))
         feed.refresh(state(2))
         for _ in range(lines):

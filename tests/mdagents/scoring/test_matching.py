@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mdagents.scoring.matching import SLACK_MS, calls_by_turn
 from mdagents.scoring.transcripts import TranscriptTurn
-from mdagents_llm.chat import TokenUsage
 from mdagents_llm.clock import timestamp_of
 from mdagents_llm.ledger import CallRow
+from tests.mdagents.records.test_calls import ROW
 
 START = 1_800_000_000_000
 
@@ -18,21 +20,12 @@ def turn(agent: str, at: int, ms: int = 30) -> TranscriptTurn:
 
 
 def call(agent: str, phase: str, at: int, ms: int = 20, restart: int = 0) -> CallRow:
-    return CallRow(
+    return replace(
+        ROW,
         started_at=timestamp_of(START + at),
-        case_id="case-1",
         phase=phase,
         agent=agent,
-        role="expert",
-        provider="p",
-        model_requested="m",
-        model="m",
-        attempt=1,
-        waited=0.0,
         latency=ms / 1000,
-        outcome="ok",
-        usage=TokenUsage(),
-        cost_usd=None,
         restart=restart,
     )
 

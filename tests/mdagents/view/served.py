@@ -171,7 +171,7 @@ def write_end(
 
 @contextmanager
 def feed(folder: Path) -> Iterator[Callable[..., None]]:
-    with LiveFeed(folder / LIVE_FILE, epoch_ms) as written:
+    with LiveFeed(folder / LIVE_FILE, epoch_ms, print) as written:
 
         def tell(*events: Any) -> None:
             for event in events:

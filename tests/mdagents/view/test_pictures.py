@@ -155,7 +155,7 @@ def _write_example(output: Path) -> None:
     )  # fmt: skip
     (folder / "run.json").write_text(manifest.model_dump_json())
     now = _STARTED
-    with LiveFeed(folder / LIVE_FILE, lambda: now) as feed:
+    with LiveFeed(folder / LIVE_FILE, lambda: now, print) as feed:
         for at, event in _told():
             now = _STARTED + at
             feed.happened(ITEM, event)

@@ -58,7 +58,7 @@ def followed(provider: FakeProvider, run: Run) -> Iterator[Path]:
     """The folder of a run whose feed has a line."""
     assert run("--num-samples", "2", "--difficulty", "basic", "--token-limit", "1")[0] == 1
     (folder,) = (path for path in Path("output").iterdir() if (path / "run.json").is_file())
-    with LiveFeed(folder / LIVE_FILE, lambda: 1_763_840_000_000) as feed:
+    with LiveFeed(folder / LIVE_FILE, lambda: 1_763_840_000_000, print) as feed:
         feed.happened(("12", 1), Started(QUESTION))
         feed.write()
         yield folder

@@ -5,6 +5,8 @@ OpenInference is a requirement of development: `pip install openinference-instru
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from functools import wraps
 from typing import Any
@@ -20,6 +22,7 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from openai import AsyncOpenAI, OpenAI
 from openai import _base_client as openai_client
 from openai.resources.chat.completions import AsyncCompletions
+from openai.resources.responses import AsyncResponses
 from openai.types.chat import ChatCompletion
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -97,6 +100,43 @@ async def test_a_wrapper_of_the_method_sees_each_call(
     assert given.usage
     assert given.usage.prompt_tokens == reply.usage.input_tokens
     assert streamed["stream"] is True
+
+
+async def test_a_model_heeds_only_the_method_that_it_would_call(
+    make_runtime: Callable[..., Runtime], provider: FakeProvider
+) -> None:
+    """OpenTelemetry wraps with wrapt, whose wrappers seem to be the functions that they wrap."""
+    wrapt = pytest.importorskip("wrapt")
+    seen: list[str] = []
+    own = AsyncResponses.create
+
+    def note(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
+        seen.append(kwargs["model"])
+        return wrapped(*args, **kwargs)
+
+    registry = ModelRegistry(make_runtime())
+    try:
+        wrapt.wrap_function_wrapper("openai.resources.responses", "AsyncResponses.create", note)
+        for api in ("chat", "responses"):
+            spec = ModelSpec("openai", f"gpt-5-{api}", provider.openai_base_url, api=api)
+            await registry.model(spec).generate(REQUEST)
+    finally:
+        AsyncResponses.create = own  # type: ignore[method-assign]
+        await registry.aclose()
+    assert seen == ["gpt-5-responses"]
+
+
+def test_chat_completions_do_not_load_the_responses_api() -> None:
+    """It takes 30 ms of each start."""
+    program = """
+import sys
+from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers.openai_chat import OpenAIChat
+from openai import AsyncOpenAI
+OpenAIChat(AsyncOpenAI(api_key="key", base_url="http://127.0.0.1:1"), "any", ModelInfo())
+sys.exit("openai.resources.responses.responses" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Inspect's own
