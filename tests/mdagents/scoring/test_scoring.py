@@ -218,6 +218,18 @@ def test_rows_of_a_run_are_in_the_order_of_its_selection() -> None:
     assert [(record["question_id"], record["epoch"]) for _, record in output.records()] == items
 
 
+def test_later_epochs_follow_each_other_each_in_the_order_of_the_selection() -> None:
+    folder = Path("output/raced")
+    folder.mkdir(parents=True)
+    items = [(id_, epoch) for epoch in (1, 2, 3, 4) for id_ in "cab"]
+    ended = random.Random(1).sample(items, len(items))
+    lines = [json.dumps(ours(id_, "A", "A", epoch=epoch)) + "\n" for id_, epoch in ended]
+    (folder / "samples.jsonl").write_text("".join(lines))
+    manifest = {"item_ids": list("cab"), "options": {"epochs": 4}}
+    (folder / "run.json").write_text(json.dumps(manifest))
+    assert [row.item for row in read_output(folder).rows] == items
+
+
 @pytest.mark.parametrize("epochs", [-1, 0, 10**30, None, "2"])
 def test_epochs_of_a_damaged_manifest_are_no_error(epochs: object) -> None:
     folder = Path("output/odd")
