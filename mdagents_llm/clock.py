@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -97,3 +97,7 @@ class Clock:
     def timestamp(self) -> str:
         """Return the current date and time as ISO 8601 in UTC with milliseconds."""
         return _text(self.now())
+
+    def of_system(self) -> Clock:
+        """Return a clock with the system's time of day, to be compared with other machines'."""
+        return replace(self, time_ns=time.time_ns)

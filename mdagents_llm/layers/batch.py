@@ -91,6 +91,7 @@ class Batched:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         may_send: Callable[[], None] = lambda: None,
     ) -> None:
+        clock = clock.of_system()  # a lost submission is found by the time of the endpoint
         self._api = api
         self._calls = BatchCalls(
             api, name=name, clock=clock, policy=policy, sleep=sleep, say=batching.say, known=known

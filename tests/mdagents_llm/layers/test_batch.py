@@ -16,6 +16,7 @@ import httpx2
 import pytest
 
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatReply, ChatRequest
+from mdagents_llm.clock import epoch_ns
 from mdagents_llm.endpoints import ModelSpec, Runtime
 from mdagents_llm.errors import ConfigError, EndpointDown, ErrorKind, ProviderError, StorageError
 from mdagents_llm.layers.batch import Batching
@@ -280,6 +281,15 @@ async def test_a_kill_before_the_submission_submits_once(
 async def test_a_submission_whose_reply_was_lost_is_found(
     provider: FakeProvider, bench: Bench
 ) -> None:
+    provider.batches.failing = [0]
+    assert len(await bench.ask(questions(5))) == 5
+    assert set(submitted(provider).values()) == {1}
+
+
+async def test_it_is_found_also_after_the_clock_of_the_system_was_turned_back(
+    provider: FakeProvider, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(epoch_ns, "_start_ns", vars(epoch_ns)["_start_ns"] + 3600 * 10**9)
     provider.batches.failing = [0]
     assert len(await bench.ask(questions(5))) == 5
     assert set(submitted(provider).values()) == {1}
