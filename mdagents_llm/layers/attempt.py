@@ -87,6 +87,8 @@ class Attempt:
                 book(None, elapsed(), ABORTED)
             raise
         latency = elapsed()
+        if sent.on_reply is not None:
+            sent.on_reply(reply)
         try:
             await turnstile_of(asyncio.get_running_loop()).enter()
         except BaseException:

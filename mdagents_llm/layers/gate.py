@@ -330,6 +330,9 @@ class Reservation:
 class Gate:
     """Layer that holds back a call until its endpoint has room for it.
 
+    The connection is returned as soon as the whole reply has arrived, before it is booked: the next
+    call is sent while the reply is still being processed.
+
     Args:
         inner: Model to call.
         connections: Connections of the endpoint.
@@ -370,19 +373,30 @@ class Gate:
             raise
         connections.count(estimate)
         started = self._monotonic()
+        is_held = True
+
+        def give_back(reply: ChatReply) -> None:
+            nonlocal is_held
+            if is_held:
+                is_held = False
+                connections.note(None, started)
+                connections.correct(estimate, reply.usage.total_tokens)
+                connections.release(background=background)
+
         try:
             if sent.on_sent is not None:
                 sent.on_sent()
             waited = sent.waited + started - queued
-            reply = await self._inner.generate(in_transit(sent, waited=waited), on_text)
+            sent = in_transit(sent, waited=waited, on_reply=give_back)
+            reply = await self._inner.generate(sent, on_text)
+            give_back(reply)
         except ProviderError as error:
             error.queued = started - queued
             connections.note(error, started)
             connections.correct(estimate, 0)
             raise
         else:
-            connections.note(None, started)
-            connections.correct(estimate, reply.usage.total_tokens)
             return reply
         finally:
-            connections.release(background=background)
+            if is_held:
+                connections.release(background=background)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from mdagents_llm.chat import ChatRequest
+from mdagents_llm.chat import ChatReply, ChatRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,9 @@ class Transit(ChatRequest):
     """Seconds that this request has waited so far (backoff and queue); set by `Retry`, `Gate`."""
     on_sent: Callable[[], None] | None = None
     """Callback that `Gate` calls when the request gets its connection; set by `Hedge`."""
+    on_reply: Callable[[ChatReply], None] | None = None
+    """Callback that `Attempt` calls when the whole reply has arrived, before it is booked; set by
+    `Gate`."""
 
 
 _CONTENT = tuple(field.name for field in fields(ChatRequest))

@@ -17,9 +17,10 @@ class Turnstile:
     """Admits 16 replies, and the next 16 after 12 turns of the event loop or 25 ms.
 
     An event loop gives each task one step in turn. If 200 replies arrive together, all of them are
-    read before the first is used, and all next requests are sent after the last reply was read. The
-    endpoint then idles for as long as 200 replies take, and its replies arrive together again. In
-    groups, the first requests are sent while most replies still wait.
+    processed step by step, and all next requests are sent after the last step. The endpoint then
+    idles for as long as 200 replies take, and its replies arrive together again. In groups, the
+    next requests are sent while most replies still wait: those that wait for a connection at once,
+    since a reply returns its connection before it enters, the others as their groups finish.
 
     Once a reply has waited for 0.25 s, all that wait are admitted.
     """

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 
 import pytest
 
+from mdagents_llm.chat import ChatReply, ChatRequest, OnText
 from mdagents_llm.clock import Clock
+from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
 from mdagents_llm.layers.attempt import Attempt
+from mdagents_llm.layers.gate import Connections, Gate
 from mdagents_llm.layers.turnstile import Turnstile
 from mdagents_llm.ledger import CallRow, Ledger
 from tests.mdagents_llm.layers.test_layers import REQUEST, in_turn
@@ -169,3 +173,68 @@ def test_a_model_is_used_in_one_event_loop_after_another() -> None:
 
     for _ in range(5):
         asyncio.run(ask())
+
+
+class Sending:
+    """A model that takes what a function does to send a request."""
+
+    def __init__(self, send: Callable[[], Awaitable[None]]) -> None:
+        self._send = send
+
+    async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+        await self._send()
+        return text_reply("x")
+
+
+def gated(send: Callable[[], Awaitable[None]], ledger: Ledger, connections: Connections) -> Gate:
+    """Return a model behind the connections of its endpoint, whose attempts are booked."""
+    attempt = Attempt(
+        Sending(send), ledger, provider="p", model="m", price=lambda _: None, clock=Clock()
+    )
+    return Gate(attempt, connections, Clock().monotonic)
+
+
+async def test_the_next_call_is_sent_before_a_reply_is_booked() -> None:
+    events: list[str] = []
+    connections = Connections(GROUP + 1, Clock().monotonic)
+
+    async def send() -> None:
+        events.append("sent")
+        await asyncio.sleep(0 if events.count("sent") <= connections.limit else 3600)
+
+    gate = gated(send, Ledger(lambda _: events.append("booked")), connections)
+    asking = [asyncio.ensure_future(gate.generate(REQUEST)) for _ in range(3 * GROUP)]
+    await steps(4)
+    assert events.count("booked") == GROUP  # the last reply waits for the second group
+    assert events.count("sent") == 2 * connections.limit
+    assert connections.in_flight == connections.limit
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+    assert connections.in_flight == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_each_connection_is_returned_once_whatever_ends_a_call(seed: int) -> None:
+    draw, most = random.Random(seed), 0
+    connections = Connections(7, Clock().monotonic)
+
+    async def send() -> None:
+        nonlocal most
+        most = max(most, connections.in_flight)
+        await steps(draw.randrange(5))
+        if draw.random() < 0.2:
+            raise ProviderError("no reply", kind=ErrorKind.SERVER)
+
+    def book(row: CallRow) -> None:
+        if draw.random() < 0.2:
+            raise StorageError("the disk is full")
+
+    gate = gated(send, Ledger(book), connections)
+    asking = [asyncio.ensure_future(gate.generate(REQUEST)) for _ in range(80)]
+    for number in draw.sample(range(80), 30):
+        await steps(draw.randrange(4))
+        asking[number].cancel()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*asking, return_exceptions=True)
+    assert (connections.in_flight, connections.waiting, most) == (0, 0, 7)
