@@ -17,24 +17,6 @@ _QUANTITY = (
 )
 _THINGS = r"(?:options?|choices?|answers?|alternatives?|responses?|statements?)"
 _VERDICT = r"(?:correct|true|right|wrong|false|incorrect|possible)"
-_OTHERS = [
-    re.compile(pattern)
-    for pattern in (
-        rf"{_QUANTITY}(?: of)? (?:the|these|those)"
-        r" (?:above|foregoing|preceding|previous)\b.{0,60}",
-        rf"{_QUANTITY}(?: of)? above"
-        rf"(?:\W+(?:{_THINGS}|mentioned|given|said|is|are|except)\b.{{0,60}})?",
-        rf"{_QUANTITY}(?: of)?(?: the| these| those)?"
-        r"(?: other| given| listed| mentioned| following)*"
-        rf" (?:these|those|them|others|following|{_THINGS})"
-        r"(?: (?:is|are|given|listed|mentioned|here|equally|all|apply|applies"
-        rf"|{_THINGS}|{_VERDICT}))*",
-        rf"(?:all|both|none|neither)(?: is| are)? {_VERDICT}",
-        # Without a noun, these can only mean the other options. "None" has its own meaning.
-        r"all|both|any|either|neither",
-    )
-]
-
 _LETTER = rf"(?:{_THINGS} )?[(\['\"‘“]?([a-z])[)\]'\"’”.]?"
 _AND = r"\s*(?:,\s*(?:and\b|or\b|&)?|;|\band\b|\bor\b|\bnor\b|&|\+|/|\bbut not\b)\s*"
 _CUE = rf"(?:both|either|neither|only|same as|all (?:except|but)|none (?:except|but)|{_THINGS}) "
@@ -42,7 +24,25 @@ _LETTERS = re.compile(
     rf"(?P<before>(?:{_CUE})*)(?P<letters>{_LETTER}(?:{_AND}{_LETTER})*)"
     rf"(?P<after>(?: (?:only|both|alone|together|(?:is|are) (?:both )?{_VERDICT}))*)"
 )
-_NUMBERS = re.compile(rf"(?:{_CUE})*{_THINGS} \d(?:{_AND}\d)*")
+_ABOUT_OTHERS = re.compile(
+    "|".join(
+        (
+            rf"{_QUANTITY}(?: of)? (?:the|these|those)"
+            r" (?:above|foregoing|preceding|previous)\b.{0,60}",
+            rf"{_QUANTITY}(?: of)? above"
+            rf"(?:\W+(?:{_THINGS}|mentioned|given|said|is|are|except)\b.{{0,60}})?",
+            rf"{_QUANTITY}(?: of)?(?: the| these| those)?"
+            r"(?: other| given| listed| mentioned| following)*"
+            rf" (?:these|those|them|others|following|{_THINGS})"
+            r"(?: (?:is|are|given|listed|mentioned|here|equally|all|apply|applies"
+            rf"|{_THINGS}|{_VERDICT}))*",
+            rf"(?:all|both|none|neither)(?: is| are)? {_VERDICT}",
+            # Without a noun, these can only mean the other options. "None" has its own meaning.
+            r"all|both|any|either|neither",
+            rf"(?:{_CUE})*{_THINGS} \d(?:{_AND}\d)*",
+        )
+    )
+)
 
 
 def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -76,8 +76,7 @@ def naming_letters(options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _is_about_others(text: str) -> bool:
-    plain = _plain(text)
-    return any(pattern.fullmatch(plain) for pattern in _OTHERS) or bool(_NUMBERS.fullmatch(plain))
+    return _ABOUT_OTHERS.fullmatch(_plain(text)) is not None
 
 
 def _named(text: str) -> tuple[frozenset[str], bool]:

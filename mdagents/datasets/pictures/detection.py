@@ -113,9 +113,10 @@ def mentioned_picture(text: str) -> str:
     # Most texts with such a word have it within another ("stable"), and a pattern takes longer.
     present = {word for word in _WORDS if word in lower and _begins_a_word(word, lower)}
     for pattern, groups in _REFERENCES:
-        is_possible = not any(map(present.isdisjoint, groups))
+        if any(map(present.isdisjoint, groups)):
+            continue
         searched = text if pattern.flags & re.IGNORECASE else lower  # the latter is faster
-        if is_possible and (found := pattern.search(searched)):
+        if found := pattern.search(searched):
             return " ".join(text[found.start() : found.end()].split())
     return ""
 

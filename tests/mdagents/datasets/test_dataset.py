@@ -140,10 +140,12 @@ def test_medqa_falls_back_to_the_sample_and_says_so(tmp_path: Path) -> None:
 def test_a_file_that_changes_under_way_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mdagents.datasets.dataset._MOST_PARSED", 1)
     other = GOOD | {"realidx": 8}
     path = write(tmp_path / "x.jsonl", GOOD, other)
+    size = len(open_dataset(str(path), tmp_path).parsed[1])
+    monkeypatch.setattr("mdagents.datasets.dataset._MOST_PARSED", size)
     dataset = open_dataset(str(path), tmp_path)
+    assert list(dataset.parsed) == [1]
     write(path, *(one | {"question": "Another one?"} for one in (GOOD, other)))
     assert dataset.load(dataset.index[0]).text == "Which one?", "kept in memory"
     with pytest.raises(ConfigError, match="was changed while it was in use"):
