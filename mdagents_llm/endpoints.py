@@ -116,8 +116,9 @@ class Runtime:
     replied: set[str] = field(default_factory=set)
     """Names of the models that have replied, to this process or to another one of the run."""
     on_wait: OnWait | None = None
-    may_send: Callable[[], None] = lambda: None
-    """Function that raises LimitExceeded when a limit of the process is reached."""
+    may_send: Callable[[], None] | None = None
+    """Function that raises LimitExceeded when a limit of the process is reached; None for no
+    limit."""
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 

@@ -74,6 +74,13 @@ class Budget:
             raise LimitExceeded(f"{of_cost} {self._cost:g}")
 
     @property
+    def check_if_limited(self) -> Callable[[], None] | None:
+        """`check`; None if there is no limit to check."""
+        is_within = self._within is not None and self._within.check_if_limited is not None
+        is_limited = is_within or self._tokens is not None or self._cost is not None
+        return self.check if is_limited else None
+
+    @property
     def is_exhausted(self) -> bool:
         """Whether a limit is reached."""
         try:

@@ -221,7 +221,7 @@ def make_runtime(
     replies: Replies | None = None,
     replay: ReplyStore | None = None,
     on_wait: OnWait | None = None,
-    may_send: Callable[[], None] = lambda: None,
+    may_send: Callable[[], None] | None = None,
     batching: Batching | None = None,
 ) -> Runtime:
     """Return the resources that the models of a run share.
@@ -234,7 +234,7 @@ def make_runtime(
         replies: Reply cache; None: no cache.
         replay: Store of cached replies that are the only source of replies; None: no replay.
         on_wait: Called at each pause before a call is retried.
-        may_send: Raises LimitExceeded when a limit of the run is reached.
+        may_send: Raises LimitExceeded when a limit of the run is reached; None: no limit.
         batching: Settings for requests in batches; None: each request is sent at once.
     """
     return Runtime(

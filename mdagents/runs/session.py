@@ -262,7 +262,7 @@ async def _engine(
             replies=replies,
             replay=replies if config.cache is CacheMode.ONLY else None,
             on_wait=shown.waiting,
-            may_send=task.budget.check,
+            may_send=task.budget.check_if_limited,
             batching=batching,
         )
         endpoints = shared.endpoints if shared is not None else None

@@ -384,7 +384,7 @@ async def open_service(
                 clock,
                 replies=replies,
                 replay=replies if config.cache is CacheMode.ONLY else None,
-                may_send=budget.check,
+                may_send=budget.check_if_limited,
             )
         )
         opened.push_async_callback(registry.aclose)

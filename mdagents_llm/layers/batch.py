@@ -72,7 +72,8 @@ class Batched:
         policy: Retry policy for calls at the endpoint.
         known: IDs of our own batches, over all runs of the process.
         sleep: Function awaited for each pause, in seconds.
-        may_send: Function that raises LimitExceeded when nothing more may be sent.
+        may_send: Function that raises LimitExceeded when nothing more may be sent; None for no
+            limit.
     """
 
     def __init__(
@@ -89,7 +90,7 @@ class Batched:
         policy: RetryPolicy,
         known: set[str],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        may_send: Callable[[], None] = lambda: None,
+        may_send: Callable[[], None] | None = None,
     ) -> None:
         clock = clock.of_system()  # a lost submission is found by the time of the endpoint
         self._api = api
@@ -213,7 +214,8 @@ class Batched:
         if batch is not None:
             self._asked[key] = waiting
         else:
-            self._may_send()
+            if self._may_send is not None:
+                self._may_send()
             self._came = self._clock.monotonic()
             self._put_in_line({key: waiting})
         try:

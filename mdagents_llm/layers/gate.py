@@ -330,15 +330,15 @@ class Reservation:
 class Gate:
     """Layer that holds back a call until its endpoint has room for it.
 
-    The connection is returned as soon as the whole reply has arrived, before it is booked: the next
-    call is sent while the reply is still being processed.
+    Without a limit to check, the connection is returned as soon as the whole reply has arrived,
+    before it is booked: the next call is sent while the reply is still being processed.
 
     Args:
         inner: Model to call.
         connections: Connections of the endpoint.
         monotonic: Clock in seconds, the same as for `connections`.
         may_send: Function that raises when nothing more may be sent; called when a call gets its
-            connection, since a limit may be reached while the call is queued.
+            connection, since a limit may be reached while the call is queued. None for no limit.
         model: Name of the model, for the size of pictures in tokens.
     """
 
@@ -348,7 +348,7 @@ class Gate:
         connections: Connections,
         monotonic: Callable[[], float],
         *,
-        may_send: Callable[[], None] = lambda: None,
+        may_send: Callable[[], None] | None = None,
         model: str = "",
     ) -> None:
         self._inner = inner
@@ -367,7 +367,8 @@ class Gate:
         if reservation is None or not reservation.take_over(connections):
             await connections.acquire(background=background)
         try:
-            self._may_send()
+            if self._may_send is not None:
+                self._may_send()
         except BaseException:
             connections.give_back(background=background)
             raise
@@ -387,7 +388,8 @@ class Gate:
             if sent.on_sent is not None:
                 sent.on_sent()
             waited = sent.waited + started - queued
-            sent = in_transit(sent, waited=waited, on_reply=give_back)
+            on_reply = give_back if self._may_send is None else None
+            sent = in_transit(sent, waited=waited, on_reply=on_reply)
             reply = await self._inner.generate(sent, on_text)
             give_back(reply)
         except ProviderError as error:

@@ -51,6 +51,15 @@ def test_below_its_limits_a_budget_allows_calls(of: Budget) -> None:
     assert not of.is_exhausted
 
 
+def test_without_a_limit_there_is_nothing_to_check_before_a_call() -> None:
+    assert Budget().check_if_limited is None
+    assert Budget(within=Budget()).check_if_limited is None
+    for limited in (budget(0, 0.0, usd=None), budget(0, 0.0, most=None), budget(0, 0.0, most=0)):
+        assert limited.check_if_limited == limited.check
+        within = Budget(within=limited)
+        assert within.check_if_limited == within.check
+
+
 def test_the_larger_budget_is_checked_first_and_holds_for_its_parts() -> None:
     study = budget(0, 0.0)
     question = Budget(lambda: (5, 0.0), tokens=5, reached=("the question", ""), within=study)

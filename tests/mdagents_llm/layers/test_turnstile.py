@@ -10,7 +10,7 @@ import pytest
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText
 from mdagents_llm.clock import Clock
-from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
+from mdagents_llm.errors import ErrorKind, LimitExceeded, ProviderError, StorageError
 from mdagents_llm.layers.attempt import Attempt
 from mdagents_llm.layers.gate import Connections, Gate
 from mdagents_llm.layers.turnstile import Turnstile
@@ -186,12 +186,17 @@ class Sending:
         return text_reply("x")
 
 
-def gated(send: Callable[[], Awaitable[None]], ledger: Ledger, connections: Connections) -> Gate:
+def gated(
+    send: Callable[[], Awaitable[None]],
+    ledger: Ledger,
+    connections: Connections,
+    may_send: Callable[[], None] | None = None,
+) -> Gate:
     """Return a model behind the connections of its endpoint, whose attempts are booked."""
     attempt = Attempt(
         Sending(send), ledger, provider="p", model="m", price=lambda _: None, clock=Clock()
     )
-    return Gate(attempt, connections, Clock().monotonic)
+    return Gate(attempt, connections, Clock().monotonic, may_send=may_send)
 
 
 async def test_the_next_call_is_sent_before_a_reply_is_booked() -> None:
@@ -214,8 +219,30 @@ async def test_the_next_call_is_sent_before_a_reply_is_booked() -> None:
     assert connections.in_flight == 0
 
 
+async def test_a_limit_is_exceeded_by_no_more_than_the_calls_in_progress() -> None:
+    booked: list[CallRow] = []
+    connections, limit = Connections(3 * GROUP, Clock().monotonic), 2 * GROUP + 5
+
+    def check() -> None:
+        if len(booked) >= limit:
+            raise LimitExceeded(f"{limit} calls")
+
+    async def send() -> None:
+        await asyncio.sleep(0)  # all replies arrive at the same moment
+
+    gate = gated(send, Ledger(booked.append), connections, check)
+    asking = [asyncio.ensure_future(gate.generate(REQUEST)) for _ in range(20 * GROUP)]
+    ended = await asyncio.gather(*asking, return_exceptions=True)
+    assert sum(isinstance(end, LimitExceeded) for end in ended) == len(asking) - len(booked)
+    assert limit <= len(booked) < limit + connections.limit
+    assert connections.in_flight == 0
+
+
+@pytest.mark.parametrize("is_limited", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-async def test_each_connection_is_returned_once_whatever_ends_a_call(seed: int) -> None:
+async def test_each_connection_is_returned_once_whatever_ends_a_call(
+    seed: int, is_limited: bool
+) -> None:
     draw, most = random.Random(seed), 0
     connections = Connections(7, Clock().monotonic)
 
@@ -230,7 +257,7 @@ async def test_each_connection_is_returned_once_whatever_ends_a_call(seed: int) 
         if draw.random() < 0.2:
             raise StorageError("the disk is full")
 
-    gate = gated(send, Ledger(book), connections)
+    gate = gated(send, Ledger(book), connections, (lambda: None) if is_limited else None)
     asking = [asyncio.ensure_future(gate.generate(REQUEST)) for _ in range(80)]
     for number in draw.sample(range(80), 30):
         await steps(draw.randrange(4))
