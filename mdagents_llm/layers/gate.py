@@ -330,8 +330,8 @@ class Reservation:
 class Gate:
     """Layer that holds back a call until its endpoint has room for it.
 
-    Without a limit to check, the connection is returned as soon as the whole reply has arrived,
-    before it is booked: the next call is sent while the reply is still being processed.
+    Without a limit to check or a hedge, the connection is returned as soon as the whole reply has
+    arrived, before it is booked: the next call is sent while the reply is still being processed.
 
     Args:
         inner: Model to call.
@@ -388,7 +388,9 @@ class Gate:
             if sent.on_sent is not None:
                 sent.on_sent()
             waited = sent.waited + started - queued
-            on_reply = give_back if self._may_send is None else None
+            # A hedge that waits would take the connection, and its call is paid for in vain.
+            is_hedged = sent.on_sent is not None
+            on_reply = give_back if self._may_send is None and not is_hedged else None
             sent = in_transit(sent, waited=waited, on_reply=on_reply)
             reply = await self._inner.generate(sent, on_text)
             give_back(reply)

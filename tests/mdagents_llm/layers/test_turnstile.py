@@ -13,7 +13,8 @@ from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ErrorKind, LimitExceeded, ProviderError, StorageError
 from mdagents_llm.layers.attempt import Attempt
 from mdagents_llm.layers.gate import Connections, Gate
-from mdagents_llm.layers.turnstile import Turnstile
+from mdagents_llm.layers.hedge import Hedge
+from mdagents_llm.layers.turnstile import Turnstile, turnstile_of
 from mdagents_llm.ledger import CallRow, Ledger
 from tests.mdagents_llm.layers.test_layers import REQUEST, in_turn
 from tests.support.function_model import text_reply
@@ -199,7 +200,10 @@ def gated(
     return Gate(attempt, connections, Clock().monotonic, may_send=may_send)
 
 
-async def test_the_next_call_is_sent_before_a_reply_is_booked() -> None:
+async def test_the_next_call_is_sent_before_a_reply_is_booked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 100.0)  # no turn takes long
     events: list[str] = []
     connections = Connections(GROUP + 1, Clock().monotonic)
 
@@ -217,6 +221,28 @@ async def test_the_next_call_is_sent_before_a_reply_is_booked() -> None:
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     assert connections.in_flight == 0
+
+
+async def test_a_hedge_does_not_take_the_connection_of_a_reply_that_waits() -> None:
+    sent = 0
+
+    async def send() -> None:
+        nonlocal sent
+        sent += 1
+        await steps(6)  # meanwhile, the second attempt waits for the connection
+
+    async def at_once(_: float) -> None:
+        await steps(1)
+
+    connections = Connections(1, Clock().monotonic)
+    hedge = Hedge(gated(send, Ledger(), connections), 1.0, sleep=at_once)
+    asking = asyncio.ensure_future(hedge.generate(REQUEST))
+    await steps(4)
+    turnstile = turnstile_of(asyncio.get_running_loop())
+    entering = [asyncio.ensure_future(turnstile.enter()) for _ in range(3 * GROUP)]
+    await asyncio.gather(asking, *entering)
+    assert sent == 1
+    assert (connections.in_flight, connections.waiting) == (0, 0)
 
 
 async def test_a_limit_is_exceeded_by_no_more_than_the_calls_in_progress() -> None:
