@@ -143,7 +143,7 @@ def test_a_file_that_changes_under_way_is_noticed(
     other = GOOD | {"realidx": 8}
     path = write(tmp_path / "x.jsonl", GOOD, other)
     size = len(open_dataset(str(path), tmp_path).parsed[1])
-    monkeypatch.setattr("mdagents.datasets.dataset._MOST_PARSED", size)
+    monkeypatch.setattr("mdagents.datasets.dataset._MOST_PARSED", size + 1)
     dataset = open_dataset(str(path), tmp_path)
     assert list(dataset.parsed) == [1]
     write(path, *(one | {"question": "Another one?"} for one in (GOOD, other)))
@@ -162,6 +162,8 @@ def test_questions_in_memory_are_those_of_the_file(
     assert (len(kept.parsed), len(read.parsed)) == (2, 0)
     for entry in read.index:
         assert kept.load(entry) == read.load(entry)
+    for dataset in (kept, read):
+        assert all(dataset.load(entry).id is entry.id for entry in dataset.index), "one string"
     assert kept.load(kept.index[0]).fields == {"subject": "anatomy"}
 
 

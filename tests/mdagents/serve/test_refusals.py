@@ -206,6 +206,21 @@ def test_limits_of_a_question_and_of_the_server(provider: FakeProvider) -> None:
     assert second.json()["error"]["type"] == "insufficient_quota"
 
 
+def test_no_call_that_is_queued_is_sent_once_the_limit_of_the_server_is_reached(
+    provider: FakeProvider,
+) -> None:
+    with serving(["basic"]) as served:
+        served.post(json=body())
+        recruiter, *_ = rows = served.rows()
+    limit = recruiter["input_tokens"] + recruiter["output_tokens"] + 1
+    with serving(["basic"], token_limit=limit, max_connections=1) as served:
+        refused = served.post(json=body())
+        sent = served.rows()
+    assert len(rows) == 5
+    assert refused.status_code == 429
+    assert [row["role"] for row in sent] == ["recruiter", "expert"], "of three experts"
+
+
 def test_what_concerns_the_server_alone_is_told_there(provider: FakeProvider) -> None:
     Path("my_team.py").write_text(
         "async def solve(case, question, settings):\n    raise ValueError('my secret')\n"

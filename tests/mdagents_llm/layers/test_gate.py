@@ -305,6 +305,20 @@ def test_tokens_are_counted_as_the_endpoint_counts_them() -> None:
     assert connections.pause() == pytest.approx(30 / 10 - 1)
 
 
+async def test_a_reply_counts_with_its_tokens_and_lets_the_connections_grow() -> None:
+    clock = Seconds()
+    connections = Connections(8, clock, tokens_per_minute=600.0)
+    for _ in range(15):
+        connections.note(overloaded(0.0), started=clock.now)
+    clock.now += 1
+    gate = Gate(FunctionModel(lambda _: "done"), connections, clock)
+    for _ in range(5):
+        clock.now += 60  # for the rate
+        await gate.generate(REQUEST)
+    assert connections.allowed == 5
+    assert connections.pause() == pytest.approx(15 / 10 - 1), "10 + 5 tokens, not the estimate"
+
+
 async def test_requests_per_minute_hold_calls_back() -> None:
     clock = Seconds()
     connections = Connections(100, clock, requests_per_minute=60.0)
