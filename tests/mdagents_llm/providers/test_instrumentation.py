@@ -103,12 +103,14 @@ async def test_a_wrapper_of_the_method_sees_each_call(
 
 
 async def test_a_model_heeds_only_the_method_that_it_would_call(
-    make_runtime: Callable[..., Runtime], provider: FakeProvider
+    make_runtime: Callable[..., Runtime],
+    provider: FakeProvider,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """OpenTelemetry wraps with wrapt, whose wrappers seem to be the functions that they wrap."""
     wrapt = pytest.importorskip("wrapt")
+    monkeypatch.setattr(AsyncResponses, "create", AsyncResponses.create)  # to restore it
     seen: list[str] = []
-    own = AsyncResponses.create
 
     def note(wrapped: Any, _: Any, args: Any, kwargs: Any) -> Any:
         seen.append(kwargs["model"])
@@ -121,7 +123,6 @@ async def test_a_model_heeds_only_the_method_that_it_would_call(
             spec = ModelSpec("openai", f"gpt-5-{api}", provider.openai_base_url, api=api)
             await registry.model(spec).generate(REQUEST)
     finally:
-        AsyncResponses.create = own  # type: ignore[method-assign]
         await registry.aclose()
     assert seen == ["gpt-5-responses"]
 
