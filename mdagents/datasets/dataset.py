@@ -352,7 +352,7 @@ def _record(line: bytes, path: Path, number: int) -> Any:
         raise ConfigError(f"{error}; {kind}") from None
 
 
-_MOST_PARSED = 5_000_000
+_MOST_PARSED = 3_500_000
 """Bytes of pickled questions to keep, enough for the test sets of MedQA (1 kB each) and MedMCQA.
 
 The interpreter adds about 0.1 kB for each. Pickles take half the memory of objects; reading a
