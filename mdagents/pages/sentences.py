@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from math import log
-from types import MappingProxyType
 from typing import NamedTuple
 
 from exaid_core.checks.normal_form import Wording, is_short, without_article
@@ -67,9 +66,6 @@ class Word(NamedTuple):
     """Weight regardless of frequency: `_ACRONYM` for an acronym, else 1."""
 
 
-_NOWHERE: Mapping[int, float] = MappingProxyType({})
-
-
 class Spoken:
     """Index of the sentences and clauses of a text by their words.
 
@@ -91,10 +87,10 @@ class Spoken:
                 self.sentences.append(Sentence(start, start + len(piece)))
         self._having: Mapping[str, Sequence[int]] = having
         """Word -> places of the sentences that contain it."""
-        self._beginning = defaultdict[str, list[str]](list)
+        self.beginnings = defaultdict[str, list[str]](list)
         """First letters -> words that begin with them."""
         for word in having:
-            self._beginning[word[:_ALIKE]].append(word)
+            self.beginnings[word[:_ALIKE]].append(word)
 
     @cached_property
     def _initials(self) -> list[str]:
@@ -102,47 +98,8 @@ class Spoken:
         pieces = (self._text[start:end] for start, end in self.sentences)
         return [Wording(_LABEL.sub("", piece)).initials for piece in pieces]
 
-    def may_have(self, words: Iterable[Word], enough: float) -> bool:
-        """Return False if no sentence has a sufficient share of some words, which is quick to tell.
-
-        Args:
-            words: Words of a phrase.
-            enough: Share of the words, 0 to 1, that a sentence must exceed.
-        """
-        told = total = 0.0
-        for word in words:
-            total += word.base
-            if word.is_acronym or word.beginning in self._beginning:
-                told += word.base
-        return told > enough * total
-
-    def told(
-        self, weights: Mapping[Word, float], enough: float
-    ) -> Iterator[tuple[Sentence, float]]:
-        """Yield each sentence that has enough of some words, with the weight of those it has.
-
-        The share must also exceed `enough` without rarity weights: one rare word of two does not.
-
-        Args:
-            weights: Word of a phrase -> weight by rarity.
-            enough: Share of the words, 0 to 1, that a sentence must exceed.
-        """
-        told: dict[int, float] = {}
-        counted: dict[int, float] = {}
-        total = total_count = 0.0
-        for word, weight in weights.items():  # in order, so that sums are equal in every process
-            total, total_count = total + weight, total_count + word.base
-            for place, alike in self.having(word).items():
-                told[place] = told.get(place, 0.0) + weight * alike
-                counted[place] = counted.get(place, 0.0) + word.base * alike
-        for place in sorted(told):
-            if told[place] > enough * total and counted[place] > enough * total_count:
-                yield self.sentences[place], told[place]
-
     def having(self, word: Word) -> Mapping[int, float]:
         """Return place of sentence -> certainty, 0 to 1, that the sentence contains a word."""
-        if not word.is_acronym and word.beginning not in self._beginning:
-            return _NOWHERE
         found = self._looked_up.get(word)
         if found is None:
             found = self._looked_up[word] = self._look_up(word)
@@ -150,7 +107,7 @@ class Spoken:
 
     def _look_up(self, word: Word) -> dict[int, float]:
         found: dict[int, float] = {}
-        for other in self._beginning.get(word.beginning, []):
+        for other in self.beginnings.get(word.beginning, []):
             alike = _likeness(word.text, other)
             for place in self._having[other] if alike else []:
                 found[place] = max(found.get(place, 0.0), alike)
@@ -192,7 +149,8 @@ class Sources:
     def __init__(self, texts: Mapping[int, str]) -> None:
         self._spoken = {turn: spoken(text) for turn, text in sorted(texts.items())}
         self._size = sum(len(said.sentences) for said in self._spoken.values())
-        self._weights: dict[Word, float] = {}  # phrases of a summary share many
+        # Phrases of a summary share many words.
+        self._looked_up: dict[Word, tuple[float, Sequence[tuple[int, Mapping[int, float]]]]] = {}
 
     def best(
         self,
@@ -209,31 +167,45 @@ class Sources:
             turns: Indices of the turns to search; empty searches all.
             otherwise: Sentence that wins a tie.
         """
-        words = _words_of(phrase)
-        likely = [
-            (turn, said)
-            for turn, said in self._spoken.items()
-            if (not turns or turn in turns) and said.may_have(words, enough)
-        ]
-        weights = {word: self._weight(word) for word in words} if likely else {}
+        told: dict[tuple[int, int], float] = {}  # (turn, place of the sentence) -> weight
+        counted: dict[tuple[int, int], float] = {}
+        total = total_count = 0.0
+        for word in _words_of(phrase):  # in order, so that sums are equal in every process
+            weight, having = self._found(word)
+            total, total_count = total + weight, total_count + word.base
+            for turn, places in having:
+                if turns and turn not in turns:
+                    continue
+                for place, alike in places.items():
+                    at = (turn, place)
+                    told[at] = told.get(at, 0.0) + weight * alike
+                    counted[at] = counted.get(at, 0.0) + word.base * alike
         best: Quote | None = None
         most = 0.0
-        for turn, said in likely:
-            for one, told in said.told(weights, enough):
-                if told > most or (told == most and best != otherwise):
-                    best, most = Quote(turn, one.start, one.end), told
+        # One rare word of two is not enough: the share must be exceeded without weights, too.
+        likely = [at for at, count in counted.items() if count > enough * total_count]
+        for turn, place in sorted(likely):
+            weight = told[turn, place]
+            if weight > enough * total and (
+                weight > most or (weight == most and best != otherwise)
+            ):
+                best, most = Quote(turn, *self._spoken[turn].sentences[place]), weight
         return best
 
-    def _weight(self, word: Word) -> float:
-        """Return the weight of a word by rarity: higher if fewer sentences contain it."""
-        weight = self._weights.get(word)
-        if weight is None:
-            having = 0.0
-            for said in self._spoken.values():
-                if found := said.having(word):
-                    having += sum(found.values())
-            weight = self._weights[word] = word.base * log(1 + self._size / max(having, 1))
-        return weight
+    def _found(self, word: Word) -> tuple[float, Sequence[tuple[int, Mapping[int, float]]]]:
+        """Return the weight of a word, higher if fewer sentences contain it, and those by turn."""
+        found = self._looked_up.get(word)
+        if found is None:
+            having = [
+                (turn, places)
+                for turn, said in self._spoken.items()
+                if (word.is_acronym or word.beginning in said.beginnings)
+                and (places := said.having(word))
+            ]
+            count = sum([sum(places.values()) for _, places in having])
+            weight = word.base * log(1 + self._size / max(count, 1))
+            found = self._looked_up[word] = weight, having
+        return found
 
 
 @lru_cache(maxsize=4096)  # most words are frequent ones
