@@ -227,7 +227,7 @@ async def test_a_dead_port_is_tried_again_and_given_up() -> None:
 
 async def test_a_host_that_cannot_be_a_name_is_given_up_at_once() -> None:
     pauses = Pauses()
-    with pytest.raises(WebhookError, match=r"^a\.\.b: a summary was not posted: UnicodeError$"):
+    with pytest.raises(WebhookError, match=r"^a\.\.b: a summary was not posted: Unicode\w*Error$"):
         await Webhook("http://a..b/key-in-the-path", sleep=pauses)(summary(1))
     assert pauses == []
 

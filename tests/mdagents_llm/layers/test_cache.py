@@ -8,7 +8,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -47,8 +47,9 @@ REQUEST = ChatRequest(
 
 
 @pytest.fixture
-def cached(tmp_path: Path) -> Callable[..., ChatModel]:
+def cached(tmp_path: Path) -> Iterator[Callable[..., ChatModel]]:
     """Makes a cached (or, without a model, a replaying) model on a file of this test."""
+    opened = ExitStack()
 
     def make(
         model: ChatModel | None,
@@ -56,7 +57,9 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
         name: str = "m",
         store: ReplyStore | None = None,
     ) -> ChatModel:
-        store = store or ReplyStore(tmp_path / "deep" / "replies.sqlite")
+        if store is None:
+            store = ReplyStore(tmp_path / "deep" / "replies.sqlite")
+            opened.callback(store.close)
         hits = Hits(
             ledger or Ledger(),
             provider="p",
@@ -67,7 +70,8 @@ def cached(tmp_path: Path) -> Callable[..., ChatModel]:
         )
         return Replay(store, hits) if model is None else Cache(model, store, hits)
 
-    return make
+    with opened:
+        yield make
 
 
 async def test_the_same_request_is_answered_once(cached: Callable[..., ChatModel]) -> None:
