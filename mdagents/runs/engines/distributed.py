@@ -496,6 +496,7 @@ class DistributedRun:
             policy=self._recorder.policy,
             places=self._places,
             endpoint=spec.base_url or str(spec),
+            is_limited=task.budget.check_if_limited is not None,
             exemplars=None if method is None else method.exemplars,
             own_source=Path(config.method).read_bytes() if is_file else None,
             source_sha256="" if method is None else method.source_sha256,

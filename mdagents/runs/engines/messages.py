@@ -57,6 +57,8 @@ class Opening:
     """Questions that the worker answers at once."""
     endpoint: str
     """Endpoint whose places the run uses, shared with other runs."""
+    is_limited: bool
+    """Whether the run, or its study, has a limit of tokens or cost."""
     exemplars: OpenExemplars | None = None
     """Exemplars of the method; None if it shows none."""
     own_source: bytes | None = None

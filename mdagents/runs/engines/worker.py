@@ -437,7 +437,7 @@ class _PartOfRun:
             Clock(),
             replies=None if config.cache is CacheMode.OFF else self._replies,
             on_wait=self._tell,
-            may_send=self._budget.check,  # the driver knows the limits
+            may_send=self._budget.check if opening.is_limited else None,
         )
         runtime.replied = self._replied
         async with local_engine(task, runtime, self._endpoints, self._postpone, on_open) as engine:

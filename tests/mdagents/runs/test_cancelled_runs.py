@@ -30,6 +30,7 @@ from mdagents.records.summaries import ItemKey
 from mdagents.runs.engines.cluster import WorkerLost
 from mdagents.runs.engines.messages import Orders, Start, packed, unpacked
 from mdagents.runs.engines.worker import Worker
+from mdagents.runs.models import make_runtime
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.plan import make_plan
 from mdagents.runs.program import _status
@@ -38,7 +39,7 @@ from mdagents.runs.session import carry_out
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
-from mdagents_llm.endpoints import Endpoints
+from mdagents_llm.endpoints import Endpoints, Runtime
 from mdagents_llm.errors import ClusterError, ErrorKind, ProviderError
 from mdagents_llm.json_schema import reply_schema
 from tests.fake_provider import fill
@@ -548,6 +549,29 @@ def test_fewer_questions_than_workers_are_under_way(
     assert ended.result is not None
     assert _status(ended.result) == 0
     assert endpoint.most_in_flight == most
+
+
+@pytest.mark.parametrize(
+    ("flags", "is_limited"),
+    [((), False), (("--token-limit", "100000000"), True), (("--cost-limit", "1e6"), True)],
+)
+@pytest.mark.usefixtures("posts", "endpoint")
+def test_workers_ask_for_a_limit_only_if_there_is_one(
+    flags: tuple[str, ...], is_limited: bool, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one, a reply returns its connection before it is booked."""
+    checks: list[object] = []
+
+    def make(*arguments: Any, **more: Any) -> Runtime:
+        if "may_send" in more:  # not of the endpoints, which belong to no run
+            checks.append(more["may_send"])
+        return make_runtime(*arguments, **more)
+
+    monkeypatch.setattr("mdagents.runs.engines.worker.make_runtime", make)
+    ended = go(folder, "limits", "--exaid", "off", "--num-samples", "4", *flags, *IN_WORKERS)
+    assert ended.result is not None
+    assert checks
+    assert all((check is not None) is is_limited for check in checks)
 
 
 def _whole(folder: Path) -> str:
