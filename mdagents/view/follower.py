@@ -406,7 +406,7 @@ class Watches:
         self._of_runs[name] = watch  # moves it to the end
         unseen = [name for name, one in self._of_runs.items() if not one.pages.are_seen]
         for left in unseen[:-_KEPT]:
-            del self._of_runs[left]  # its index is freed with it
+            del self._of_runs[left]  # its index is freed and closed with it
         await watch.refresh()
         return watch
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,7 @@ class Query:
 
 
 class RecordIndex:
-    """Decided questions of a run.
+    """Decided questions of a run, in a database that is closed when this is freed.
 
     Methods may be called from any thread.
 
@@ -99,6 +100,7 @@ class RecordIndex:
     def _start(self) -> None:
         # An empty name is a temporary file that SQLite removes.
         self._db = sqlite3.connect("", check_same_thread=False, isolation_level=None)
+        self._closing = weakref.finalize(self, self._db.close)
         self._db.executescript(_SCHEMA)
         self._read_to = {self._samples: 0, self._summaries: 0}  # bytes
         self._lines = 0
@@ -113,7 +115,7 @@ class RecordIndex:
     def close(self) -> None:
         """Free the database."""
         with self._lock:
-            self._db.close()
+            self._closing()
 
     # -- reading ----------------------------------------------------------------------------------
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import random
 import select
+import sqlite3
 import sys
 import time
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,7 @@ from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Started, TurnBegan
 from mdagents.datasets.questions import Question
 from mdagents.view.follower import RunWatch, Watches
+from mdagents.view.record_index import RecordIndex
 from tests.mdagents.view.served import ITEM, feed
 from tests.support.sweeps import seeds
 
@@ -86,3 +89,22 @@ async def test_an_error_of_reading_is_told_to_who_is_there(unfinished: Path) -> 
     watch = await watches.of(unfinished.name)
     assert isinstance(watch, RunWatch)
     assert "samples.jsonl" in watch.trouble
+
+
+async def test_an_index_that_is_freed_closes_its_database(
+    unfinished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[sqlite3.Connection] = []
+
+    def connect(name: str, **how: Any) -> sqlite3.Connection:
+        opened.append(sqlite3.Connection(name, **how))
+        return opened[-1]
+
+    watch = await Watches(Path("output")).of(unfinished.name)
+    assert isinstance(watch, RunWatch)
+    monkeypatch.setattr("mdagents.view.record_index.sqlite3.connect", connect)
+    index = RecordIndex(watch.run.folder, watch.run.manifest)
+    assert opened[0].execute("SELECT 1").fetchone() == (1,)
+    del index
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        opened[0].execute("SELECT 1")
