@@ -19,6 +19,7 @@ import hashlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -87,6 +88,7 @@ def main(argv: Sequence[str]) -> int:
             print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # another one ends this without traceback
         print("\ninterrupted; run make again to continue from here", file=sys.stderr)
         return 130
     return 0

@@ -33,7 +33,12 @@ from mdagents_llm.errors import (
 )
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.model_configs import LOCAL
-from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.terminal.printing import (
+    interrupted,
+    print_line,
+    print_result,
+    reaches_any_screen,
+)
 from mdagents_llm.text import counted
 from mdagents_llm.web.address import has_screen
 
@@ -126,8 +131,7 @@ def main(
         print_line(program.stopped(error))
         return STOPPED
     except KeyboardInterrupt:  # before the first question; after that, the run handles it
-        print_line(f"interrupted; {program.go_on}")
-        return _of_signal(signal.SIGINT)
+        return interrupted(program.go_on)
     except Exception as error:
         if is_debugging():
             raise

@@ -27,7 +27,12 @@ from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.terminal.command_line import Parser
-from mdagents_llm.terminal.printing import print_line, print_result, reaches_any_screen
+from mdagents_llm.terminal.printing import (
+    interrupted,
+    print_line,
+    print_result,
+    reaches_any_screen,
+)
 
 FINISHED, STOPPED, WRONG_USE = 0, 1, 2
 """Exit statuses. A study stopped by a signal exits with 128 plus the signal number."""
@@ -57,8 +62,7 @@ def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
         print_line(f"stopped: {error}; {go_on}")
         return STOPPED
     except KeyboardInterrupt:
-        print_line(f"interrupted; {go_on}")
-        return 128 + signal.SIGINT
+        return interrupted(go_on)
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:

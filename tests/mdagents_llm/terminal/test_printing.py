@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents_llm.terminal.printing import print_result, reaches_any_screen
+from mdagents_llm.terminal.printing import fails_in_one_line, print_result, reaches_any_screen
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.process
@@ -103,3 +104,54 @@ def test_any_text_is_printed(text: str, encoding: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
         assert program() == 0
+
+
+_INTERRUPTED = """
+import os, signal, sys
+from mdagents_llm.terminal.printing import fails_in_one_line
+
+class Impatient:
+    def write(self, text):
+        os.kill(os.getpid(), signal.SIGINT)
+    def flush(self):
+        pass
+
+@fails_in_one_line
+def main():
+    os.kill(os.getpid(), signal.SIGINT)
+
+if len(sys.argv) > 1:
+    sys.stderr = Impatient()
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("again", "status", "err"),
+    [
+        ((), 130, "interrupted; run the same command again\n"),
+        (("again",), -signal.SIGINT, ""),
+    ],
+)
+def test_ctrl_c_ends_without_traceback_even_if_it_comes_twice(
+    again: tuple[str, ...], status: int, err: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, *again],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", err)
+
+
+def test_the_handler_of_the_caller_is_restored(capsys: pytest.CaptureFixture[str]) -> None:
+    @fails_in_one_line
+    def main() -> int:
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    assert main() == 130
+    assert signal.getsignal(signal.SIGINT) is before
+    assert capsys.readouterr().err == "interrupted; run the same command again\n"
