@@ -100,7 +100,7 @@ class _JournalReader:
 
     def _refuse_damage(self) -> None:
         for number in self._damaged[:1]:
-            raise RecordError(self._path, number, "is not a trace of a case")
+            raise RecordError(self._path, number, "is not a trace of a case; delete this line")
 
     def _opened(self) -> BinaryIO:
         try:

@@ -163,6 +163,17 @@ def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
         ConfigError: The file is missing or of another form, it has a server's answers, or a record
             is invalid; the message names it.
     """
+    try:
+        return _read_output(path, repeated)
+    except ConfigError as error:
+        samples = run_folder(path) / "samples.jsonl"
+        if path == samples or not (path.is_file() and samples.is_file()):
+            raise
+        what = f"{error}; its records are also in {samples.parent}: delete it, or give that folder"
+        raise ConfigError(what) from error
+
+
+def _read_output(path: Path, repeated: Repeated | None) -> RunOutput:
     file = open_result(path)
     if isinstance(file, LinesFile) and is_served(file.path.parent):
         raise ConfigError(refusal_of_served(file.path.parent))

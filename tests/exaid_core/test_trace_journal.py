@@ -90,7 +90,8 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: bytes) -> None:
     assert journaled_trace(tmp_path, "case-3") == content("three")
     for _ in range(2):
         with pytest.raises(
-            RecordError, match=r"trace_journal\.jsonl line 2: is not a trace of a case"
+            RecordError,
+            match=r"trace_journal\.jsonl line 2: is not a trace of a case; delete this line\Z",
         ):
             journaled_trace(tmp_path, "case-2")
     with pytest.raises(RecordError, match="line 2"):

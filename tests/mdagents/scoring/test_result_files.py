@@ -17,6 +17,7 @@ from mdagents.scoring import result_file
 from mdagents.scoring.result_file import open_result
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents_llm.errors import ConfigError
+from tests.mdagents.scoring.result_records import ours
 
 OPTIONS = {"A": "Aspirin", "B": "Heparin", "C": "Warfarin"}
 
@@ -301,6 +302,22 @@ def test_what_cannot_be_read_is_one_line(
     line = refused("odd.json", capsys)
     assert line.startswith("error: odd.json ")
     assert message in line
+
+
+def test_a_damaged_array_names_the_folder_with_the_same_records(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    samples = Path("run", "samples.jsonl")
+    samples.parent.mkdir()
+    samples.write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    Path("run.json").write_text(ONE[:-9])
+    line = refused("run.json", capsys)
+    assert "run.json record 1 is not JSON" in line
+    assert line.endswith("; its records are also in run: delete it, or give that folder")
+    assert len(read_output(Path("run")).rows) == 1
+    samples.write_text("{}\n")
+    assert "its records are also" not in refused("run/samples.jsonl", capsys)
+    assert "its records are also" not in refused("run", capsys)
 
 
 def test_a_response_that_is_nested_too_deeply_is_one_line(
