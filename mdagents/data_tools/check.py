@@ -139,6 +139,8 @@ def check(path: Path, train: Path | None = None) -> Checked:
         if own in exemplars:
             remarks.append((Kind.OVERLAP, f"the question of {train}:{exemplars[own]}", False))
         findings += [Finding(str(path), line, question.id, *remark) for remark in remarks]
+    if not count and not findings:
+        raise ConfigError(f"{path} has no questions in it")
     return Checked(
         path, count, tuple(findings), counting, len(pictures.questions), pictures.shared()
     )

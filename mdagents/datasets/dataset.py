@@ -244,7 +244,9 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
     if (path / "samples.jsonl").is_file():
         return f"{name} is a run, not a data set; give --dataset the questions"
     if path.is_file():
-        return f"{name} cannot be read: the name of a data set file ends in {', '.join(ENDINGS)}"
+        what = f"{name} cannot be read: the name of a data set file ends in {', '.join(ENDINGS)}"
+        is_sheet = path.suffix.lower() in (".xlsx", ".xls", ".ods")
+        return what + "; save the sheet as CSV in UTF-8" * is_sheet
     folder = data_dir / name
     splits = there.get(name, [])
     if name == SAMPLE_NAME or (name == "medqa" and not splits and split not in _SPLITS):

@@ -31,6 +31,8 @@ class Rank:
     """Number of these runs."""
     items: bytes
     """Digest of the questions."""
+    questions: int
+    """Number of the questions."""
 
     def __str__(self) -> str:
         place = f"{self.best}" if self.best == self.worst else f"{self.best}–{self.worst}"
@@ -48,7 +50,7 @@ def ranked(scores: Mapping[str, Scores]) -> Ranks:
         if of_run.right:
             groups.setdefault(of_run.items, []).append(name)
     return {
-        name: Rank(best, worst, len(names), items)
+        name: Rank(best, worst, len(names), items, len(scores[name].right))
         for items, names in groups.items()
         if len(names) > 1
         for name, (best, worst) in zip(
@@ -184,25 +186,24 @@ class Board:
 
     @property
     def lead(self) -> tuple[str, str]:
-        """(who leads the largest group of runs of the same questions, how sure that is)."""
-        groups = Counter(rank.items for rank in self.ranks.values())
-        if not groups:
+        """(who is first on the most questions that runs share, how sure that is)."""
+        ranks = [(row, row.rank) for row in self.rows if row.rank is not None]
+        if not ranks:
             return "", ""
-        ((items, count),) = groups.most_common(1)
-        rows = [row for row in self.rows if row.rank and row.rank.items == items]
-        if not rows:
+        most = max((rank for _, rank in ranks), key=lambda rank: (rank.questions, rank.runs))
+        first = [row for row, rank in ranks if rank.items == most.items and rank.best == 1]
+        if not first:  # the folder of the most accurate was removed
             return "", ""
-        first = rows[0]
-        dataset = first.line.run.manifest.dataset
-        sharing = sum(row.rank is not None and row.rank.best == 1 for row in rows)
-        sure = (
-            f"Paired tests leave {sharing} of {count} runs of the same questions in first place."
-            if sharing > 1
-            else f"It is better than each of the other {count - 1} runs of the same questions."
-        )
+        dataset = first[0].line.run.manifest.dataset
+        asked = f"{most.runs} runs of the same {most.questions:,} questions of {dataset}"
+        if len(first) > 1:
+            return (
+                f"{len(first)} of {asked} share first place.",
+                "Paired tests show no difference between them.",
+            )
         return (
-            f"{first.model} · {first.line.method} leads {dataset} with {first.cells[0][1]}.",
-            sure,
+            f"{first[0].model} · {first[0].line.method} is the most accurate of {asked}.",
+            "Paired tests show it to be better than each of the others.",
         )
 
     def parts(self) -> Iterator[Part]:

@@ -170,8 +170,11 @@ def _prices(pair: Pair, block: Block) -> list[str]:
     """Return the tokens and USD of an extra right answer of the better run."""
     better = block.label(pair.second if pair.difference > 0 else pair.first)
     tokens, cost = pair.tokens_per_extra_correct, pair.cost_per_extra_correct
-    cells = [(tokens, number(tokens, ",.0f")), (cost, usd(cost))]
-    return [f"{better} is cheaper" if (price or 0) < 0 else cell for price, cell in cells]
+    cells = (
+        (tokens, number(tokens, ",.0f"), "needs fewer tokens"),
+        (cost, usd(cost), "is cheaper"),
+    )
+    return [f"{better} {less}" if (price or 0) < 0 else cell for price, cell, less in cells]
 
 
 def _at_a_glance(run: ComparedRun, block: Block) -> str:

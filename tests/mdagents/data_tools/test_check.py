@@ -199,6 +199,15 @@ def test_wrong_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.process
+@pytest.mark.parametrize("content", ["", "question,A,B,answer\n"])
+def test_a_file_without_questions_is_refused(
+    content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("empty.csv").write_text(content)
+    assert main(["empty.csv"]) == 2
+    assert capsys.readouterr().err == "error: empty.csv has no questions in it\n"
+
+
 def test_the_program_checks_the_shipped_sample() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "mdagents", "data", "check", "data/medqa/sample.jsonl"],

@@ -207,7 +207,8 @@ def test_a_json_list_is_a_file_of_questions() -> None:
         (
             "m.xlsx",
             "PK",
-            "m.xlsx cannot be read: the name of a data set file ends in .jsonl, .json",
+            "m.xlsx cannot be read: the name of a data set file ends in .jsonl, .json, .csv, "
+            ".parquet; save the sheet as CSV in UTF-8",
         ),
     ],
 )
