@@ -214,14 +214,16 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
     """
     if config.skip_pictures:
         out = [entry for entry in dataset.index if _refers_to_picture(entry)]
-        what = "have a picture or refer to one, and are left out by --skip-pictures."
-        return f"{len(out)} of the {len(dataset.index)} questions {what}" if out else ""
+        what = f"{len(out)} of the {len(dataset.index)} questions"
+        whose = "those with a picture, or that refer to one."
+        return f"--skip-pictures leaves out {what}: {whose}" if out else ""
     mentioning = [e for e in entries if e.mentions_picture and not e.pictures]
     if not mentioning:
         return ""
+    refer = "refers" if len(mentioning) == 1 else "refer"
     return (
-        f"{len(mentioning)} of the {len(entries)} questions refer to a figure, an image or a table "
-        f"that may be missing (first: {mentioning[0].id}); mdagents data check lists them, "
+        f"{len(mentioning)} of the {len(entries)} questions {refer} to a figure, an image or a "
+        f"table that may be missing (first: {mentioning[0].id}); mdagents data check lists them, "
         "--skip-pictures leaves them out."
     )
 

@@ -53,7 +53,7 @@ def net_interval(audit: Audit) -> str:
 
 def _effect(audit: Audit) -> str:
     if audit.is_significant:
-        return f"A significant {'benefit' if audit.net_effect > 0 else 'harm'}."
+        return f"Significant {'benefit' if audit.net_effect > 0 else 'harm'}."
     return "No significant benefit." if audit.net_effect >= 0 else "No harm is shown."
 
 

@@ -300,9 +300,9 @@ def test_the_verdict_claims_harm_only_where_it_is_shown() -> None:
     kept = [debated(f"k{n}", "AAA", "A") for n in range(80)]
     harmed = [debated(f"h{n}", "AAB", "B") for n in range(20)]
     helped = [debated(f"r{n}", "ABB", "A") for n in range(18)]
-    assert "A significant harm." in verdict_of(audited(*kept, *harmed))
+    assert "Significant harm." in verdict_of(audited(*kept, *harmed))
     assert "No harm is shown." in verdict_of(audited(*kept, *harmed, *helped))
-    assert "A significant benefit." in verdict_of(audited(*kept, *helped))
+    assert "Significant benefit." in verdict_of(audited(*kept, *helped))
     assert "changed no majority" in verdict_of(audited(*kept))
 
 
