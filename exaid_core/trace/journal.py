@@ -20,7 +20,9 @@ from exaid_core.trace.names import JOURNAL, TRACE_SUFFIX
 from mdagents_llm.files.json_text import compact_json
 from mdagents_llm.files.regular_file import regular_file
 
-_LINE = re.compile(rb'\{"case_id":"(case-[A-Za-z0-9-]+)","trace":"([A-Za-z0-9+/]+={0,2})"\}\n')
+_LINE = re.compile(  # also behind an editor that adds a byte order mark or other line ends
+    rb'(?:\xef\xbb\xbf)?\{"case_id":"(case-[A-Za-z0-9-]+)","trace":"([A-Za-z0-9+/]+={0,2})"\}\r?\n'
+)
 _START = 4096
 """Bytes that tell a journal from a later one at its path: they hold the longest id and a time."""
 

@@ -71,13 +71,18 @@ class Dataset:
         """Return the record of a question as stored in the file, including its line break.
 
         Raises:
-            ConfigError: The file was modified after it was indexed.
+            ConfigError: The file was modified or removed after it was indexed.
         """
         if self.records:
             return self.records[entry.offset].decode()
-        with self.path.open("rb") as file:
-            file.seek(entry.offset)
-            line = file.readline()
+        try:
+            with self.path.open("rb") as file:
+                file.seek(entry.offset)
+                line = file.readline()
+        except OSError as error:
+            why = error.strerror or str(error)
+            what = f"{self.path} cannot be read any more ({why}); restore it and start again"
+            raise ConfigError(what) from error
         if _digest(line) != entry.digest:
             raise ConfigError(
                 f"{self.path} was changed while it was in use (line {entry.line}); start again"
@@ -88,8 +93,8 @@ class Dataset:
         """Return the question that `entry` points to.
 
         Raises:
-            ConfigError: The question is not in memory, and the file was modified after it was
-                indexed.
+            ConfigError: The question is not in memory, and the file was modified or removed after
+                it was indexed.
         """
         if pickled := self.parsed.get(entry.line):
             question: SourceQuestion = pickle.loads(pickled)

@@ -141,9 +141,18 @@ def read_case(folder: Path, case_id: str) -> Trace | None:
     Raises:
         RecordError: The trace exists and cannot be read.
     """
+    from exaid_core.trace.files import RecordError
     from exaid_core.trace.journal import journaled_trace
     from exaid_core.trace.traces import read_trace
 
     path, _ = case_files(folder, case_id)
     content = journaled_trace(folder, case_id)
-    return read_trace(path, content) if content is not None or path.is_file() else None
+    if content is None and not path.is_file():
+        return None
+    try:
+        return read_trace(path, content)
+    except RecordError as error:
+        if content is not None:
+            raise
+        what = f"{error.what}; delete this file to go without its turns"
+        raise RecordError(path, error.line, what) from error

@@ -131,7 +131,7 @@ def main(
         print_line(program.stopped(error))
         return STOPPED
     except KeyboardInterrupt:  # before the first question; after that, the run handles it
-        return interrupted(program.go_on)
+        return interrupted(lambda: program.go_on)
     except Exception as error:
         if is_debugging():
             raise

@@ -62,7 +62,7 @@ def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
         print_line(f"stopped: {error}; {go_on}")
         return STOPPED
     except KeyboardInterrupt:
-        return interrupted(go_on)
+        return interrupted(lambda: go_on)
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:

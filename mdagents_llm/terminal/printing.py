@@ -96,7 +96,7 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
             print_line(f"error: {error}")
             return WRONG_USE
         except KeyboardInterrupt:
-            return interrupted("run the same command again")
+            return interrupted(lambda: "run the same command again")
 
     return guarded
 
@@ -117,18 +117,18 @@ def print_line(line: str) -> None:
         _write(f"{line}\n", sys.stderr)
 
 
-def interrupted(advice: str) -> int:
+def interrupted(advice: Callable[[], str]) -> int:
     """Print the last line of a program after Ctrl-C; another Ctrl-C then ends it without traceback.
 
     Args:
-        advice: What the user may do now.
+        advice: Returns what the user may do now.
 
     Returns:
         The exit status.
     """
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        print_line(f"interrupted; {advice}")
+        print_line(f"interrupted; {advice()}")
     finally:
         signal.signal(signal.SIGINT, before)
     return 128 + signal.SIGINT

@@ -120,3 +120,13 @@ def test_a_journal_that_is_no_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / JOURNAL).mkdir()
     with pytest.raises(RecordError, match="cannot be read"):
         journaled_trace(tmp_path, "case-1")
+
+
+def test_an_editor_may_have_saved_a_journal(tmp_path: Path) -> None:
+    for case_id in ("case-1", "case-2"):
+        append(tmp_path, case_id, case_id)
+    lines = (tmp_path / JOURNAL).read_bytes()
+    (tmp_path / JOURNAL).write_bytes(b"\xef\xbb\xbf" + lines.replace(b"\n", b"\r\n"))
+    assert journaled_trace(tmp_path, "case-1") == content("case-1")
+    assert journaled_trace(tmp_path, "case-2") == content("case-2")
+    assert journaled_trace(tmp_path, "case-3") is None

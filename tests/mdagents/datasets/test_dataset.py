@@ -150,6 +150,10 @@ def test_a_file_that_changes_under_way_is_noticed(
     assert dataset.load(dataset.index[0]).text == "Which one?", "kept in memory"
     with pytest.raises(ConfigError, match="was changed while it was in use"):
         dataset.load(dataset.index[1])
+    path.unlink()
+    assert dataset.load(dataset.index[0]).text == "Which one?", "kept in memory"
+    with pytest.raises(ConfigError, match=r"x\.jsonl cannot be read any more \(No such file"):
+        dataset.load(dataset.index[1])
 
 
 def test_questions_in_memory_are_those_of_the_file(

@@ -170,3 +170,10 @@ def test_nothing_is_unpacked_in_a_read_only_folder(tmp_path: Path) -> None:
         assert [path.name for path in tmp_path.iterdir()] == [JOURNAL]
     finally:
         tmp_path.chmod(0o755)
+
+
+def test_a_damaged_file_is_named_with_what_to_do(tmp_path: Path) -> None:
+    files = CaseFolder(tmp_path)
+    files.keep_trace("case-1", trace("case-1", "one")[:-20])
+    with pytest.raises(RecordError, match="cut short; delete this file to go without its turns"):
+        read_case(tmp_path, "case-1")
