@@ -20,6 +20,7 @@ P = ParamSpec("P")
 UNWRITTEN, WRONG_USE = 1, 2
 """Exit statuses of a failed program: output not written, wrong use."""
 
+_AGAIN = "run the same command again"
 _READABLE = "readable"
 _SPELLED = str.maketrans(
     {
@@ -96,7 +97,7 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
             print_line(f"error: {error}")
             return WRONG_USE
         except KeyboardInterrupt:
-            return interrupted(lambda: "run the same command again")
+            return interrupted(lambda: _AGAIN)
 
     return guarded
 
@@ -128,7 +129,11 @@ def interrupted(advice: Callable[[], str]) -> int:
     """
     before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        print_line(f"interrupted; {advice()}")
+        try:
+            line = advice()
+        except Exception:  # noqa: BLE001 - the interrupt may have left a module half loaded
+            line = _AGAIN
+        print_line(f"interrupted; {line}")
     finally:
         signal.signal(signal.SIGINT, before)
     return 128 + signal.SIGINT

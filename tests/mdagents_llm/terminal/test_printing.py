@@ -13,7 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents_llm.terminal.printing import fails_in_one_line, print_result, reaches_any_screen
+from mdagents_llm.terminal.printing import (
+    fails_in_one_line,
+    interrupted,
+    print_result,
+    reaches_any_screen,
+)
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.process
@@ -154,4 +159,12 @@ def test_the_handler_of_the_caller_is_restored(capsys: pytest.CaptureFixture[str
     before = signal.getsignal(signal.SIGINT)
     assert main() == 130
     assert signal.getsignal(signal.SIGINT) is before
+    assert capsys.readouterr().err == "interrupted; run the same command again\n"
+
+
+def test_ctrl_c_within_an_import_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def advice() -> str:
+        raise AttributeError("partially initialized module 'yaml' has no attribute 'error'")
+
+    assert interrupted(advice) == 130
     assert capsys.readouterr().err == "interrupted; run the same command again\n"
