@@ -89,7 +89,9 @@ def flags(summary: AgentSummary) -> list[str]:
     if summary.truncated_fields:
         found.append(f"cut: {_labels(summary.truncated_fields)}")
     if summary.emptied_fields:
-        found.append(f"emptied, as repeated or said by nobody: {_labels(summary.emptied_fields)}")
+        found.append(
+            f"emptied, since repeated or not said by any agent: {_labels(summary.emptied_fields)}"
+        )
     return [line for flag in (*found, *summary.remarks) if (line := one_line(flag))]
 
 

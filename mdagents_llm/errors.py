@@ -207,3 +207,17 @@ class StructuredOutputError(BenchError):
     def __reduce__(self) -> tuple[Callable[..., StructuredOutputError], tuple[str]]:
         fields = vars(self)
         return partial(type(self), **fields), (str(self),)
+
+
+def system_reason(error: BaseException) -> str:
+    """Return the system's reason for a failure, such as `Connection refused`.
+
+    Args:
+        error: Error of a library, which wraps that of the system.
+
+    Returns:
+        The text of the innermost error; its type, if it is none of the system.
+    """
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__

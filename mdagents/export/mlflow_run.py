@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mdagents.export.card import without_private
 from mdagents.export.tracked import TrackedRun
 from mdagents_llm.clock import epoch_ms, ms_of
-from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.errors import ConfigError, StorageError, system_reason
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -60,8 +60,12 @@ def write_runs(
     try:
         return _write(runs, uri, experiment, parent)
     except MlflowException as error:
-        told = without_private(str(error))[:_LONGEST_ERROR]
         host = urlsplit(uri).hostname or "the store"
+        if isinstance(error.__cause__ or error.__context__, OSError):  # also those of `requests`
+            raise StorageError(
+                f"MLflow at {host} cannot be reached: {system_reason(error)}"
+            ) from None
+        told = without_private(str(error))[:_LONGEST_ERROR]
         raise StorageError(f"MLflow at {host}: {told}") from None
 
 

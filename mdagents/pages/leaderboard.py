@@ -85,6 +85,8 @@ class BoardRow:
 
     line: RunLine
     rank: Rank | None
+    place: str
+    """The rank in words; `…` while it is being computed."""
     axis: Axis
 
     @property
@@ -143,10 +145,12 @@ class Board:
     Args:
         runs: Runs of the folder, the latest start first.
         ranks: Ranks that are known so far.
+        is_ranking: Whether others are being computed.
     """
 
     runs: Sequence[ListedRun | UnreadableRun]
     ranks: Ranks
+    is_ranking: bool = False
 
     @property
     def running(self) -> list[RunLine]:
@@ -166,7 +170,12 @@ class Board:
             if isinstance(run, ListedRun) and run.state is not RunState.RUNNING
         ]
         axis = axis_of(runs)
-        rows = [BoardRow(RunLine(run), self.ranks.get(run.name), axis) for run in runs]
+        rows = []
+        for run in runs:
+            rank = self.ranks.get(run.name)
+            is_open = self.is_ranking and run.state is RunState.FINISHED
+            place = str(rank or ("…" if is_open else "–"))
+            rows.append(BoardRow(RunLine(run), rank, place, axis))
         return sorted(rows, key=lambda row: -row.cells[0][2])
 
     @property
@@ -217,7 +226,7 @@ class Board:
         yield Part("axis", "axis-of-board", axis, macro("axis", axis))
         for row in self.rows:
             run = row.line.run
-            key = (run.state, run.snapshot, run.totals.questions, row.rank, axis)
+            key = (run.state, run.snapshot, run.totals.questions, row.place, axis)
             yield Part(f"run-{run.name}", "rows", key, macro("row", row))
         for listed in self.runs:
             if isinstance(listed, UnreadableRun):

@@ -298,7 +298,7 @@ def _exaid_tables(figures: Mapping[str, ExaidFigures], *, has_total: bool = Fals
         ]
         for name, of in figures.items()
     ]
-    headings = ["", "questions with a summary", "text in a summary", "summaries", "alerts told",
+    headings = ["", "questions with a summary", "text in a summary", "summaries", "alerts reported",
                 "unsupported terms", "cut fields", "clipped"]  # fmt: skip
     return [Table(headings, rows, has_total=has_total and len(rows) > 1, title="EXAID's summaries")]
 

@@ -24,7 +24,7 @@ from mdagents.pages.team_graph import roles_of, since_start
 from mdagents.records.manifest import RunTotals
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.formatting import percent, usd
-from mdagents.scoring.run_names import title_of
+from mdagents.scoring.run_names import method_of, title_of
 from mdagents.settings import Status
 from mdagents_llm.clock import ms_of
 
@@ -43,14 +43,17 @@ class RunLine:
     @property
     def title(self) -> str:
         """Model, data set, method and number of questions."""
+        return title_of(self._described, self.name, len(self.run.manifest.item_ids))
+
+    @property
+    def _described(self) -> Mapping[str, object]:
         manifest = self.run.manifest
-        of_run = {
+        return {
             "models": manifest.models,
             "dataset": manifest.dataset,
             "options": manifest.options,
             "pictured": manifest.pictured,
         }
-        return title_of(of_run, self.name, len(manifest.item_ids))
 
     @property
     def address(self) -> str:
@@ -74,8 +77,15 @@ class RunLine:
 
     @property
     def method(self) -> str:
-        """Method that answers the questions."""
-        return self.run.manifest.method
+        """Method that answers the questions, with its router if not the default."""
+        return method_of(self._described)
+
+    @property
+    def asked(self) -> str:
+        """Number of questions; with three epochs `20 × 3`."""
+        manifest = self.run.manifest
+        epochs = f" × {manifest.epochs}" if manifest.epochs > 1 else ""
+        return f"{len(manifest.item_ids):,}{epochs}"
 
     @property
     def started(self) -> str:

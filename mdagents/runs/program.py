@@ -383,7 +383,7 @@ def _of_exaid(result: RunResult) -> list[str]:
         return []
     # A call of a stopped question is paid and in no record; one from the cache is the reverse.
     where = "" if tokens == result.manifest.spent.exaid_tokens else " in the records"
-    of_all = counted(result.manifest.totals.questions, "question")
+    of_all = counted(result.manifest.totals.scored, "question")
     alerts = counted(totals.alerts, "alert")
     if totals.missed_alerts:
         alerts += f" ({totals.missed_alerts} in no summary)"
@@ -393,8 +393,8 @@ def _of_exaid(result: RunResult) -> list[str]:
         f"         {alerts}, {totals.flagged_terms} numbers or drugs that no agent named",
     ]
     if totals.emptied_fields:
-        empty = "repeated, or said by nobody"
-        lines.append(f"         {counted(totals.emptied_fields, 'field')} emptied: {empty}")
+        emptied = counted(totals.emptied_fields, "field")
+        lines.append(f"         {emptied} emptied: they repeated, or reported what nobody had said")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {counted(questions, 'question')}: {why}")
     return lines

@@ -239,7 +239,7 @@ def _compared_run(
         status_counts=dict(Counter(row.status for row in rows).most_common()),
         figures=groups[number - 1],
         seconds_per_question=fmean(seconds) if len(seconds) == len(rows) else None,
-        summaries=exaid_figures(row.summarised for row in rows),
+        summaries=exaid_figures([row.summarised for row in rows]),
         pareto=_is_on_front(groups[number - 1], groups),
         repeats=repeats(rows),
     )

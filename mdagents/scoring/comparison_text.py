@@ -126,9 +126,9 @@ def comparison_lines(comparison: Comparison) -> list[str]:
         ]
         lines += [f"{place}without an answer: {', '.join(unanswered)}"] if unanswered else []
         lines += [
-            f"{place}no run {did} {len(ids)} of {counted(block.questions, 'question')}: "
-            + _some(ids)
-            for did, ids in (("got right", block.nobody_right), ("answered", block.nobody_answered))
+            f"{place}{what} in no run: {len(ids)} of {counted(block.questions, 'question')} "
+            f"({_some(ids)})"
+            for what, ids in (("right", block.nobody_right), ("answered", block.nobody_answered))
             if ids
         ]
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +32,12 @@ class Summarised:
 
 @dataclass(frozen=True, slots=True)
 class ExaidFigures:
-    """Totals of `Summarised` over the questions that EXAID followed."""
+    """Totals of `Summarised` over questions that were not skipped."""
 
     questions: int
     without_summary: int
     coverage: float | None
-    """Mean over the questions."""
+    """Mean over the questions whose agents said something."""
     summaries: int
     alerts: int
     missed_alerts: int
@@ -68,15 +68,19 @@ def summarised(record: Mapping[str, Any]) -> Summarised | None:
     )
 
 
-def exaid_figures(questions: Iterable[Summarised | None]) -> ExaidFigures | None:
-    """Return the totals over questions; None when EXAID followed none of them."""
+def exaid_figures(questions: Sequence[Summarised | None]) -> ExaidFigures | None:
+    """Return the totals over questions; None when EXAID followed none of them.
+
+    Args:
+        questions: Results of each question that was not skipped; None as of `summarised`.
+    """
     made = [each for each in questions if each is not None]
     if not made:
         return None
     covered = [each.coverage for each in made if each.coverage is not None]
     return ExaidFigures(
-        questions=len(made),
-        without_summary=sum(not each.summaries for each in made),
+        questions=len(questions),
+        without_summary=sum(not (each and each.summaries) for each in questions),
         coverage=sum(covered) / len(made) if len(covered) == len(made) else None,
         summaries=sum(each.summaries for each in made),
         alerts=sum(each.alerts for each in made),

@@ -70,8 +70,8 @@ def notices_of(
         )
         if count:
             notices.append(
-                f"{name}: {count} of {len(rows)} answers have another id than in {names[0]} and "
-                "were matched by question, options and right option"
+                f"{name}: {count} of {len(rows)} answers have ids that differ from those in "
+                f"{names[0]}; they were matched by question, options and right option"
             )
     return notices
 

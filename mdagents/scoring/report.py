@@ -127,7 +127,7 @@ def make_report(output: RunOutput, group_by: Sequence[str] = ()) -> Report:
         summaries={
             level: figures
             for level, of_level in by_level.items()
-            if (figures := exaid_figures(row.summarised for row in of_level)) is not None
+            if (figures := exaid_figures([row.summarised for row in scored(of_level)])) is not None
         },
         disagreements=sum(row.disagrees for row in rows),
         breakdowns=[make_breakdown(rows, by) for by in dict.fromkeys(group_by)],

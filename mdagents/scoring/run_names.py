@@ -113,7 +113,7 @@ def described(manifest: Mapping[str, Any], name: str = "") -> list[str]:
     parts = [
         (_model(manifest) or words.model).rpartition("/")[2],
         text_of(manifest, "dataset") or words.dataset,
-        _how(manifest) or words.method,
+        method_of(manifest) or words.method,
     ]
     return list(filter(None, parts))
 
@@ -151,7 +151,7 @@ def _traits(run: RunOutput) -> _Traits:
     options = object_of(run.manifest, "options")
     return _Traits(
         model=_model(run.manifest) or words.model,
-        method=_how(run.manifest) or words.method,
+        method=method_of(run.manifest) or words.method,
         dataset=text_of(run.manifest, "dataset") or words.dataset,
         settings=tuple(_settings(run.manifest)) if options else None,
         others=words.others,
@@ -177,8 +177,12 @@ def _method(options: Mapping[str, Any]) -> str:
     return name_of(method) if is_own(method) else method
 
 
-def _how(manifest: Mapping[str, Any]) -> str:
-    """Return the method, and whether questions were asked without their pictures."""
+def method_of(manifest: Mapping[str, Any]) -> str:
+    """Return the method of a run, its router if not the default, and whether it left pictures out.
+
+    Args:
+        manifest: As for `title_of`.
+    """
     options = object_of(manifest, "options")
     method = _method(options)
     if without_pictures(manifest.get("pictured"), options):

@@ -324,15 +324,24 @@ class ListWatch:
         """Read the runs and the studies."""
         self.listed = await asyncio.to_thread(self._runs.list)
         self._studies = await asyncio.to_thread(read_studies, self._runs.output_dir)
-        finished = {
+        if self._is_ranking and self._ranking is None:
+            self._ranking = asyncio.create_task(self._rank(self._finished))
+            self._ranking.add_done_callback(self._end_ranking)
+        self.pages.update()
+
+    @property
+    def _finished(self) -> dict[tuple[str, str], ListedRun]:
+        """(name, start) -> finished run of the list."""
+        return {
             (run.name, run.start): run
             for run in self.listed
             if isinstance(run, ListedRun) and run.state is RunState.FINISHED
         }
-        if finished.keys() != self._scores.keys() and self._ranking is None:
-            self._ranking = asyncio.create_task(self._rank(finished))
-            self._ranking.add_done_callback(self._end_ranking)
-        self.pages.update()
+
+    @property
+    def _is_ranking(self) -> bool:
+        """Whether the ranks are not those of the finished runs."""
+        return self._finished.keys() != self._scores.keys()
 
     async def _rank(self, finished: Mapping[tuple[str, str], ListedRun]) -> None:
         """Rank the finished runs; only those that are new are read."""
@@ -340,9 +349,9 @@ class ListWatch:
         for key, run in finished.items():
             known = self._scores.get(key)
             scores[key] = known if known is not None else await asyncio.to_thread(_scores, run)
-        self._scores = scores
-        by_name = {name: of_run for (name, _), of_run in self._scores.items()}
+        by_name = {name: of_run for (name, _), of_run in scores.items()}
         self._ranks = await asyncio.to_thread(ranked, by_name)
+        self._scores = scores
         self.pages.update()
 
     def _end_ranking(self, ranking: asyncio.Task[None]) -> None:
@@ -353,7 +362,7 @@ class ListWatch:
     @property
     def board(self) -> Board:
         """View model of the run list."""
-        return Board(self.listed, self._ranks)
+        return Board(self.listed, self._ranks, self._is_ranking)
 
     def study_parts(self) -> Iterator[Part]:
         """Yield the parts of the run list that show studies."""

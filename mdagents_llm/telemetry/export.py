@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
-from mdagents_llm.errors import ConfigError
+from mdagents_llm.errors import ConfigError, system_reason
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.telemetry.light_spans import LightTracer
 from mdagents_llm.text import one_line
@@ -249,10 +249,7 @@ def _cause(record: logging.LogRecord) -> str:
     words = one_line(record.getMessage())
     causes = [each for each in arguments if isinstance(each, Exception)]
     if causes:
-        innermost: BaseException = causes[0]
-        while (inner := innermost.__cause__ or innermost.__context__) is not None:
-            innermost = inner
-        return _reason(innermost)
+        return system_reason(causes[0])
     if "batch code:" in words:
         return "HTTP " + words.partition("batch code: ")[2][:_LONGEST_CAUSE].replace(
             ", reason:", ""
@@ -260,12 +257,6 @@ def _cause(record: logging.LogRecord) -> str:
     if words.startswith("Transient error"):
         return words.removeprefix("Transient error ").partition(" encountered")[0][:_LONGEST_CAUSE]
     return "" if "due to timeout, max retries" in words else words[:_LONGEST_CAUSE]
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return type(error).__name__
 
 
 def _exporter_log() -> logging.Logger:

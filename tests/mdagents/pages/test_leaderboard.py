@@ -1,7 +1,8 @@
-"""What the runs page says of the most accurate run."""
+"""The rows of the runs page, and what it says of the most accurate run."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,30 +10,30 @@ import pytest
 
 from mdagents.live.runs import ListedRun, RunState
 from mdagents.pages.leaderboard import Board, ranked
-from mdagents.records.manifest import RunManifest, RunTotals
+from mdagents.records.manifest import RunManifest, RunTotals, Spent
 from mdagents.scoring.ranking import Scores
 
 Right = Sequence[int]
 
 
+def listed(name: str, right: Right, *, finished: bool = True, **manifest: object) -> ListedRun:
+    known: dict[str, object] = {
+        "dataset": name.partition("_")[0],
+        "models": {"expert": "openai/gpt-4o-mini"},
+        "options": {"method": name},
+        "item_ids": [str(n) for n in range(len(right))],
+        "invocations": [],
+        "spent": Spent(),
+        "totals": RunTotals(questions=len(right), correct=sum(right)),
+    }
+    state = RunState.FINISHED if finished else RunState.INTERRUPTED
+    made = RunManifest.model_construct(**(known | manifest))
+    return ListedRun(name, Path(name), made, state, None, 0.0)
+
+
 def board(**right: Right) -> Board:
     """A board of runs; the runs of a data set, the name up to `_`, share their questions."""
-    runs = [
-        ListedRun(
-            name,
-            Path(name),
-            RunManifest.model_construct(
-                dataset=name.partition("_")[0],
-                models={"expert": "openai/gpt-4o-mini"},
-                options={"method": name},
-                totals=RunTotals(questions=len(of_run), correct=sum(of_run)),
-            ),
-            RunState.FINISHED,
-            None,
-            0.0,
-        )
-        for name, of_run in right.items()
-    ]
+    runs = [listed(name, of_run) for name, of_run in right.items()]
     scores = {
         name: Scores(name.partition("_")[0].encode(), tuple(of_run), (1,) * len(of_run))
         for name, of_run in right.items()
@@ -66,3 +67,28 @@ def test_the_lead_names_one_run_only_if_the_tests_do(
     right: dict[str, Right], who: str, sure: str
 ) -> None:
     assert board(**right).lead == (who, sure)
+
+
+def cells(run: ListedRun, *, is_ranking: bool = False) -> dict[str, str]:
+    """Heading -> text of each cell of a run's row, as the page shows it."""
+    parts = Board([run], {}, is_ranking).parts()
+    (row,) = [part.html() for part in parts if part.into == "rows"]
+    found = re.findall(r'<td data-label="(.*?)".*?>(.*?)</td>', row)
+    return {label: re.sub("<.*?>", "", text) for label, text in found}
+
+
+def test_a_row_tells_questions_from_epochs_and_routers_from_each_other() -> None:
+    run: dict[str, object] = {"item_ids": [str(n) for n in range(20)], "options": {"epochs": 3}}
+    assert cells(listed("a_1", [1] * 60, **run))["questions"] == "20 × 3"
+    stopped = cells(listed("a_1", [1] * 45, finished=False, **run))
+    assert stopped["questions"] == "45 of 20 × 3, interrupted"
+    assert cells(listed("a_1", [1] * 20, **run | {"options": {}}))["questions"] == "20"
+    options = {"method": "mdagents", "difficulty": "adaptive", "router": "disagreement"}
+    shown = cells(listed("a_1", [1], options=options))
+    assert shown["method"] == "adaptive · router disagreement"
+
+
+def test_a_rank_that_is_being_computed_is_not_shown_as_missing() -> None:
+    assert cells(listed("a_1", [1]))["rank"] == "–"
+    assert cells(listed("a_1", [1]), is_ranking=True)["rank"] == "…"
+    assert cells(listed("a_1", [1], finished=False), is_ranking=True)["rank"] == "–"

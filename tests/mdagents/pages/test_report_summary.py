@@ -253,10 +253,10 @@ def test_exaid_has_figures_and_filters() -> None:
         "changed no-summary",
     ]  # fmt: skip
     row = words(html).split("EXAID's summaries")[1]
-    assert "basic 3 of 4 62.5% 4 1 of 4 2 1 1" in row
+    assert "basic 3 of 5 62.5% 4 1 of 4 2 1 1" in row
     figures = json.loads(Path("evaluation/run.summary.json").read_text())["summaries"]["all"]
     assert figures == {
-        "questions": 4, "without_summary": 1, "coverage": 0.625, "summaries": 4, "alerts": 4,
+        "questions": 5, "without_summary": 2, "coverage": 0.625, "summaries": 4, "alerts": 4,
         "missed_alerts": 3, "unsupported_terms": 2, "cut_fields": 1, "clipped": 1,
     }  # fmt: skip
 

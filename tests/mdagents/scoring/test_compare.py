@@ -204,8 +204,8 @@ def test_questions_with_other_ids_are_found_by_what_they_ask(ids: str) -> None:
     assert comparison.questions == 3
     assert [flip.question_id for flip in comparison.pairs[0].right_to_wrong] == ["1"]
     assert comparison.notices == [
-        "run2: 3 of 3 answers have another id than in run1 and were matched by question, options "
-        "and right option"
+        "run2: 3 of 3 answers have ids that differ from those in run1; they were matched by "
+        "question, options and right option"
     ]
 
 

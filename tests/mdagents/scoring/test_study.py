@@ -103,7 +103,7 @@ def test_what_nobody_got_right_and_what_nobody_answered() -> None:
     study = figures({("m", "single"): "AB-AB", ("m", "team"): "BB-BA"}, epochs=1)
     assert study.blocks[0].nobody_right == ["q1", "q2"]
     assert study.blocks[0].nobody_answered == ["q2"]
-    assert "no run got right 2 of 5 questions: q1, q2" in as_text(comparison_parts(study))
+    assert "right in no run: 2 of 5 questions (q1, q2)" in as_text(comparison_parts(study))
 
 
 def test_epochs_have_a_deviation_and_are_no_further_questions() -> None:
