@@ -28,6 +28,7 @@ from mdagents_llm.files.regular_file import read_regular, regular_file
 from mdagents_llm.text import counted
 
 CHUNK = 1 << 20  # bytes per read
+_NO_TEXT = "\ufffd"  # stands for bytes that are none
 _START = 200  # bytes quoted to identify a file
 _LONGEST_LINE = 1 << 16  # characters of a record on a line of its own
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -87,8 +88,10 @@ def open_result(path: Path) -> ResultFile:
                 raise ConfigError(f"{path} is compressed; unpack it first (gunzip)")
             encoding = json.detect_encoding(head)
             file.seek(0)
-            feed = _Feed(file, str(path), encoding)
-            opening = feed.peek()
+            # Later bytes that are no text may be a torn last line, and are judged where it is read.
+            opening = _Feed(file, str(path), encoding, errors="replace").peek()
+            if opening == _NO_TEXT:
+                raise _not_text(path, encoding)
             if opening == "[":
                 return ArrayFile(path, encoding)
             file.seek(0)
@@ -111,6 +114,10 @@ def _is_lines(file: BinaryIO) -> bool:
         return isinstance(json.loads(file.readline()), dict) and bool(file.read(CHUNK).strip())
     except (ValueError, RecursionError):
         return False
+
+
+def _not_text(name: object, encoding: str) -> ConfigError:
+    return ConfigError(f"{name} is not {encoding.upper()} text; save it as UTF-8")
 
 
 @contextmanager
@@ -171,10 +178,10 @@ class ArrayFile(ResultFile):
 class _Feed:
     """An incremental reader of JSON values that loads text only as needed."""
 
-    def __init__(self, file: BinaryIO, name: str, encoding: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, encoding: str, errors: str = "strict") -> None:
         self._file, self._name = file, name
         self._encoding = encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         self._text, self._at, self._ended = "", 0, False
         self._one_a_line = True
 
@@ -233,9 +240,7 @@ class _Feed:
         try:
             text = self._decoder.decode(raw, final=not raw)
         except UnicodeDecodeError:
-            raise ConfigError(
-                f"{self._name} is not {self._encoding.upper()} text; save it as UTF-8"
-            ) from None
+            raise _not_text(self._name, self._encoding) from None
         self._text = self._text[self._at :] + text
         self._at, self._ended = 0, not raw
 

@@ -87,8 +87,8 @@ def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
     lines = [what_if.how] if what_if.choice else []
     if what_if.choice:
         lines.append(
-            f"best in hindsight on all questions: «{what_if.choice.in_hindsight}»; the thresholds in "
-            "the table are chosen on all questions too, for use on new ones"
+            f"best in hindsight on all questions: «{what_if.choice.in_hindsight}»; the thresholds "
+            "in the table are chosen on all questions too, for use on new ones"
         )
     lines.append("the oracle picks the best run per question in hindsight: an upper bound")
     more = len(_of_several(what_if)) - shown

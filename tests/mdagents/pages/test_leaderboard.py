@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +17,8 @@ from mdagents.scoring.ranking import Scores
 Right = Sequence[int]
 
 
-def listed(name: str, right: Right, *, finished: bool = True, **manifest: object) -> ListedRun:
-    known: dict[str, object] = {
+def listed(name: str, right: Right, *, finished: bool = True, **manifest: Any) -> ListedRun:
+    known: dict[str, Any] = {
         "dataset": name.partition("_")[0],
         "models": {"expert": "openai/gpt-4o-mini"},
         "options": {"method": name},
@@ -78,7 +79,7 @@ def cells(run: ListedRun, *, is_ranking: bool = False) -> dict[str, str]:
 
 
 def test_a_row_tells_questions_from_epochs_and_routers_from_each_other() -> None:
-    run: dict[str, object] = {"item_ids": [str(n) for n in range(20)], "options": {"epochs": 3}}
+    run: dict[str, Any] = {"item_ids": [str(n) for n in range(20)], "options": {"epochs": 3}}
     assert cells(listed("a_1", [1] * 60, **run))["questions"] == "20 × 3"
     stopped = cells(listed("a_1", [1] * 45, finished=False, **run))
     assert stopped["questions"] == "45 of 20 × 3, interrupted"

@@ -124,6 +124,17 @@ def test_a_torn_last_line_is_named() -> None:
     ]
 
 
+def test_a_torn_last_line_may_be_no_text() -> None:
+    line = json.dumps(result("1")).encode()
+    Path("torn.jsonl").write_bytes(line + b"\n" + line[:30] + b"\xff\x00")
+    output = read_output(Path("torn.jsonl"))
+    assert len(list(output.records())) == 1
+    assert "torn" in output.notices[0]
+    Path("torn.jsonl").write_bytes(b"\xff" + line)
+    with pytest.raises(ConfigError, match="is not UTF-8 text"):
+        read_output(Path("torn.jsonl"))
+
+
 def test_a_torn_line_before_others_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     text = json.dumps(result("1"))
     Path("torn.jsonl").write_text(f"{text}\n{text[:20]}\n{text}\n")
