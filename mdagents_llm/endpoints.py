@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
+import ssl
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment, env_file, origin_of
+from mdagents_llm.deferred import deferred
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from mdagents_llm.layers.batch import Batching
     from mdagents_llm.local_model.server import LlamaServer
     from mdagents_llm.providers.local import LocalServer
+    from mdagents_llm.providers.openai_client import OpenAIClient
     from mdagents_llm.wire import BatchApi, Client, Connect, Endpoint
 
 
@@ -256,7 +260,6 @@ class Endpoints:
 
     def _connect_local(self, info: ModelInfo, server: LlamaServer) -> ChatModel:
         from mdagents_llm.providers.local import grammar
-        from mdagents_llm.providers.openai_client import OpenAIClient
 
         local = self._runtime.configs.providers[LOCAL]
         endpoint = self._endpoint(
@@ -266,7 +269,7 @@ class Endpoints:
             settings=self._runtime.environment.settings(local),
         )
         # llama.cpp closes the connection without notice after a streamed reply.
-        client = OpenAIClient(endpoint, keep_alive=0)
+        client = _openai_client()(endpoint, keep_alive=0)
         self._clients[server.base_url] = client
         fields = partial(grammar, is_small=info.is_small)
         return client.model(server.model_name, info, schema_fields=fields)
@@ -279,17 +282,20 @@ class Endpoints:
         return weights.require(self._runtime.environment.cache_dir)
 
 
+def _openai_client(*, is_azure: bool = False) -> type[OpenAIClient]:
+    # 370 modules, of which a request needs none.
+    with deferred("openai.types", "openai.types.responses"):
+        from mdagents_llm.providers.openai_client import AzureClient, OpenAIClient
+    return AzureClient if is_azure else OpenAIClient
+
+
 def _connect(provider: ProviderInfo) -> Connect:
     """Return the function that opens a client. SDKs are imported here, on first use."""
     match provider.wire:
         case "openai":
-            from mdagents_llm.providers.openai_client import OpenAIClient
-
-            return OpenAIClient
+            return _openai_client()
         case "azure":
-            from mdagents_llm.providers.openai_client import AzureClient
-
-            return AzureClient
+            return _openai_client(is_azure=True)
         case "gemini":
             with warnings.catch_warnings():
                 # Python 3.12 and newer show compiler warnings about google-genai when an installer
@@ -332,8 +338,8 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     """Check that a model is reachable with the current settings, without calling it.
 
     Raises:
-        ConfigError: The provider is unknown, its key is missing or not usable, or the GGUF file
-            does not exist.
+        ConfigError: The provider is unknown, its key is missing or not usable, the GGUF file does
+            not exist, or SSL_CERT_FILE names no certificates.
     """
     if spec.is_local:
         if not is_embedded(spec, configs) and not Path(spec.name).is_file():
@@ -373,6 +379,21 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
             f"{name} {origin_of(name)} holds a character that no key has, such as a space, a line "
             "break or a curly quotation mark; copy the key again"
         )
+    if not (spec.base_url or provider.base_url).lower().startswith("http:"):
+        _check_certificates()
+
+
+def _check_certificates() -> None:
+    """Check the file of certificates that the HTTP libraries load when they connect."""
+    if path := os.environ.get("SSL_CERT_FILE"):
+        try:
+            ssl.create_default_context(cafile=path)
+        except OSError as error:
+            why = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
+            raise ConfigError(
+                f"SSL_CERT_FILE is {path} but must be a PEM file of trusted certificates ({why}); "
+                "correct or unset it"
+            ) from None
 
 
 def is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import openai
 from openai import AsyncOpenAI
-from openai.types import BatchError
 
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
@@ -22,6 +21,9 @@ from mdagents_llm.providers.http_errors import one_line, status_error
 from mdagents_llm.providers.openai_chat import OpenAIChat
 from mdagents_llm.providers.picture_body import plain
 from mdagents_llm.wire import BatchState, Line
+
+if TYPE_CHECKING:
+    from openai.types import BatchError
 
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
 _TAG = "mdagents"

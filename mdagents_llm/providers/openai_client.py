@@ -14,7 +14,6 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.openai_batches import OpenAIBatches
 from mdagents_llm.providers.openai_chat import OpenAIChat, SchemaFields, response_format
-from mdagents_llm.providers.openai_responses import OpenAIResponses
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.sending import KEEP_ALIVE, sending
 from mdagents_llm.wire import BatchApi, Endpoint
@@ -57,6 +56,9 @@ class OpenAIClient:
         self, name: str, info: ModelInfo, schema_fields: SchemaFields = response_format
     ) -> OpenAIChat:
         if info.api == "responses":
+            # Imported here: the SDK's types of that API are many.
+            from mdagents_llm.providers.openai_responses import OpenAIResponses
+
             return OpenAIResponses(
                 self._client, name, info, settings=self._settings, pool=self._pool
             )

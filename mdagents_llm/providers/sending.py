@@ -49,11 +49,12 @@ def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any
         keepalive_expiry=keep_alive,
     )
     timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=CONNECT_TIMEOUT)
-    # Loading certificates takes 20 ms. Over plain HTTP only a proxy can need them.
-    has_tls = not endpoint.base_url.lower().startswith("http:") or bool(getproxies())
-    client = httpx2.AsyncClient(
-        verify=has_tls, timeout=timeout, limits=limits, follow_redirects=False
-    )
+    if getproxies():
+        client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
+    else:
+        has_tls = not endpoint.base_url.lower().startswith("http:")
+        transport = _OnUse(lambda: httpx2.AsyncHTTPTransport(verify=has_tls, limits=limits))
+        client = httpx2.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False)
     return {"max_retries": 0, "timeout": timeout, "http_client": guarded(client)}
 
 
@@ -66,6 +67,26 @@ def guarded(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
         for pattern, transport in client._mounts.items()  # noqa: SLF001
     }
     return client
+
+
+class _OnUse(httpx2.AsyncBaseTransport):
+    """Transport that is made for its first request, which takes 40 ms.
+
+    The calls of a run have connections of their own (`providers.pool`).
+    """
+
+    def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport]) -> None:
+        self._make = make
+        self._made: httpx2.AsyncBaseTransport | None = None
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if self._made is None:
+            self._made = self._make()
+        return await self._made.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        if self._made is not None:
+            await self._made.aclose()
 
 
 class _Guard(httpx2.AsyncBaseTransport):

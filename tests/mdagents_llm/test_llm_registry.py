@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +49,24 @@ def test_a_missing_key_says_what_would_work(variables: dict[str, str], message: 
     environment = parse_environment(variables)
     with pytest.raises(ConfigError, match=message):
         check_reachable(ModelSpec("openai", "gpt-4o"), environment, load_model_configs())
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "No such file or directory"), ("no PEM", "it has no certificates")]
+)
+def test_a_file_without_certificates_is_refused_before_a_call(
+    content: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ca.pem"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    environment = parse_environment({"OPENAI_API_KEY": "test-key"})
+    configs = load_model_configs()
+    with pytest.raises(ConfigError, match=rf"SSL_CERT_FILE is .*ca\.pem .*\({why}\)"):
+        check_reachable(ModelSpec("openai", "gpt-4o"), environment, configs)
+    plain = ModelSpec("openai", "ward-7b", base_url="http://127.0.0.1:8000/v1")
+    check_reachable(plain, environment, configs)
 
 
 @pytest.mark.parametrize(
