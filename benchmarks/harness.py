@@ -442,7 +442,7 @@ def write_questions(path: Path, count: int, first: int = 0) -> None:
         for number in range(first, first + count):
             record = dict(sample[number % len(sample)])
             record["realidx"] = f"bench-{number:05d}"
-            record["question"] = f"(Chart {number:05d}) {record['question']}"
+            record["question"] = f"(Case {number:05d}) {record['question']}"
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
