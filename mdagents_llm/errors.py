@@ -86,7 +86,7 @@ class UnexpectedError(BenchError):
     """An error that no code foresaw ended one question; the message names it."""
 
     @classmethod
-    def of(cls, error: Exception) -> UnexpectedError:
+    def of(cls, error: BaseException) -> UnexpectedError:
         """Return an account of an error by its type and place: its text may hold a patient's."""
         trace = error.__traceback__
         while trace is not None and trace.tb_next is not None:
@@ -158,6 +158,7 @@ class ProviderError(BenchError):
         kind: What went wrong.
         status: HTTP status, or None when there was no HTTP response.
         retry_after: Seconds that the endpoint asked us to wait, or None.
+        reply: Unusable reply, whose tokens are paid; None if no tokens were reported.
     """
 
     def __init__(
@@ -167,11 +168,13 @@ class ProviderError(BenchError):
         kind: ErrorKind,
         status: int | None = None,
         retry_after: float | None = None,
+        reply: ChatReply | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status
         self.retry_after = retry_after
+        self.reply = reply
         self.queued = 0.0
         """Seconds that the attempt had waited for a connection; set by `Gate`."""
 

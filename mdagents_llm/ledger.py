@@ -16,7 +16,10 @@ OUTCOMES = {
 }
 """Stop reason of a reply -> outcome of its ledger row."""
 
-REPLIED = frozenset(OUTCOMES.values())
+UNUSABLE = "unusable"
+"""Outcome of an attempt whose reply was broken off or malformed, but reported its tokens."""
+
+REPLIED = frozenset({*OUTCOMES.values(), UNUSABLE})
 """Outcomes of attempts that received a reply."""
 
 ABORTED = "aborted"
@@ -100,7 +103,8 @@ class CallRow:
     latency: float
     """Seconds from sending the request to the last byte or the error."""
     outcome: str
-    """Outcome of the attempt: `ok`, `truncated`, `refused`, an `ErrorKind`, or `aborted`."""
+    """Outcome of the attempt: `ok`, `truncated`, `refused`, `unusable` (broken off or malformed,
+    but paid), an `ErrorKind`, or `aborted`."""
     usage: TokenUsage
     cost_usd: float | None
     """Cost in USD; None if the price of the model is unknown."""
@@ -149,13 +153,16 @@ class CallRow:
             attempt: Number of the attempt, counted from 1.
             waited: Seconds that the request had waited (backoff and queue).
             latency: Latency in seconds.
-            failure: Outcome of an attempt without a reply.
+            failure: Outcome of an attempt without a usable reply.
             logged: Texts to include in the row.
         """
         cached = reply is not None and reply.cached
         batched = reply is not None and reply.batched
         usage = TokenUsage() if reply is None else reply.usage
         paid = price(batched)
+        outcome = failure
+        if reply is not None:
+            outcome = UNUSABLE if failure else OUTCOMES[reply.stop_reason]
         return cls(
             started_at=started_at,
             case_id=request.labels.case_id,
@@ -168,7 +175,7 @@ class CallRow:
             attempt=0 if cached else attempt,
             waited=round(waited, 4),
             latency=round(latency, 4),
-            outcome=failure if reply is None else OUTCOMES[reply.stop_reason],
+            outcome=outcome,
             usage=usage,
             cost_usd=None if paid is None else paid.of(usage),
             cached=cached,

@@ -204,6 +204,15 @@ def first_of(error: BaseException) -> BaseException:
     return error
 
 
+def is_stray_cancellation(error: BaseException) -> bool:
+    """Return whether an error is a cancellation that nobody has asked for in the current task.
+
+    Awaiting a task that was cancelled raises it. A task group would drop it in silence.
+    """
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and task is not None and not task.cancelling()
+
+
 def sees_pictures(model_role: str, image_agents: ImageAgents) -> bool:
     """Return whether the agents of a role see the pictures of questions."""
     if image_agents is ImageAgents.ALL:

@@ -25,10 +25,11 @@ from inspect_ai.model import (
 
 from mdagents.export.ledger import asked, model_usage
 from mdagents_llm.clock import timestamp_of
-from mdagents_llm.ledger import CallRow, Totals
+from mdagents_llm.ledger import UNUSABLE, CallRow, Totals
 
 _STOP_REASONS: dict[str, StopReason] = {
     "ok": "stop", "truncated": "max_tokens", "refused": "content_filter",
+    UNUSABLE: "unknown",
 }  # fmt: skip
 _MESSAGES: dict[str, type[ChatMessageSystem | ChatMessageUser | ChatMessageAssistant]] = {
     "system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from mdagents.agents.case import Case
+from mdagents.agents.case import Case, is_stray_cancellation
 from mdagents.agents.events import Ended, Routed, Started
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.questions import Question
@@ -135,8 +135,9 @@ class Solver:
             error = caught
         except BenchError:
             raise
-        except Exception as caught:
-            if is_debugging():
+        except (Exception, asyncio.CancelledError) as caught:
+            is_stray = is_stray_cancellation(caught)
+            if not is_stray and (is_debugging() or not isinstance(caught, Exception)):
                 raise
             error = UnexpectedError.of(caught)
         case.tell(Ended(decision.letter if decision else None, str(error) if error else None))

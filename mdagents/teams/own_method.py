@@ -6,6 +6,7 @@ that the question does not have is a reply without an answer.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import importlib
 import importlib.util
@@ -14,14 +15,15 @@ import sys
 import traceback
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, wraps
 from pathlib import Path
 from types import ModuleType
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
-from mdagents.agents.case import Case, first_of
+from mdagents.agents.case import Case, first_of, is_stray_cancellation
 from mdagents.datasets.questions import Question
 from mdagents.settings import TeamSettings
 from mdagents.teams.decision import Decision
@@ -166,9 +168,10 @@ def _checked(
     ) -> Decision:
         try:
             decided = await solve(case, question, settings, **shown)
-        except (Exception, BaseExceptionGroup) as raised:
+        except (Exception, BaseExceptionGroup, asyncio.CancelledError, SystemExit) as raised:
             error = first_of(raised)
-            if isinstance(error, BenchError) or not isinstance(error, Exception):
+            is_stray = isinstance(error, SystemExit) or is_stray_cancellation(error)
+            if isinstance(error, BenchError) or not (isinstance(error, Exception) or is_stray):
                 raise error from raised
             lines = [at.lineno for at in traceback.extract_tb(error.__traceback__)
                      if at.filename in files]  # fmt: skip
@@ -187,21 +190,26 @@ def _as_decision(decided: object, name: str, question: Question) -> Decision:
             f"the method {name} returned {type(decided).__name__}, not a Decision "
             f"(question {question.id})"
         )
-    if decided.letter not in question.options:
+    # A dataclass does not validate its fields, and a record that is not writable ends the run.
+    form = TypeAdapter(Decision)
+    try:
+        decision = form.validate_python(asdict(replace(decided, letter=decided.letter or "")))
+        form.dump_json(decision)
+    except (ValidationError, PydanticSerializationError) as error:
+        field, why = "text", "it has half a character"
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            field, why = ".".join(map(str, first["loc"])), first["msg"]
+        raise MethodError(
+            f"the method {name} returned a Decision whose {field} cannot be used: {why} "
+            f"(question {question.id})"
+        ) from error
+    if decision.letter not in question.options:
         raise StructuredOutputError(
             f"the method {name} decided {decided.letter!r}, which is none of "
             f"{', '.join(question.options)}",
-            text=decided.analysis,
+            text=decision.analysis,
             usage=TokenUsage(),
             stop_reason=StopReason.STOP,
         )
-    try:
-        # A dataclass does not validate its fields, and a record that is not writable ends the run.
-        return TypeAdapter(Decision).validate_python(asdict(decided))
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise MethodError(
-            f"the method {name} returned a Decision whose {field} cannot be used: {first['msg']} "
-            f"(question {question.id})"
-        ) from error
+    return decision

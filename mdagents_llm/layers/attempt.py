@@ -76,7 +76,7 @@ class Attempt:
         try:
             reply = await self._in_time(request, on_text)
         except ProviderError as error:
-            book(None, elapsed(), error.kind.value)
+            book(error.reply, elapsed(), error.kind.value)
             raise
         except LimitExceeded as error:
             book(error.reply, elapsed(), "" if error.reply else ABORTED)

@@ -31,7 +31,12 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.checks import (
+    checked_usage,
+    estimated_usage,
+    reported,
+    served_model,
+)
 from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import PictureText
@@ -113,16 +118,28 @@ class AnthropicChat(SdkChat):
         raise_error_in(raw, "content")
         text = "".join(map(_said, raw["content"]))
         thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
-        usage, is_estimated = _usage(raw.get("usage"), request, text, self._model)
+        tokens = reported(self._tokens, raw.get("usage"))
+        is_estimated = tokens.total_tokens == 0
         return ChatReply(
             text=well_formed(text),
-            usage=usage,
+            usage=estimated_usage(request, text, self._model) if is_estimated else tokens,
             stop_reason=_stop_reason(raw["stop_reason"]),
             model=served_model(raw.get("model"), self._model),
             raw=raw,
             usage_estimated=is_estimated,
             reasoning=well_formed("".join(thoughts)),
         )
+
+    def _tokens(self, usage: Any) -> TokenUsage:
+        # Input tokens are counted without those read from or written to the cache.
+        read = usage.get("cache_read_input_tokens") or 0
+        written = usage.get("cache_creation_input_tokens") or 0
+        details = usage.get("output_tokens_details") or {}
+        parts = [usage["input_tokens"], read, written]
+        if not all(type(part) is int and part >= 0 for part in parts):
+            raise ValueError("a token count is not a number of tokens")
+        reasoning = details.get("thinking_tokens") or 0
+        return checked_usage(sum(parts), usage["output_tokens"], read, reasoning, written)
 
     @property
     def _create(self) -> typed_calls.Create:
@@ -138,9 +155,20 @@ class AnthropicChat(SdkChat):
     async def _read_events(
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
+        usage: dict[str, Any] = {}
+        with self._paid(lambda: usage):
+            return await self._add_up(events, usage, request, on_text)
+
+    async def _add_up(
+        self,
+        events: AsyncIterator[object],
+        usage: dict[str, Any],
+        request: ChatRequest,
+        on_text: OnText,
+    ) -> ChatReply:
+        """Return the reply of a stream; `usage` is filled in as the events report it."""
         texts: list[str] = []
         thoughts: list[str] = []
-        usage: dict[str, Any] = {}
         stop, has_ended, model = None, False, self._model
         async for event in events:
             if event == DONE:  # of gateways
@@ -169,10 +197,11 @@ class AnthropicChat(SdkChat):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
         text = "".join(texts)
-        tokens, is_estimated = _usage(usage, request, text, self._model)
+        tokens = reported(self._tokens, usage)
+        is_estimated = tokens.total_tokens == 0
         return ChatReply(
             text=well_formed(text),
-            usage=tokens,
+            usage=estimated_usage(request, text, self._model) if is_estimated else tokens,
             stop_reason=_stop_reason(stop or "stop"),
             model=model,
             usage_estimated=is_estimated,
@@ -276,23 +305,6 @@ def _said(block: Mapping[str, Any]) -> str:
         case "tool_use":
             return json.dumps(block["input"], ensure_ascii=False)
     return ""  # thinking
-
-
-def _usage(usage: Any, request: ChatRequest, text: str, model: str) -> tuple[TokenUsage, bool]:
-    """Return the token usage of a reply, and whether it is estimated.
-
-    Anthropic counts input tokens without those read from or written to its cache.
-    """
-    if not usage or not (usage.get("input_tokens") or usage.get("output_tokens")):
-        return estimated_usage(request, text, model), True
-    read = usage.get("cache_read_input_tokens") or 0
-    written = usage.get("cache_creation_input_tokens") or 0
-    details = usage.get("output_tokens_details") or {}
-    parts = [usage["input_tokens"], read, written]
-    if not all(type(part) is int and part >= 0 for part in parts):
-        raise ValueError("a token count is not a number of tokens")
-    reasoning = details.get("thinking_tokens") or 0
-    return checked_usage(sum(parts), usage["output_tokens"], read, reasoning, written), False
 
 
 def _stop_reason(reason: str | None) -> StopReason:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from mdagents_llm.chat import ChatRequest, TokenUsage
 from mdagents_llm.picture_tokens import CHARACTERS_PER_TOKEN, prompt_tokens
+from mdagents_llm.providers.http_errors import OTHER_SHAPES
 
 MOST_TOKENS = 100_000_000
 """Maximum plausible tokens of one reply; a higher count is rejected."""
@@ -46,6 +49,21 @@ def checked_usage(
     if usage.reasoning_tokens > usage.output_tokens:
         raise ValueError("more reasoning tokens than output tokens")
     return usage
+
+
+def reported(read: Callable[[Any], TokenUsage], usage: Any) -> TokenUsage:
+    """Return the token usage that a reply reports; zero if there is none, or a malformed one.
+
+    A usable reply is not lost for its usage: its tokens are estimated.
+
+    Args:
+        read: Function that reads the usage, and raises one of `OTHER_SHAPES` if it is malformed.
+        usage: Usage in the form of the endpoint; None or empty without one.
+    """
+    try:
+        return read(usage) if usage else TokenUsage()
+    except OTHER_SHAPES:
+        return TokenUsage()
 
 
 def estimated_usage(request: ChatRequest, written: str, model: str = "") -> TokenUsage:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import httpx2
 
+from mdagents_llm.chat import ChatReply
 from mdagents_llm.providers.http_errors import OTHER_SHAPES, seconds_of_duration
 
 _WORDS = frozenset(
@@ -85,6 +86,18 @@ class ErrorInReplyError(Exception):
     def __init__(self, body: object) -> None:
         super().__init__()
         self.body = body
+
+
+class UnusableReplyError(Exception):
+    """Raised from the error of a reply that reports tokens; these are paid.
+
+    Args:
+        reply: What is known of the reply.
+    """
+
+    def __init__(self, reply: ChatReply) -> None:
+        super().__init__()
+        self.reply = reply
 
 
 def parsed(response: httpx2.Response) -> object:

@@ -17,7 +17,12 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.pictures import ImageDetail, Picture
-from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.checks import (
+    checked_usage,
+    estimated_usage,
+    reported,
+    served_model,
+)
 from mdagents_llm.providers.error_body import read_error
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
@@ -223,21 +228,28 @@ class GeminiChat:
             request: Request that was sent.
 
         Raises:
-            ValueError: The chunks are not a complete reply.
+            ValueError: The chunks hold no reply.
+            ProviderError: The reply is not complete.
         """
         chunks = tuple(chunks)
         text = "".join(map(_text_of, chunks))
         thoughts = "".join(_text_of(chunk, thoughts=True) for chunk in chunks)
         usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
         names = [chunk.model_version for chunk in chunks if chunk.model_version]
-        usage = _usage(usages[-1]) if usages else TokenUsage()
+        usage = reported(_usage, usages[-1] if usages else None)
         is_estimated = usage.total_tokens == 0
         if is_estimated and not (text or any(chunk.prompt_feedback for chunk in chunks)):
             raise ValueError("neither text nor token usage")
+        try:
+            stop_reason = _stop_reason(chunks)
+        except ProviderError as error:
+            if not is_estimated:
+                error.reply = ChatReply("", usage, StopReason.STOP, self._model)
+            raise
         return ChatReply(
             text=well_formed(text),
             usage=estimated_usage(request, text, self._model) if is_estimated else usage,
-            stop_reason=_stop_reason(chunks),
+            stop_reason=stop_reason,
             model=served_model(names[-1] if names else None, self._model),
             usage_estimated=is_estimated,
             reasoning=well_formed(thoughts),
@@ -304,7 +316,8 @@ def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
         return StopReason.STOP  # an empty reply, recorded since its tokens were used
     names = [one.finish_reason.value for one in candidates if one.finish_reason is not None]
     if not names:
-        raise ValueError("the reply ends without a finish reason")
+        message = "Gemini's reply ends without a finish reason"
+        raise ProviderError(message, kind=ErrorKind.BAD_BODY)
     name = names[-1]
     if name in _BROKEN_OFF:
         message = f"Gemini broke the reply off (finish reason {name})"

@@ -19,7 +19,12 @@ from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.checks import (
+    checked_usage,
+    estimated_usage,
+    reported,
+    served_model,
+)
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import content_of
@@ -153,26 +158,31 @@ class OpenAIChat(SdkChat):
         message = choice.get("message") or {"content": choice.get("text")}
         check_object(message)
         served = served_model(raw.get("model"), self._model)
-        finish, usage = choice["finish_reason"], raw.get("usage")
-        return made(message, finish, usage, served, request, raw=raw)
+        finish, tokens = choice.get("finish_reason"), reported(self._tokens, raw.get("usage"))
+        return made(message, finish, tokens, served, request, raw=raw)
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body, which may be an unrequested stream."""
         if not content.lstrip().startswith((b"data:", b"event:")):
-            return self.reply(parse_json(content), request)
+            return super()._read(content, request)
         chunks = self._chunks()
-        for line in content.decode().splitlines():
-            if line.startswith("data:"):
-                chunks.add(_parsed(line.removeprefix("data:").strip()))
-        return self._whole(chunks, request)
+        with self._paid(lambda: chunks.usage):
+            for line in content.decode().splitlines():
+                if line.startswith("data:"):
+                    chunks.add(_parsed(line.removeprefix("data:").strip()))
+            return self._whole(chunks, request)
 
     async def _read_events(
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
         chunks = self._chunks(on_text)
-        async for event in events:
-            chunks.add(event)
-        return self._whole(chunks, request)
+        with self._paid(lambda: chunks.usage):
+            async for event in events:
+                chunks.add(event)
+            return self._whole(chunks, request)
+
+    def _tokens(self, usage: Any) -> TokenUsage:
+        return usage_of(usage)
 
     @property
     def _create(self) -> typed_calls.Create:
@@ -191,7 +201,8 @@ class OpenAIChat(SdkChat):
         if not has_ended and (chunks.message or not chunks.usage):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        reply = made(chunks.message, chunks.finish or "stop", chunks.usage, chunks.model, request)
+        tokens = reported(self._tokens, chunks.usage)
+        reply = made(chunks.message, chunks.finish or "stop", tokens, chunks.model, request)
         chunks.end(reply.text)
         return reply
 
@@ -224,6 +235,7 @@ class Chunks:
         self.model = model
         self._tags = ThinkTags()
         self._shown = ""
+        self._number: object = None  # of the choice
         self.message: dict[str, Any] = {}
         """Message in the form of a whole reply; empty until the first text."""
         self.finish: str | None = None
@@ -247,6 +259,10 @@ class Chunks:
         self.model = served_model(chunk.get("model") or self.model, self._asked)
         self.usage = chunk.get("usage") or self.usage
         for choice in chunk.get("choices") or ():
+            number = choice.get("index") or 0
+            self._number = number if self._number is None else self._number
+            if number != self._number:  # one of several choices, of which one was asked for
+                continue
             _raise_error_of(choice)
             delta = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
             self._add(delta)
@@ -299,7 +315,7 @@ def _raise_error_of(choice: Mapping[str, Any]) -> None:
 def made(
     message: Mapping[str, Any],
     finish: object,
-    usage: Any,
+    tokens: TokenUsage,
     model: str,
     request: ChatRequest,
     *,
@@ -307,7 +323,21 @@ def made(
 ) -> ChatReply:
     """Return a reply built from its parts.
 
-    If a schema was requested, the arguments of a tool call in place of text are the reply.
+    If a schema was requested, the arguments of a tool call in place of text are the reply. A whole
+    reply with text may lack its finish reason, at OpenAI and Azure, too
+    (https://github.com/openai/openai-openapi/pull/20).
+
+    Args:
+        message: Message in the form of a whole reply.
+        finish: Finish reason; None without one.
+        tokens: Reported token usage; zero without one.
+        model: Name of the model that replied.
+        request: Request that was sent.
+        raw: Whole body; None for a stream.
+
+    Raises:
+        ValueError: There is neither text nor a finish reason.
+        ProviderError: The endpoint broke the reply off.
     """
     refusal = message.get("refusal") or ""
     if not isinstance(refusal, str):
@@ -322,12 +352,13 @@ def made(
     text = well_formed(text or refusal)
     reasoning = hidden + "".join(str(message[name]) for name in fields[:1])
     written = text + reasoning
-    tokens = usage_of(usage) if usage else TokenUsage()
+    if finish is None and not text:
+        raise ValueError("the reply ends without a finish reason")
     is_estimated = tokens.total_tokens == 0
     return ChatReply(
         text=text,
         usage=estimated_usage(request, written, model) if is_estimated else tokens,
-        stop_reason=_stop_reason(finish, refusal),
+        stop_reason=_stop_reason(finish or "stop", refusal),
         model=model,
         raw=raw,
         usage_estimated=is_estimated,
@@ -391,12 +422,13 @@ def usage_of(usage: Any) -> TokenUsage:
         reasoning = min(reasoning, completion)  # if the total leaves no room for it
     cached = of_input.get("cached_tokens") or 0
     written = of_input.get("cache_write_tokens") or 0
-    return checked_usage(prompt, completion, cached, reasoning, written)
+    try:
+        return checked_usage(prompt, completion, cached, reasoning, written)
+    except ValueError:
+        return checked_usage(prompt, completion)  # only the details are malformed
 
 
 def _stop_reason(finish: object, refusal: object) -> StopReason:
-    if finish is None:
-        raise ValueError("the reply ends without a finish reason")
     name = str(finish).lower()
     if refusal or is_filters(name):
         return StopReason.REFUSAL

@@ -16,15 +16,22 @@ from typing import Any
 
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import served_model
+from mdagents_llm.providers.checks import reported, served_model
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
-from mdagents_llm.providers.openai_chat import Chunks, OpenAIChat, check_object, made, text_of
+from mdagents_llm.providers.openai_chat import (
+    Chunks,
+    OpenAIChat,
+    check_object,
+    made,
+    text_of,
+    usage_of,
+)
 from mdagents_llm.providers.picture_body import data_uri, detail_of
 from mdagents_llm.providers.refused import STREAM, Refused
 
@@ -88,8 +95,8 @@ class OpenAIResponses(OpenAIChat):
         raise_error_in(raw, "output")
         message, finish = _message(raw["output"] or ()), _finish(raw, "completed")
         served = served_model(raw.get("model"), self._model)
-        usage = _usage(raw.get("usage"))
-        reply = made(message, finish, usage, served, request, raw=raw)
+        tokens = reported(self._tokens, raw.get("usage"))
+        reply = made(message, finish, tokens, served, request, raw=raw)
         return self._at_its_limit(reply, request)
 
     @property
@@ -101,6 +108,9 @@ class OpenAIResponses(OpenAIChat):
 
     def _chunks(self, on_text: OnText | None = None) -> Chunks:
         return _Events(self._model, on_text)
+
+    def _tokens(self, usage: Any) -> TokenUsage:
+        return usage_of(_as_chat_usage(usage))
 
     def _whole(self, chunks: Chunks, request: ChatRequest) -> ChatReply:
         if chunks.finish is None:
@@ -195,7 +205,7 @@ class _Events(Chunks):
     def _finish(self, response: Mapping[str, Any], status: str) -> None:
         """Add the final response, whose text takes precedence if it has any."""
         self.finish = _finish(response, status)
-        self.usage = _usage(response.get("usage"))
+        self.usage = response.get("usage")
         for output in (response.get("output") or (), self._items):
             message = _message(output)
             if any(message[name] for name in _VISIBLE):
@@ -252,9 +262,9 @@ def _finish(response: Mapping[str, Any], usual: str) -> str:
     return "stop" if status == "completed" else f"error: {status}"
 
 
-def _usage(usage: Any) -> Any:
+def _as_chat_usage(usage: Any) -> Any:
     """Return the usage with the field names of a chat completion."""
-    if not usage or "input_tokens" not in usage:
+    if "input_tokens" not in usage:
         return usage
     names = {
         "input_tokens": "prompt_tokens",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
@@ -22,8 +22,15 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
+from mdagents_llm.providers.checks import reported
 from mdagents_llm.providers.direct import DirectPosts, Response
-from mdagents_llm.providers.error_body import ErrorBody, ErrorInReplyError, parsed, read_error
+from mdagents_llm.providers.error_body import (
+    ErrorBody,
+    ErrorInReplyError,
+    UnusableReplyError,
+    parsed,
+    read_error,
+)
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
@@ -147,6 +154,13 @@ class SdkChat(ABC):
             raise self.failure(None, {"error": error.body or error.message}, body) from None
         except ErrorInReplyError as error:
             raise self.failure(None, error.body, body) from None
+        except UnusableReplyError as unusable:
+            try:
+                with self.errors(body):
+                    raise unusable.__cause__ or unusable
+            except ProviderError as failure:
+                failure.reply = unusable.reply
+                raise
         except OTHER_SHAPES as error:
             kind = type(error).__name__
             message = f"{self._host} sent a body that is not a {self._kind} ({kind})"
@@ -219,7 +233,33 @@ class SdkChat(ABC):
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body."""
-        return self.reply(parse_json(content), request)
+        raw = parse_json(content)
+        with self._paid(lambda: raw.get("usage")):
+            return self.reply(raw, request)
+
+    @contextmanager
+    def _paid(self, usage: Callable[[], Any]) -> Iterator[None]:
+        """Attach the tokens that a reply reports to an error in it.
+
+        Args:
+            usage: Function that returns the reported usage.
+        """
+        try:
+            yield
+        except Exception as error:
+            tokens = reported(lambda _: self._tokens(usage()), True)
+            if tokens.total_tokens == 0:
+                raise
+            reply = ChatReply("", tokens, StopReason.STOP, self._model)
+            raise UnusableReplyError(reply) from error
+
+    @abstractmethod
+    def _tokens(self, usage: Any) -> TokenUsage:
+        """Return the token usage that an endpoint reports.
+
+        Raises:
+            ValueError: It is malformed (or another of `OTHER_SHAPES`).
+        """
 
     async def _stream(
         self, body: Mapping[str, object], request: ChatRequest, on_text: OnText
@@ -237,7 +277,7 @@ class SdkChat(ABC):
             finally:
                 await response.aclose()
             if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
-                reply = self.reply(parse_json(content), request)
+                reply = self._read(content, request)
                 if reply.text:
                     on_text(reply.text)
                 return reply

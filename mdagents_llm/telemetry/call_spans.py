@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.ledger import ABORTED, CallRow
+from mdagents_llm.ledger import ABORTED, UNUSABLE, CallRow
 from mdagents_llm.model_configs import LOCAL
 from mdagents_llm.telemetry.light_spans import LightTracer
 from mdagents_llm.text import one_line, well_formed
@@ -31,7 +31,12 @@ Attributes = dict[str, Value]
 _PROVIDERS = {"google": "gcp.gemini", "azure": "azure.ai.openai", "xai": "x_ai",
               "mistral": "mistral_ai"}  # fmt: skip
 """Names of providers that the conventions spell differently."""
-_FINISH_REASONS = {"ok": "stop", "truncated": "length", "refused": "content_filter"}
+_FINISH_REASONS = {
+    "ok": "stop",
+    "truncated": "length",
+    "refused": "content_filter",
+    UNUSABLE: "error",
+}
 _LONGEST_NAME = 80  # characters; recruited roles are named by a model
 _NS = 1_000_000  # nanoseconds in a millisecond
 FAILED = Status(StatusCode.ERROR)
@@ -63,7 +68,7 @@ def add_call(
         of_call(row, with_text=with_text),
         start_time=began_at,
     )
-    if not row.replied and row.outcome != ABORTED:
+    if row.outcome == UNUSABLE or (not row.replied and row.outcome != ABORTED):
         span.set_status(FAILED)
     span.end(ended_at)
 

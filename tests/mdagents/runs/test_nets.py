@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
@@ -21,8 +22,9 @@ def _with_nets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MDAGENTS_DEBUG")
 
 
+@pytest.mark.parametrize("kind", [RuntimeError, asyncio.CancelledError])
 def test_an_error_in_one_question_costs_that_question(
-    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+    kind: type[BaseException], provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     solve, begun = _ToOneTeam.solve, []
 
@@ -30,7 +32,7 @@ def test_an_error_in_one_question_costs_that_question(
         begun.append(self)
         decision = await solve(self)
         if len(begun) == 2:
-            raise RuntimeError("the patient, Ms. Miller, is 54")
+            raise kind("the patient, Ms. Miller, is 54")
         return decision
 
     monkeypatch.setattr(_ToOneTeam, "solve", breaking)
@@ -38,7 +40,8 @@ def test_an_error_in_one_question_costs_that_question(
     assert status == 0, err
     assert [record["status"] for record in records()].count("answered") == 3
     (failed,) = (record for record in records() if record["status"] == "api_error")
-    assert str(failed["error"]).startswith("unexpected RuntimeError in tests.mdagents.runs.test_")
+    said = f"unexpected {kind.__name__} in tests.mdagents.runs.test_"
+    assert str(failed["error"]).startswith(said)
     assert "Miller" not in json.dumps(records())
     assert "Traceback" not in err
 

@@ -121,11 +121,40 @@ def test_of_several_errors_at_once_the_one_of_the_code_is_told(run: Run) -> None
 
 
 @pytest.mark.parametrize(
+    ("raising", "said"),
+    [
+        ("raise asyncio.CancelledError", "CancelledError"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        (
+            "other = asyncio.create_task(asyncio.sleep(9)); other.cancel(); await other",
+            "CancelledError",
+        ),
+    ],
+)
+def test_a_stray_cancellation_or_exit_ends_the_run_with_a_line(
+    raising: str, said: str, run: Run
+) -> None:
+    write(GOOD.replace("    physician =", f"""
+    import asyncio
+    if question.id == "sample-002":
+        {raising}
+    physician ="""))  # fmt: skip
+    status, _, err = run("--method", "my_team.py", "--num-samples", "3", "--max-samples", "1")
+    assert status == 1
+    (line,) = [line for line in err.splitlines() if line.startswith("stopped: ")]
+    assert f"{said}" in line
+    assert "(question sample-002)" in line
+    assert len(records()) == 1
+
+
+@pytest.mark.parametrize(
     ("returned", "problem"),
     [
         ("None", "returned NoneType, not a Decision"),
         ("reply.answer", "returned str, not a Decision"),
         ("Decision('A', None)", "returned a Decision whose analysis cannot be used"),
+        ("Decision(['B'], '')", "returned a Decision whose letter cannot be used"),
+        ("Decision('B', '\\ud800')", "returned a Decision whose text cannot be used"),
         (
             "Decision('A', '', opinions=('A', 'B'))",
             "returned a Decision whose opinions.0 cannot be used",

@@ -10,9 +10,10 @@ import pytest
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
-from mdagents_llm.chat import ChatMessage, ChatRequest, StopReason
+from mdagents_llm.chat import ChatMessage, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.structured import Structured
+from mdagents_llm.ledger import UNUSABLE, CallRow, Price, Totals
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.http_errors import one_line, retry_after_seconds, seconds_of_duration
 from mdagents_llm.providers.openai_chat import OpenAIChat
@@ -56,12 +57,9 @@ def with_choice(**choice: Any) -> dict[str, Any]:
         {},
         GOOD | {"choices": ["hi"]},
         GOOD | {"choices": None},
-        GOOD | {"usage": "many"},
-        GOOD | {"usage": {"prompt_tokens": None, "completion_tokens": 2}},
-        GOOD | {"usage": {"prompt_tokens": "3", "completion_tokens": 2}},
         with_choice(message={"content": [{"type": "text"}]}),
         with_choice(message="hello"),
-        with_choice(finish_reason=None),
+        with_choice(message={"content": ""}, finish_reason=None),
         b"<html>busy</html>",
         b"",
         b"\xff\xfe",
@@ -73,6 +71,71 @@ async def test_a_body_of_another_shape_is_a_broken_body(body: Any) -> None:
         await chat(body).generate(REQUEST)
     assert caught.value.kind is ErrorKind.BAD_BODY
     assert caught.value.retryable
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        "many",
+        ["many"],
+        {"prompt_tokens": None, "completion_tokens": 2},
+        {"prompt_tokens": "3", "completion_tokens": 2},
+        {"total_tokens": 60},
+        {"input_tokens": 50, "output_tokens": 10},
+    ],
+    ids=str,
+)
+async def test_a_reply_is_not_lost_for_its_usage(usage: Any) -> None:
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert reply.text == "hello"
+    assert reply.usage_estimated
+    assert reply.usage.total_tokens > 0
+
+
+@pytest.mark.parametrize(
+    "details", [{"cached_tokens": 999}, {"cached_tokens": -1}, {"cached_tokens": "some"}]
+)
+async def test_malformed_details_of_a_usage_are_left_out(details: dict[str, object]) -> None:
+    usage = {"prompt_tokens": 50, "completion_tokens": 10, "prompt_tokens_details": details}
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert (reply.usage, reply.usage_estimated) == (TokenUsage(50, 10), False)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"finish_reason": "error"},
+        {"finish_reason": "abort"},
+        {"message": "hello"},
+        {"message": {"content": ""}, "finish_reason": None},
+        {"error": {"message": "the model aborted"}},
+    ],
+    ids=str,
+)
+async def test_an_unusable_reply_with_a_usage_is_paid(choice: dict[str, object]) -> None:
+    body = with_choice(**choice) | {"usage": {"prompt_tokens": 50, "completion_tokens": 10}}
+    with pytest.raises(ProviderError) as caught:
+        await chat(body).generate(REQUEST)
+    assert caught.value.reply is not None
+    assert caught.value.reply.usage == TokenUsage(50, 10)
+    row = CallRow.of(
+        REQUEST, caught.value.reply, provider="p", model="m", price=lambda _: Price(1, 1),
+        started_at="2026-01-01T00:00:00+00:00", failure=caught.value.kind.value,
+    )  # fmt: skip
+    assert (row.outcome, row.replied) == (UNUSABLE, True)
+    assert Totals.of(row).usage.total_tokens == 60
+
+
+async def test_a_whole_reply_may_lack_its_finish_reason() -> None:
+    for body in (with_choice(finish_reason=None), without_finish()):
+        reply = await chat(body).generate(REQUEST)
+        assert (reply.text, reply.stop_reason) == ("hello", StopReason.STOP)
+
+
+def without_finish() -> dict[str, Any]:
+    body = with_choice()
+    del body["choices"][0]["finish_reason"]
+    return body
 
 
 async def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:

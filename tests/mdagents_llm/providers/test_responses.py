@@ -177,7 +177,7 @@ SHAPES = {
         "ours, after vllm#24561",
     ),
     "negative usage": Shape(
-        RETRIED, response(message(), usage={**USAGE, "input_tokens": -5}), "found by attack"
+        ANSWERED, response(message(), usage={**USAGE, "input_tokens": -5}), "found by attack"
     ),
     "a text that is null": Shape(
         ANSWERED,
