@@ -100,6 +100,12 @@ _OF_OTHERS = pattern(
     rf"\W*[A-J][)\]: ]{{0,3}}(?:{any_of('general')}"
     rf"|(?:(?!\b(?:because|since|as|due|which)\b)[^.;,(]){{0,80}}?{any_of('of others')}){_TURNS}"
 )
+# "Answer: C", and below "Exam tip: …" or "In stable patients, the answer is A."
+_ASIDE = pattern(rf"\W*{any_of('another case')}(?=[^\w:]*:)")
+_OF_A_GROUP = pattern(
+    rf"(?:^|[.:,—–-]\s?|\s)\W*{any_of('of others')}\s(?:(?:[\w-]+,?\s){{0,6}}){any_of('group')}"
+    r"(?! (?:like|such as) (?:this|him|her|ours)\b)"
+)
 # "The answer would be B for an arterial clot.", "In children, the answer would be B."
 _OF_A_CASE = pattern(
     r"\W*(?:[A-J]\W{0,2}\s)?(?:for|in)\s(?:an?|patients|adults|children|women|men|infants)\b"
@@ -156,7 +162,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             if stated is None:
                 if decided is not None and _TAKEN_BACK.match(line, start, end):
                     decided = NONE
-            elif stated.cue.tentative and decided is not None:
+            elif decided is not None and _is_aside(line, start, stated.cue):
                 continue  # "The answer is C. In pregnancy it would be A."
             elif stated.reading.sense is not Sense.REJECTED:
                 decided = stated.reading
@@ -164,6 +170,12 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             elif decided is not None and decided.letter == stated.reading.letter:
                 decided = NONE
     return decided
+
+
+def _is_aside(line: str, start: int, cue: Cue) -> bool:
+    """Return whether a statement is about other patients than the one of an earlier statement."""
+    before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
+    return cue.tentative or bool(_ASIDE.match(line) or _OF_A_GROUP.search(before))
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:

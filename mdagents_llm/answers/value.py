@@ -70,7 +70,7 @@ _GOES_ON = frozenset(words("the this that because since and which with for due b
 _MANY_LETTERS = re.compile(r"[\s(\[{\"']*(?P<letters>[A-J]{2,10})(?![\w-])")
 
 _HEDGES = rf"(?:{any_of('hedge')}[\s,:]*)*"
-_JOINER = rf"(?:{any_of('or')}|[/,&+?|→>-]|\.\.)"
+_JOINER = rf"(?:,?\s?{any_of('or')}|[/,&+?|→>-]|\.\.)"
 _EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b))"
 # Directly after a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
 _SECOND = re.compile(
@@ -82,6 +82,13 @@ _SECOND_LABEL = re.compile(
     rf"{_JOINER}\s*{_HEDGES}(?:\((?P<letter>[A-J])\)|(?P<open>[A-J])(?:\)\s"
     r"|\sis\b(?!\s(?:\w+ly\s|also\s)*(?:wrong|incorrect|not|false|excluded|eliminated))))"
 )
+# "C if SBP < 90 mmHg, otherwise A", "A (if stable) or C (if unstable)"
+_IN_A_CASE = pattern(
+    rf"[\s)\]]*[(,]?\s?{any_of('in a case')}[^.?!\n]{{0,100}}?"
+    rf"(?:[,;(]\s?|{any_of('or', 'else')}\s?)[\s(]*(?:{any_of('else')}\s)?"
+    r"(?-i:(?P<others>[A-J]))(?=\s?(?:[().,;:]|$)|\s?(?:if|for|when|falls|若|otherwise)\b)"
+)
+_ARTICLE_BEHIND = re.compile(r"\s[a-zà-ÿ]")
 # "C, but D is correct"
 _OVERRULED = re.compile(
     r"[^.?!\n]{0,80}?[,;]\s(?:but|instead|however|although)\s(?:\w+\s){0,2}?\W?(?P<letter>[A-J])\W{0,3}\s?"
@@ -191,6 +198,8 @@ def _is_label(label: re.Match[str], line: str, options: OptionTexts, colon: bool
         return not rest.strip(" .!") and (colon or letter not in "AI")
     if _SECOND.match(rest) or _JOINED.match(rest):
         return _SECOND.match(rest) is not None
+    if letter == "A" and behind.letters and _ARTICLE_BEHIND.match(rest):
+        return False  # "Resposta: A embolia pulmonar"
     if not rest.strip() or _SEPARATED.match(rest) or behind.letters or rest.lstrip()[:1] > "\u2e7f":
         return True
     after_consonant = letter not in "AI" and _AFTER_CONSONANT.match(rest)
@@ -209,12 +218,15 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     # "C. The other options (A, B and D) are wrong": a separate sentence
     new_sentence = "." in rest.removesuffix(text)
     after = text[named.end :]
+    each = _IN_A_CASE.match(rest)
+    if each and {*each["others"]} & set(options.letters) - {letter}:
+        return SEVERAL
     if _second_letters(rest, after, named, new_sentence) & set(options.letters) - {letter}:
         return SEVERAL
     if named.letters and _also_named(after, options) - named.letters - {letter}:
         return SEVERAL
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
-    if _MARKED_WRONG.match(after) or (denied and not new_sentence):
+    if _MARKED_WRONG.match(after) or (denied and (own or not new_sentence)):
         return Reading(Sense.REJECTED, letter)
     mismatch = bool(named.letters) and not own and _ends_phrase(after)
     return Reading(Sense.CHOSEN, letter, text_mismatch=mismatch)
