@@ -33,12 +33,13 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
         start: Start index of the finding.
         end: End index of the finding.
     """
+    finding = text[start:end]
     before = _clause_end().split(text[max(start - REACH, 0) : start])[-1]
     after = _clause_end().split(text[end : end + REACH], maxsplit=1)[0]
     if _cue_after().match(after.replace("n't", " not")):
         return False
     return not any(
-        _reaches(str(cue.lastgroup), before[cue.end() :], after)
+        _reaches(str(cue.lastgroup), before[cue.end() :], finding, after)
         for cue in _cue_before().finditer(before)
     )
 
@@ -63,9 +64,9 @@ def is_general(sentence: str) -> bool:
     return not _finder("patient").occurs(sentence) and _finder("general").occurs(sentence)
 
 
-def _reaches(kind: str, between: str, after: str) -> bool:
+def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
-    if kind == "no_cue":
+    if kind == "no_cue" or (kind == "negation" and _stands_alone(between, finding)):
         return False
     if kind == "condition":
         return ": " not in between and not _any("now").search(between)
@@ -74,6 +75,23 @@ def _reaches(kind: str, between: str, after: str) -> bool:
     if "," in between and _stated_of_it().match(after):
         return False
     return not _new_statement().search(between)
+
+
+def _stands_alone(between: str, finding: str) -> bool:
+    """Return whether a finding after "no fever, " is no part of the denied list.
+
+    A measured value is none ("no chest pain, SpO2 70%"), nor is a state ("no trauma, comatose",
+    "no fever, in shock").
+    """
+    if any(map(str.isdigit, finding)):
+        return "," in between or _any("and").search(between) is not None
+    first, comma, last = between.rpartition(",")
+    if not comma or last.strip() not in ("", "and", "in", "now in"):
+        return False
+    if last.rstrip().endswith("in"):
+        return True
+    is_state = _any("state").match(finding) is not None
+    return is_state and _any("state").search(first) is None  # "not comatose, unresponsive or …"
 
 
 def _cues(kind: str) -> list[Cue]:
@@ -96,7 +114,7 @@ def _cue_before() -> re.Pattern[str]:
     # are checked once, not once per kind.
     groups = (
         f"(?P<{kind.replace(' ', '_')}>{'|'.join(cue.words() for cue in _cues(kind))})"
-        for kind in ("no cue", "condition", "past", "denial")
+        for kind in ("no cue", "condition", "past", "negation", "denial")
     )
     return re.compile(rf"(?<!{LETTER})(?=\w)(?:{'|'.join(groups)})(?!{LETTER})", re.IGNORECASE)
 

@@ -426,3 +426,57 @@ def test_words_mention_themselves(text: str) -> None:
 )
 def test_values_that_change_and_sentences_about_options(text: str, alerts: list[str]) -> None:
     assert list(find_alerts(text)) == alerts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No chest pain, SpO2 70%",
+        "No fever, cough or rash, SpO2 70% on air.",
+        "No known allergies, BP 60/40 mmHg, K 7.1.",
+        "No fever, HR 25, BP 60/30, GCS 3.",
+        "She has no allergies, her SpO2 is 70%.",
+        "Afebrile, no cough, SpO2 72%, HR 130.",
+        "no chest pain and SpO2 70%",
+        "The abdomen is not distended, GCS 5.",
+        "No trauma, in cardiac arrest.",
+        "No fever, comatose.",
+        "Denies chest pain, unresponsive on arrival.",
+        "HR 25 bpm",
+        "HR: 22",
+        "HR 24/min",
+        "Pulse: 20/min",
+        "His pulse was 22 beats per minute.",
+        "bradycardic at 24",
+        "Severe bradycardia, HR 24.",
+        "heart rate 25",
+    ],
+)
+def test_a_list_of_denials_ends_at_a_value_or_a_state(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No hypotension, seizures or cardiac arrest.",
+        "No fever, cough, chest pain, shock or cardiac arrest.",
+        "SpO2 was 70%, later 98%",
+        "potassium 7.2 was hemolyzed, repeat 4.1",
+        "Pulse pressure 25 mmHg",
+        "pulse ox 98%",
+        "Pulses 2+ bilaterally",
+        "HR 2.5 (95% CI 1.2-4.4)",
+        "not comatose, unresponsive or apneic",
+        "no loss of consciousness, seizures, shock",
+        "HR 72, pulse 88",
+        "He denies shortness of breath, syncope, cardiac arrest.",
+        "Monitor for bradycardia, HR < 30.",
+        "No episodes of SpO2 below 80%.",
+        "Without hypotension (BP 60/40 before fluids), comfortable",
+        "HR fell by 20",
+        "pulse is 120 and 25 years old",
+    ],
+)
+def test_a_denied_later_or_other_value_is_no_alert(text: str) -> None:
+    assert find_alert(text) is None
