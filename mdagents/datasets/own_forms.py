@@ -11,6 +11,7 @@ import ast
 import re
 import reprlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
@@ -38,6 +39,7 @@ OTHER_ANSWERS = (
 """Fields with the right option if none of `ANSWERS` is present; the first one counts."""
 
 _COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
+_ELEVENTH = re.compile(r"(?:option|choice|op)?k")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
 
 
@@ -121,13 +123,24 @@ def by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
 
 
 def _options(record: Record, where: str) -> object:
+    columns = _columns(record, where)
     for name, options in record.items():
         if plain(name) in ("options", "choices"):
             if isinstance(options, str):
                 options = list_in(options) or options
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):
                 options = by_name(options, "key", "value")
-            return with_letters(options) if isinstance(options, dict) else lettered(options)
+            options = with_letters(options) if isinstance(options, dict) else lettered(options)
+            both = columns.keys() & options.keys() if isinstance(options, dict) else ()
+            if len(both) > 1 and any(columns[letter] != options[letter] for letter in both):
+                letters = ", ".join(sorted(both))
+                raise ConfigError(f"{where}: field '{name}' differs from the fields {letters}")
+            return options
+    return columns or None
+
+
+def _columns(record: Record, where: str) -> dict[str, object]:
+    """Return letter -> text of the options that have a field each."""
     columns: dict[str, object] = {}
     for name, text in record.items():
         if column := _COLUMN.fullmatch(plain(name)):
@@ -135,7 +148,13 @@ def _options(record: Record, where: str) -> object:
             if letter in columns:
                 raise ConfigError(f"{where}: field '{name}' is a second one for option {letter}")
             columns[letter] = text
-    return dict(sorted(columns.items())) or None
+    beyond = [name for name in record if _ELEVENTH.fullmatch(plain(name)) and record[name]]
+    if beyond and len(columns) == len(LETTERS):
+        raise ConfigError(
+            f"{where}: field '{beyond[0]}' is option {len(LETTERS) + 1}, but a question may have "
+            f"at most {len(LETTERS)}"
+        )
+    return dict(sorted(columns.items()))
 
 
 def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
@@ -158,6 +177,9 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
         if name in firm or not meant.isdisjoint(letters.values()):
             read |= {"answer": None} if plain(name) == "answer" else {}
         elif letter_marked(str(given[name])):
+            letters[name] = _letter(name, given[name], options, where)
+    for name in (name for name in given if name not in names):  # it may mean something else
+        with suppress(ConfigError):
             letters[name] = _letter(name, given[name], options, where)
     if len({*letters.values()}) > 1:
         said = " and ".join(f"field '{name}' is option {of}" for name, of in letters.items())

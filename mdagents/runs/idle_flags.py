@@ -1,7 +1,8 @@
 """Checks for flags that have no effect together with others, although the user expects one.
 
-Only flags of the command line are refused. Settings in the environment, in a file or in a study
-are often meant for several runs, some of which have no use for them.
+Only flags of the command line, and those of a method's own entry in a study, are refused. Settings
+in the environment, in a file or beside the methods of a study are often meant for several runs,
+some of which have no use for them.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from mdagents.scoring.other_files import kind_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
 from mdagents.scoring.scored_row import Item, ScoredRow, make_row
 from mdagents.scoring.selection import Selection
-from mdagents.scoring.verdict import verdict_of
+from mdagents.scoring.verdict import OUTCOME, verdict_of
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
@@ -332,7 +332,9 @@ class _Reader:
                 return
         try:
             for element in form.elements(record):
-                verdict = verdict_of(element)
+                # A form that passes no outcome on leaves it to the record's own fields.
+                stated = {n: element[n] if n in element else record.get(n) for n in OUTCOME}
+                verdict = verdict_of(stated)
                 if verdict.foreign:
                     self._verdicts[verdict.foreign, verdict.status] += 1
                 self._keep(

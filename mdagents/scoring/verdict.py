@@ -30,6 +30,9 @@ class Verdict:
 
 _ANSWERED = Verdict(Status.ANSWERED)
 
+OUTCOME = ("status", "error")
+"""Fields of a record that state its outcome."""
+
 
 def verdict_of(record: Mapping[str, Any]) -> Verdict:
     """Return the verdict of a record.
@@ -39,7 +42,7 @@ def verdict_of(record: Mapping[str, Any]) -> Verdict:
     record has one of our statuses. A failure becomes `api_error`, whatever the reply holds.
 
     Args:
-        record: Element of our JSON array.
+        record: Record with the fields `OUTCOME`, or without.
     """
     stated = record.get("status")
     if isinstance(stated, str) and stated in _OURS:

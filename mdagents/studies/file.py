@@ -13,6 +13,7 @@ from typing import Any
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import value_type
 from mdagents.runs.flags.team_flags import ADAPTIVE, EXAID_OFF
+from mdagents.runs.idle_flags import idle_of_the_method
 from mdagents.runs.options import read_config, read_options
 from mdagents.settings import Difficulty
 from mdagents.teams.names import baseline_names, is_own, method_names
@@ -168,6 +169,10 @@ def cells_of(
         ]
         try:
             config = read_config(read_options(argv, variables, program="python study.py"))
+            # A method alone has no idle settings, and its file is loaded later.
+            for flag, why in idle_of_the_method(config) if len(method.settings) > 1 else ():
+                if (name := flag.removeprefix("--")) in method.settings:
+                    raise ConfigError(f"{why}; leave {name} out of its entry")
         except ConfigError as error:
             where = f"{study.path} ({dataset.label}, {model.label}, {method.label})"
             raise ConfigError(" ".join(f"{where}: {error}".split())) from None

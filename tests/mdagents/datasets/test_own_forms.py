@@ -114,6 +114,22 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
         ),
         ({"options": ["x", "y", "x"], "answer": "x"}, "field 'answer' is 'x', which may be A or C"),
         ({"A": "x", "option_a": "y", "B": "z", "answer": "A"}, "'option_a' is a second one for"),
+        (
+            {"options": LETTERED, "correct_answer": "B", "correct_option": "C"},
+            "field 'correct_answer' is option B and field 'correct_option' is option C; one of",
+        ),
+        (
+            {"options": LETTERED, "gold": "B", "target": "Retinol"},
+            "field 'gold' is option B and field 'target' is option A; one of",
+        ),
+        (
+            {"options": ["x", "y", "z"], "A": "x", "B": "q", "C": "z", "answer": "A"},
+            "field 'options' differs from the fields A, B, C",
+        ),
+        (
+            {f"option_{letter}": letter * 3 for letter in "abcdefghijklm"} | {"answer": "B"},
+            "field 'option_k' is option 11, but a question may have at most 10",
+        ),
         ({"options": "A) x B) y", "answer": "A"}, "field 'options' must be an object with letters"),
         ({"options": None, "answer": "A"}, "there are no options: give a field 'options'"),
         (

@@ -87,6 +87,21 @@ def test_medagentsbench_predictions(predicted: Any, response: str) -> None:
     assert row.wall_seconds == 1.5
 
 
+@pytest.mark.parametrize("status", ["error", "failed", "timeout", "api_error", 500, False])
+def test_a_stated_failure_is_no_answer_in_any_form(status: object) -> None:
+    board = {"qid": "1", "question": "?", "options": OPTIONS, "ground_truth": "C",
+             "predicted_answer": "C"}  # fmt: skip
+    harness = {"doc_id": 1, "doc": {"question": "?", "choices": list(OPTIONS.values())},
+               "target": "C", "arguments": [["Q"]], "resps": [["The answer is C."]],
+               "filtered_resps": ["C"]}  # fmt: skip
+    for record in (bench("C"), board, harness):
+        assert only(record).status == "answered"
+        output = read(record | {"status": status})
+        assert [row.status for row in output.rows] == ["api_error"]
+        is_ours = status == "api_error"
+        assert any("counts as api_error" in notice for notice in output.notices) != is_ours
+
+
 def test_a_field_of_the_data_set_does_not_hide_a_prediction() -> None:
     assert only(bench("C", label="maybe")).response == "C"
 

@@ -85,6 +85,10 @@ def test_the_file_goes_before_the_environment() -> None:
         ({"num-samples": "many"}, "--num-samples is 'many' but must be a whole number"),
         ({"methods": ["basics"]}, "did you mean 'basic'"),
         ({"epoch": 3}, "there is no flag --epoch"),
+        (
+            {"methods": ["basic", {"method": "cot", "num-rounds": 3}]},
+            "--method cot has no such number; leave num-rounds out of its entry",
+        ),
         ({"seed": None, "temperature": ""}, "'temperature' needs a value"),
     ],
 )  # fmt: skip
