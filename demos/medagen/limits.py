@@ -29,7 +29,7 @@ class Limits:
     per_minute: int = 30
     """Maximum requests per minute of a client and, counted separately, of a user."""
     burst: int = 10
-    """Maximum requests in a burst."""
+    """Maximum requests in a burst, at most `per_minute`."""
     turns: int = 200
     """Maximum turns in progress, for all clients together."""
     sockets: int = 1_000
@@ -101,8 +101,9 @@ class Admission:
 
     def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
         self._limits = limits
-        self._clients = Rates(limits.per_minute, limits.burst, monotonic)
-        self._users = Rates(limits.per_minute, limits.burst, monotonic)
+        burst = min(limits.burst, limits.per_minute)
+        self._clients = Rates(limits.per_minute, burst, monotonic)
+        self._users = Rates(limits.per_minute, burst, monotonic)
         self.turns = 0
         """Number of turns in progress."""
         self.sockets = 0

@@ -52,7 +52,7 @@ class Severity(StrEnum):
 class VitalSigns(BaseModel):
     """Measurements; None: not taken."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     temperature_celsius: float | None = Field(default=None, ge=20, le=46)
     """°C."""
@@ -73,7 +73,7 @@ class VitalSigns(BaseModel):
 class PatientInfo(BaseModel):
     """Who it is about; None: not said."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     age: float | None = Field(default=None, ge=0, le=130)
     """Years; 0.25 for a baby of three months."""
@@ -85,7 +85,7 @@ class PatientInfo(BaseModel):
 class TriageInput(BaseModel):
     """What the rules look at."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     symptoms: tuple[Annotated[str, Field(max_length=4_000)], ...] = Field(default=(), max_length=50)
     """Complaints in words of either language, or ids of flags such as `chest_pain`."""

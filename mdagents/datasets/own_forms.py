@@ -131,10 +131,11 @@ def _options(record: Record, where: str) -> object:
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):
                 options = by_name(options, "key", "value")
             options = with_letters(options) if isinstance(options, dict) else lettered(options)
-            both = columns.keys() & options.keys() if isinstance(options, dict) else ()
-            if len(both) > 1 and any(columns[letter] != options[letter] for letter in both):
-                letters = ", ".join(sorted(both))
-                raise ConfigError(f"{where}: field '{name}' differs from the fields {letters}")
+            if isinstance(options, dict):
+                both = sorted(columns.keys() & options.keys())
+                if len(both) > 1 and any(columns[letter] != options[letter] for letter in both):
+                    fields = ", ".join(both)
+                    raise ConfigError(f"{where}: field '{name}' differs from the fields {fields}")
             return options
     return columns or None
 

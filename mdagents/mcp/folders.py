@@ -51,18 +51,20 @@ class Folders:
         """
         if not name or len(name) > _LONGEST or "\0" in name:
             raise ConfigError(f"a path must have 1 to {_LONGEST} characters")
+        is_within = False
         for start in (Path(), *self.folders):
             try:
-                path = (start / name).resolve(strict=True)
+                path = (start / name).resolve()
+                is_within |= self._holds(path)
+                path = path.resolve(strict=True)
             except (OSError, RuntimeError, ValueError):
                 continue
             if self._holds(path) and _is_text(path):
                 here = Path.cwd()  # messages need not name the folders of this machine
                 return path.relative_to(here) if path.is_relative_to(here) else path
         allowed = ", ".join(folder.name for folder in self.folders) or "no folder"
-        raise ConfigError(
-            f"{name[:200]!r} is not in a folder that may be read: {allowed} (--allow)"
-        )
+        found = f"there is no {name[:200]!r}" if is_within else f"{name[:200]!r} is not"
+        raise ConfigError(f"{found} in a folder that may be read: {allowed} (--allow)")
 
     def _holds(self, path: Path) -> bool:
         return any(path.is_relative_to(folder) for folder in self.folders)

@@ -14,7 +14,15 @@ _ONLY_LETTER = re.compile(
     re.IGNORECASE,
 )
 _CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer(?: is)?\s*:?\s*$", re.IGNORECASE)
-SEVERAL = re.compile(r"\$LETTERS\b")
+SEVERAL = re.compile(
+    r"\$LETTERS\b|\b(?:all|any) that apply\b"
+    r"|\b(?:select|choose|mark|check|tick|pick|give|list|name) (?:all|the (?:two|three)|two|three) "
+    r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
+    r"|\b(?:two|three|several|multiple) letters\b"
+    r"|\bwhich (?:two|three) (?:of|are|options|answers)\b"
+    r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b",
+    re.IGNORECASE,
+)
 """A prompt that may ask for more than one letter."""
 
 

@@ -226,7 +226,7 @@ class RunWatch:
         started = time.monotonic()
         try:
             self.decided = await asyncio.to_thread(self.index.update)
-            self.trouble = ""
+            self.trouble = self.index.trouble
         except ConfigError as error:
             self.trouble = str(error)
         self._next_read = time.monotonic() + (time.monotonic() - started) / _SHARE

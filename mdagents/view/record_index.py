@@ -104,6 +104,8 @@ class RecordIndex:
         self._db.executescript(_SCHEMA)
         self._read_to = {self._samples: 0, self._summaries: 0}  # bytes
         self._lines = 0
+        self.trouble = ""
+        """Which line cannot be read; empty if all can."""
 
     @property
     def unread(self) -> int:
@@ -122,8 +124,7 @@ class RecordIndex:
     def update(self) -> Decided:
         """Read what was appended since the last call, and return the figures of the list.
 
-        Raises:
-            ConfigError: A record cannot be read; the message names it.
+        A line that cannot be read costs no other line; `trouble` names the first one.
         """
         if self.unread < 0:  # the files are those of another start
             self.close()
@@ -142,7 +143,10 @@ class RecordIndex:
             self._db.execute("BEGIN")
             try:
                 for place, line in lines:
-                    add(place, line)
+                    try:
+                        add(place, line)
+                    except ConfigError as error:
+                        self.trouble = self.trouble or str(error)
             except BaseException:
                 self._db.execute("ROLLBACK")
                 self._lines = before

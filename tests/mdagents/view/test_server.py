@@ -248,13 +248,17 @@ def test_a_page_of_an_interrupted_run_learns_that_it_goes_on(unfinished: Path) -
             assert "event: end" in list(lines)  # and the browser opens the page anew
 
 
-def test_results_that_cannot_be_read_are_said_to_be(unfinished: Path) -> None:
-    samples = unfinished / "samples.jsonl"
-    samples.write_bytes(b'{"torn\n' + samples.read_bytes())
+@pytest.mark.parametrize("name", ["samples.jsonl", "summaries.jsonl"])
+def test_a_line_that_cannot_be_read_costs_no_other(name: str, unfinished: Path) -> None:
+    file = unfinished / name
+    answers = len((unfinished / "samples.jsonl").read_text().splitlines())
+    file.write_bytes(b'{"torn\n' + (file.read_bytes() if file.exists() else b""))
     with serving() as address:
         page = httpx2.get(f"{address}/runs/{unfinished.name}").text
-    assert "The results cannot be read" in page
-    assert "samples.jsonl line 1" in page
+        decided = httpx2.get(f"{address}/api/runs/{unfinished.name}").json()["decided"]
+    assert "Not all results can be read" in page
+    assert name in page
+    assert len(decided) == answers > 0
 
 
 def test_a_run_that_was_never_started_hides_no_other(unfinished: Path) -> None:
