@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from mdagents import __version__
 from mdagents.datasets.questions import LETTERS
@@ -66,7 +66,15 @@ class Tools(MCPServer[Any]):
             if tool.name == name and (unknown := sorted(arguments.keys() - known.keys())):
                 first = unknown[0][:100]
                 raise ToolError(f"{name} has no argument {first!r}; it has {', '.join(known)}")
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            invalid = error.__cause__
+            if not isinstance(invalid, ValidationError):
+                raise
+            first = invalid.errors()[0]
+            argument = ".".join(map(str, first["loc"]))
+            raise ToolError(f"{name}: argument {argument!r}: {first['msg']}") from None
 
 
 def make_server(

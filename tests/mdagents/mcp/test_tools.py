@@ -246,3 +246,23 @@ async def test_nothing_outside_the_folders_is_read(path: str) -> None:
 def test_a_folder_that_is_named_must_exist() -> None:
     with pytest.raises(ConfigError, match="--allow names nowhere"):
         Folders.of(["nowhere"], needed=True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "argument"),
+    [
+        ({"question": "SECRET?", "options": ["a"]}, "options"),
+        ({"question": "SECRET?", "options": ["a", "b"], "seed": -1}, "seed"),
+        ({"question": "", "options": ["a", "b"]}, "question"),
+    ],
+)
+async def test_a_wrong_argument_is_named_in_a_line(
+    arguments: dict[str, Any], argument: str
+) -> None:
+    async with connected() as (client, _):
+        result = await client.call_tool("answer_question", arguments)
+    assert result.is_error
+    assert f"argument '{argument}': " in said(result)
+    assert "\n" not in said(result)
+    assert "SECRET" not in said(result)
+    assert "pydantic" not in said(result)
