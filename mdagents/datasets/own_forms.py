@@ -132,12 +132,17 @@ def _options(record: Record, where: str) -> object:
                 options = by_name(options, "key", "value")
             options = with_letters(options) if isinstance(options, dict) else lettered(options)
             if isinstance(options, dict):
-                both = sorted(columns.keys() & options.keys())
-                if len(both) > 1 and any(columns[letter] != options[letter] for letter in both):
+                both = [letter for letter in columns if columns[letter] and letter in options]
+                differ = [_words(columns[letter]) != _words(options[letter]) for letter in both]
+                if len(both) > 1 and any(differ):
                     fields = ", ".join(both)
                     raise ConfigError(f"{where}: field '{name}' differs from the fields {fields}")
             return options
     return columns or None
+
+
+def _words(text: object) -> list[str]:
+    return str(text).split()
 
 
 def _columns(record: Record, where: str) -> dict[str, object]:

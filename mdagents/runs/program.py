@@ -394,7 +394,7 @@ def _of_exaid(result: RunResult) -> list[str]:
     ]
     if totals.emptied_fields:
         emptied = counted(totals.emptied_fields, "field")
-        lines.append(f"         {emptied} emptied: they repeated, or reported what nobody had said")
+        lines.append(f"         {emptied} emptied, since repeated or not said by any agent")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {counted(questions, 'question')}: {why}")
     return lines

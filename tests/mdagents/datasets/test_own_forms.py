@@ -31,6 +31,7 @@ def gold(**fields: Any) -> str:
         {"answer": "Ascorbic acid"},
         {"answer": "ascorbic  ACID"},
         {"Answer": "C"},
+        {"options": LISTED, "A": " Retinol", "B": "Thiamine", "C": None, "answer": "C"},
         {"correct_answer": "Ascorbic acid"},
         {"Correct Option": "C"},
         {"correct": "C"},
