@@ -132,7 +132,7 @@ def sampled(provider: FakeProvider, *replies: tuple[str, float]) -> None:
 async def test_samples_are_drawn_at_once_and_differ(
     provider: FakeProvider, case: Case, rows: list[CallRow]
 ) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     await cot_sc.solve(case, case.question, case.settings)
     assert len(provider.calls) == peak_in_flight(provider.calls) == 5
     assert {call.body["temperature"] for call in provider.calls} == {0.7}

@@ -15,7 +15,7 @@ BASIC, INTERMEDIATE, ADVANCED = Difficulty
 
 
 async def test_basic_makes_1_n_1_calls_in_three_steps(provider: FakeProvider, solve: Solve) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     decision = await solve(BASIC)
     assert len(provider.calls) == 5
     assert depth(provider.calls) == 3

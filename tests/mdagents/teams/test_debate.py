@@ -48,7 +48,7 @@ async def test_debaters_who_agree_have_nothing_to_debate(
 async def test_n_debaters_answer_in_r_rounds(
     provider: FakeProvider, case: Case, experts: int, rounds: int
 ) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     answers(provider, *["ABCDA"[:experts]] * rounds)
     decision = await debated(case, debate_experts=experts, answer_rounds=rounds)
     assert len(provider.calls) == experts * rounds == len(decision.opinions)

@@ -30,7 +30,7 @@ async def decided(case: Case) -> Decision:
 
 
 async def test_personas_who_agree_need_no_discussion(provider: FakeProvider, case: Case) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     drafts(provider, "CC")
     decision = await decided(case)
     assert (decision.letter, len(provider.calls)) == ("C", 3)

@@ -48,7 +48,7 @@ def answers(provider: FakeProvider, *of_each: list[tuple[str, float]]) -> None:
 
 
 async def test_models_that_agree_are_asked_once(provider: FakeProvider, table: Case) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     answers(provider, *([[("C", 0.9)]] * 3))
     decision = await held(table)
     assert (decision.letter, len(provider.calls)) == ("C", 3)
