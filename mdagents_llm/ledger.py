@@ -232,7 +232,7 @@ class Totals:
     calls: int = 0
     """Number of replies of any quality."""
     failed_attempts: int = 0
-    """Number of attempts without a reply."""
+    """Number of attempts without a usable reply."""
     usage: TokenUsage = TokenUsage()
     cost_usd: float | None = 0.0
     """Total cost in USD; None if any reply came from a model with an unknown price."""
@@ -250,7 +250,8 @@ class Totals:
         """Return the totals of a single row."""
         if not row.replied:
             return cls(failed_attempts=1)
-        return cls(calls=1, usage=row.usage, cost_usd=row.cost_usd)
+        failed = int(row.outcome == UNUSABLE)
+        return cls(calls=1, failed_attempts=failed, usage=row.usage, cost_usd=row.cost_usd)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from mdagents.records.sample import CaseSummaries, ExaidUsage, SampleRecord
 from mdagents.settings import EXAID_ROLES, MDAGENTS, Status
 from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
-from mdagents_llm.ledger import ABORTED, CallRow, add_costs
+from mdagents_llm.ledger import ABORTED, UNUSABLE, CallRow, add_costs
 
 SCHEMA_VERSION = "1.5.0"
 
@@ -165,12 +165,13 @@ class Spent(BaseModel):
     batched_calls: int = 0
     """Replies of both kinds that came in a provider's batch, at its lower price."""
     estimated_calls: int = 0
-    """Replies of both kinds whose endpoint reported no usage: their tokens were estimated."""
+    """Replies of both kinds whose endpoint reported no valid usage: their tokens were estimated."""
     settings_refused: int = 0
     """Attempts in which a model refused a setting, such as a temperature, that it was then spared;
     a part of the failed ones."""
     failed_attempts: int = 0
-    """Without those that were given up when the run was stopped."""
+    """Attempts without a usable reply, but for those that were given up when the run was stopped;
+    an unusable reply that reported its tokens is one of `calls`, too."""
     input_tokens: int = 0
     output_tokens: int = 0
     prepared_tokens: int = 0
@@ -215,6 +216,7 @@ class Spent(BaseModel):
             )
         else:
             self.calls += 1
+            self.failed_attempts += row.outcome == UNUSABLE
             self.input_tokens += row.usage.input_tokens
             self.output_tokens += row.usage.output_tokens
             if row.case_id == PREPARE:

@@ -99,7 +99,8 @@ class RunOutput:
             replies = counted(estimated, "reply", "replies")
             notices.append(
                 f"tokens and costs of {replies} are estimated by the text (4 characters "
-                "a token), as the endpoint reported none: see usage_estimated in calls.jsonl"
+                "a token), as the endpoint reported no valid ones: see usage_estimated in "
+                "calls.jsonl"
             )
         if count_of(spent.get("settings_refused")):
             notices.append(

@@ -115,3 +115,36 @@ def test_one_reply_in_twenty_is_of_no_use(
     assert len(rows) == QUESTIONS + provider.odd
     assert sum(row["input_tokens"] for row in rows) == provider.totals.input
     assert sum(row["output_tokens"] for row in rows) == provider.totals.output
+
+
+class BrokenOff(FakeProvider):
+    """Breaks every reply off, and reports its tokens."""
+
+    async def _serve(self, api: ChatApi, http: web.Request) -> web.StreamResponse:
+        await http.read()
+        choice = {"message": {"content": "The ans"}, "finish_reason": "abort"}
+        usage = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
+        return web.json_response({"model": "m", "choices": [choice], "usage": usage})
+
+
+def test_the_tokens_of_unusable_replies_are_in_all_totals_and_reach_the_limit(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with BrokenOff() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.openai_base_url)
+        status, _, _ = run(
+            *("--num-samples", "10", "--method", "zero_shot", "--exaid", "off", "--max-samples"),
+            *("1", "--max-retries", "0", "--token-limit", "200", "--cache", "off"),
+        )
+    assert status == 1
+    (ledger,) = Path("output").glob("*/calls.jsonl")
+    rows = [json.loads(line) for line in ledger.read_text("utf-8").splitlines()]
+    assert {row["outcome"] for row in rows} == {"unusable"}
+    assert len(rows) == 4, "240 tokens are above the limit"
+    manifest = json.loads(ledger.with_name("run.json").read_text())
+    spent = manifest["spent"]
+    assert (spent["calls"], spent["failed_attempts"]) == (4, 4)
+    assert spent["input_tokens"] + spent["output_tokens"] == 240
+    assert manifest["totals"]["total_tokens"] == 240
+    assert {record["status"] for record in records()} == {"api_error"}
+    assert sum(record["token_usage"]["total_tokens"] for record in records()) == 240
