@@ -235,7 +235,6 @@ class Chunks:
         self.model = model
         self._tags = ThinkTags()
         self._shown = ""
-        self._number: object = None  # of the choice
         self.message: dict[str, Any] = {}
         """Message in the form of a whole reply; empty until the first text."""
         self.finish: str | None = None
@@ -258,11 +257,13 @@ class Chunks:
         raise_error_in(chunk, "choices")
         self.model = served_model(chunk.get("model") or self.model, self._asked)
         self.usage = chunk.get("usage") or self.usage
-        for choice in chunk.get("choices") or ():
-            number = choice.get("index") or 0
-            self._number = number if self._number is None else self._number
-            if number != self._number:  # one of several choices, of which one was asked for
-                continue
+        number: object = None
+        for place, choice in enumerate(chunk.get("choices") or ()):
+            # From chunk to chunk, it counts tokens at some servers (TGI#1648, foundry-local#263).
+            if place == 0:
+                number = choice.get("index")
+            elif choice.get("index") != number:
+                continue  # another choice, for which nobody asked
             _raise_error_of(choice)
             delta = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
             self._add(delta)

@@ -413,7 +413,23 @@ SHAPES = {
         "koboldcpp#2480",
     ),
     "negative usage": Shape(
-        "openai", ANSWERED, completion(usage={**USAGE, "prompt_tokens": -1}), "found by attack"
+        "openai",
+        ANSWERED,
+        completion(usage={"prompt_tokens": 1151, "completion_tokens": -35, "total_tokens": 1116}),
+        "async-openai#404",
+    ),
+    "more reasoning than completion": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            usage={
+                "prompt_tokens": 951,
+                "completion_tokens": 6000,
+                "total_tokens": 6952,
+                "completion_tokens_details": {"reasoning_tokens": 6001},
+            }
+        ),
+        "vercel/ai#18614",
     ),
     "usage true": Shape(
         "openai", ANSWERED, completion(usage={**USAGE, "prompt_tokens": True}), "found by attack"
@@ -436,15 +452,45 @@ SHAPES = {
         completion(usage={"prompt_tokens": 1066, "total_tokens": 1103}),
         "MCP-Bridge#48",
     ),
-    "two choices in one stream": Shape(
+    "two choices in one chunk": Shape(
         "openai",
         ANSWERED,
         stream(
-            delta('{"reasoning": "shock",'),
-            {"choices": [{"index": 1, "delta": {"content": '{"reasoning": "no", "answer": "A"}'}}]},
-            delta(' "answer": "B"}', "stop"),
+            {
+                "choices": [
+                    {"index": 0, "delta": {"content": ANSWER}, "finish_reason": "stop"},
+                    {"index": 1, "delta": {"content": '{"answer": "A"}'}},
+                ],
+                "usage": USAGE,
+            }
         ),
         "found by attack",
+        streams=True,
+    ),
+    "several parts in one chunk": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {
+                "choices": [
+                    {"index": 0, "delta": {"content": ANSWER[:6]}},
+                    {"index": 0, "delta": {"content": ANSWER[6:]}, "finish_reason": "stop"},
+                ],
+                "usage": USAGE,
+            }
+        ),
+        "envoyproxy/ai-gateway#1487",
+        streams=True,
+    ),
+    "an index that counts tokens": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {"choices": [{"index": 1, "delta": {"content": ANSWER[:6]}, "finish_reason": None}]},
+            {"choices": [{"index": 2, "delta": {"content": ANSWER[6:]}, "finish_reason": None}]},
+            {"choices": [{"index": 3, "delta": {}, "finish_reason": "stop"}], "usage": USAGE},
+        ),
+        "text-generation-inference#1648, foundry-local#263",
         streams=True,
     ),
     "no finish reason": Shape("openai", ANSWERED, completion(finish=None), "openai-openapi#20"),
@@ -669,7 +715,6 @@ async def what_comes(
 
 NOT_COUNTED = {
     "no usage", "negative usage", "usage true", "absurd usage", "usage of null",
-    "two choices in one stream",
 }  # fmt: skip
 """Shapes without a usable token usage."""
 
