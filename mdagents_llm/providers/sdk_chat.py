@@ -234,20 +234,24 @@ class SdkChat(ABC):
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body."""
         raw = parse_json(content)
-        with self._paid(lambda: raw.get("usage")):
+        with self._paid(lambda: raw.get("usage") if isinstance(raw, dict) else None):
             return self.reply(raw, request)
 
     @contextmanager
     def _paid(self, usage: Callable[[], Any]) -> Iterator[None]:
-        """Attach the tokens that a reply reports to an error in it.
+        """Attach the tokens that a reply reports to an error in it, whichever that is.
 
         Args:
             usage: Function that returns the reported usage.
+
+        Raises:
+            UnusableReplyError: The reply reports tokens; the error is its cause.
+            Exception: The error, if the reply reports none.
         """
         try:
             yield
-        except Exception as error:
-            tokens = reported(lambda _: self._tokens(usage()), True)
+        except Exception as error:  # `errors` names it
+            tokens = reported(self._tokens, usage())
             if tokens.total_tokens == 0:
                 raise
             reply = ChatReply("", tokens, StopReason.STOP, self._model)
