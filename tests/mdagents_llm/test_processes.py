@@ -17,14 +17,15 @@ from mdagents_llm.processes import in_processes
 pytestmark = pytest.mark.process
 
 _ROOT = Path(__file__).parents[2]
-# Says who works on it; all of it takes longer than any test.
+# Says who works on it, a line in one write, since two of them share the pipe (`print` may write
+# its end apart); all of it takes longer than any test.
 _PROGRAM = """
 import os, sys, time
 from mdagents_llm.terminal.printing import fails_in_one_line
 from mdagents_llm.processes import in_processes
 
 def work(number):
-    print(os.getpid(), flush=True)
+    os.write(1, f"{os.getpid()}\\n".encode())
     time.sleep(float(sys.argv[1]))
 
 @fails_in_one_line
