@@ -14,9 +14,11 @@ _TAGS = {
     "◁think▷": "◁/think▷",  # Kimi-VL
 }
 """Opening tag -> closing tag, in lower case."""
-_OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
-_CLOSING = re.compile("|".join(map(re.escape, _TAGS.values())), re.IGNORECASE)
-_ANY = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
+OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
+"""Pattern of an opening tag."""
+CLOSING = re.compile("|".join(map(re.escape, _TAGS.values())), re.IGNORECASE)
+"""Pattern of a closing tag."""
+_ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}", re.IGNORECASE)
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _EVERY_TAG = (*_TAGS, *_TAGS.values())
 _LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
@@ -96,7 +98,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     Text before a closing tag without an opening one also counts as reasoning: the chat templates of
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
-    closed, opened = _CLOSING.search(text), _OPENING.search(text)
+    closed, opened = CLOSING.search(text), OPENING.search(text)
     if closed is None and opened is None:
         return text, ""
     before = ""

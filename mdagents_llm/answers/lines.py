@@ -11,9 +11,9 @@ _LONE = re.compile(
     r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?)?"
     r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[\s)\]}>\"'.:|]*"
 )
-# "C) text", "Option C: text", "C - text", "C (text)"
+# "C) text", "Option C: text", "C - text", "C (text)"; "c) text", "c. text"
 _LABELLED = re.compile(
-    r"[\s(\[{<\"']*(?:(?:[Oo]ption|[Cc]hoice|选项)\s?[(\[]?)?(?P<letter>[A-J])"
+    r"[\s(\[{<\"']*(?:(?:[Oo]ption|[Cc]hoice|选项)\s?[(\[]?)?(?P<letter>[A-J]|[a-j](?=[)\]]|\.\s))"
     r"(?:\s?[)\]}.:|]+|\s[-–—=](?=\s)|\s(?=\())\s*(?P<text>\S.*)?"
 )
 _LABEL_INSIDE = re.compile(r"[.;!]\s[(\[]?[A-J][)\].]\s")
@@ -56,14 +56,14 @@ def _opening(lines: list[str], options: OptionTexts) -> list[Reading]:
     labels = [label for line in lines if (label := _LABELLED.match(line))]
     first = _LABELLED.match(lines[0]) if lines else None
     is_cut_off = bool(lines) and lines[-1][-1] not in ".!?)\"'。"
-    several = len({label["letter"] for label in labels}) > 1
+    several = len({_letter(label) for label in labels}) > 1
     if first is None or is_cut_off or several or _LABEL_INSIDE.search(lines[0]):
         return []
     named = options.at_start(first["text"] or "")
     ends = named.letters and re.match(
         r"[.;!](?=\s)|,?\s(?:because|since|as)\b", first["text"][named.end :]
     )
-    reading = _chosen(first["letter"], options) if ends else None
+    reading = _chosen(_letter(first), options) if ends else None
     return [reading] if reading and reading.letter in named.letters else []
 
 
@@ -74,7 +74,7 @@ def option_lists(lines: list[str]) -> list[range]:
     for index, line in enumerate(lines):
         lone = _LONE.fullmatch(line)
         label = lone or _LABELLED.match(line)
-        letter = label["letter"].upper() if label else ""
+        letter = _letter(label) if label else ""
         goes_on = letter != last if lone else letter > last
         if not (letter and last and goes_on and was_lone == bool(lone)):
             runs.append(range(start, index))
@@ -98,7 +98,7 @@ def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> b
 def _discusses(label: re.Match[str], options: OptionTexts) -> bool:
     """Return whether a line repeats or judges this question's option."""
     text = label["text"] or ""
-    own = set(options.words_of(label["letter"]))
+    own = set(options.words_of(_letter(label)))
     repeats = bool(own) and 2 * len(own & set(words(text))) > len(own)
     return bool(
         repeats or options.at_start(text).letters or _JUDGES.search(text) or text.endswith(":")
@@ -106,7 +106,7 @@ def _discusses(label: re.Match[str], options: OptionTexts) -> bool:
 
 
 def _text_is_exact(label: re.Match[str], options: OptionTexts) -> bool:
-    return label["letter"] in options.exactly(label["text"] or "")
+    return _letter(label) in options.exactly(label["text"] or "")
 
 
 def _read(text: str, only_line: bool, options: OptionTexts) -> Reading | None:
@@ -122,25 +122,33 @@ def _read(text: str, only_line: bool, options: OptionTexts) -> Reading | None:
     label = _LABELLED.fullmatch(text)
     if label is None or not label["text"]:
         return None
+    letter = _letter(label)
     named = options.at_start(label["text"])
     if named.letters and not re.search(r"\w", label["text"][named.end :]):
-        mismatch = label["letter"] not in named.letters
+        mismatch = letter not in named.letters
         # "A:" may stand for "Answer:"
         if mismatch and re.match(r"\W*A\s?:", text):
             return None
-        return _chosen(label["letter"], options, mismatch=mismatch)
-    return _chosen(label["letter"], options) if _is_nearly(label, options) else None
+        return _chosen(letter, options, mismatch=mismatch)
+    dotted = text[label.start("letter") : label.end("letter") + 1] == f"{letter.lower()}."
+    if dotted or not _is_nearly(label, options):
+        return None
+    return _chosen(letter, options)
 
 
 def _is_nearly(label: re.Match[str], options: OptionTexts) -> bool:
     """Return whether a label's text paraphrases its option: at least half of the words match."""
-    own = options.words_of(label["letter"])
+    own = options.words_of(_letter(label))
     said = words(label["text"])
     if not said or _NO_PARAPHRASE.search(label["text"]):
         return False
     if not own:
         return len(said) <= _LONGEST_OPTION
     return 2 * len(set(own) & set(said)) >= max(len(set(said)), len(set(own)))
+
+
+def _letter(label: re.Match[str]) -> str:
+    return label["letter"].upper()
 
 
 def _chosen(letter: str, options: OptionTexts, *, mismatch: bool = False) -> Reading | None:

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from mdagents_llm.reasoning_tags import CLOSING, OPENING
+
 MAX_CHARS = 50_000
 """Number of characters that are read from the end of a reply, about 12,000 tokens.
 
@@ -46,11 +48,10 @@ _CONTRACTIONS = (
 
 # A reasoning model's thoughts are not its reply: they weigh letters that the reply then drops. The
 # opening tag may be in the prompt template, and a truncated reply may lack the closing one.
-_THOUGHTS = "think|thinking|thought|reasoning|scratchpad"
 _THOUGHTS_CLOSE = re.compile(
-    rf"</(?:{_THOUGHTS})>|\[/THINK\]|<\|channel\|>final<\|message\|>", re.IGNORECASE
+    rf"{CLOSING.pattern}|</(?:reasoning|scratchpad)>|<\|channel\|>final<\|message\|>", re.IGNORECASE
 )
-_THOUGHTS_OPEN = re.compile(rf"<(?:{_THOUGHTS})>|\[THINK\]", re.IGNORECASE)
+_THOUGHTS_OPEN = re.compile(rf"{OPENING.pattern}|<(?:reasoning|scratchpad)>", re.IGNORECASE)
 
 # First characters of all markup up to `_SNAKE_CASE`; most texts contain none of them.
 _MARKUP_SIGN = re.compile(r"[<\[~\\_]")

@@ -96,6 +96,11 @@ _OVERRULED = re.compile(
 )
 # "B or not B"
 _DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not')}")
+# "C → changed to D", "B (revised: C)"
+_REVISED = pattern(
+    rf"[\s)\].,;:(\[→>–—-]*{any_of('revised')}"
+    rf"(?=[\s:(\[\"']*(?-i:[A-J])(?![\w'+-]|\s?\(?{any_of('in a case')}))"
+)
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
 # The point where a value stops naming options and starts an explanation.
@@ -212,6 +217,9 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
         return NONE
     text = _text_behind(rest)
     named = options.at_start(text)
+    behind = text[named.end :] if letter in named.letters else rest
+    if revised := _REVISED.match(behind):
+        return read_value(behind[revised.end() :], options)
     if not named.letters and _TEMPLATE.match(text) and not text.startswith(("…", "...")):
         return SILENT
     own = letter in named.letters
