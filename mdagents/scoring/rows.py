@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,7 @@ class RunOutput:
                 f"unfinished: a limit stopped {stopped} of {of_all}, and the same "
                 "command answers them again"
             )
-        notices.append(self._of_batches)
+        notices += [self._of_batches, self._of_ledger]
         spent = object_of(self.manifest, "spent")
         if estimated := count_of(spent.get("estimated_calls")):
             replies = counted(estimated, "reply", "replies")
@@ -122,12 +123,35 @@ class RunOutput:
         return f"{whose} calls came in batches, which cost less than calls made at once"
 
     @property
+    def _of_ledger(self) -> str:
+        """Notice that rows of the ledger were lost; empty if none were."""
+        spent = object_of(self.manifest, "spent")
+        paid = sum(count_of(spent.get(name)) or 0 for name in ("calls", "cached_calls"))
+        kept = _lines_of(self.folder / "calls.jsonl") if paid else 0
+        if kept >= paid:
+            return ""
+        replies = counted(paid, "reply", "replies")
+        return (
+            f"calls.jsonl has {counted(kept, 'row')}, and the run had {replies}: rows were lost "
+            "since, so that figures of single calls are incomplete"
+        )
+
+    @property
     def name(self) -> str:
         """Name of the run, or of the file."""
         path = self.path.resolve()  # also resolves `.` and `samples.jsonl`
         if path.name == "samples.jsonl":
             return path.parent.name
         return path.name if path.is_dir() else _without_ending(path).name
+
+
+def _lines_of(path: Path) -> int:
+    """Return the number of lines of a file; 0 if it is missing or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
+    except OSError:
+        return 0
 
 
 def newest_output(output_dir: Path) -> Path:

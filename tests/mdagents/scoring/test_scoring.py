@@ -258,8 +258,26 @@ def test_prices_of_batches_are_told(spent: object, said: list[str]) -> None:
     folder.mkdir(parents=True)
     (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
     (folder / "run.json").write_text(json.dumps({"item_ids": ["1"], "spent": spent}))
+    (folder / "calls.jsonl").write_text("{}\n" * 4)
     notices = read_output(folder).notices
     assert notices == [f"{one}, which cost less than calls made at once" for one in said]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [(None, ["has 0 rows"]), (0, ["has 0 rows"]), (2, ["has 2 rows"]), (3, [])]
+)
+def test_a_ledger_that_lost_rows_is_told(rows: int | None, said: list[str]) -> None:
+    folder = Path("output/lost")
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    spent = {"calls": 2, "cached_calls": 1, "failed_attempts": 1}
+    (folder / "run.json").write_text(json.dumps({"item_ids": ["1"], "spent": spent}))
+    if rows is not None:
+        (folder / "calls.jsonl").write_text("{}\n" * rows)
+    notices = read_output(folder).notices
+    assert [notice.partition(",")[0] for notice in notices] == [
+        f"calls.jsonl {one}" for one in said
+    ]
 
 
 def test_settings_that_a_model_refused_are_told() -> None:
