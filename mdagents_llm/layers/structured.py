@@ -13,6 +13,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError, StructuredOutputError
 from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.layers.room import is_out_of_room
 from mdagents_llm.reasoning_tags import without_reasoning
+from mdagents_llm.text import utf8
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a runaway reply must not double the prompt
@@ -138,8 +139,10 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     except ValidationError as error:
         problem = _one_line(error)
     try:
-        # Through JSON text, so that pydantic is as strict as with the reply itself.
-        return schema.model_validate_json(json.dumps(_repaired(reply.text, schema))), ""
+        # Through JSON text, so that pydantic is as strict as with the reply itself; half an emoji
+        # is no JSON to it.
+        text = utf8(json.dumps(_repaired(reply.text, schema), ensure_ascii=False))
+        return schema.model_validate_json(text), ""
     except (ValueError, RecursionError):  # not valid, or nested too deeply to repair
         return None, problem
 
