@@ -22,6 +22,7 @@ from mdagents.settings import RoutedBy
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.text import counted
 
 
 @fails_in_one_line
@@ -91,7 +92,7 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     missing = [id_ for id_ in level_of if id_ not in known]
     if missing:
         raise ConfigError(
-            f"{run} has {len(missing)} questions that are not in {dataset.path} "
+            f"{run} has {counted(len(missing), 'question')} not in {dataset.path} "
             f"(the first: {missing[0]}); give the --dataset of that run"
         )
     beside = (
@@ -148,5 +149,5 @@ def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path
         path.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
-    files = f", with {copied} files of pictures" if copied else ""
-    print_result(f"{path}: {len(entries)} questions{files}")
+    files = f", with {counted(copied, 'file')} of pictures" if copied else ""
+    print_result(f"{path}: {counted(len(entries), 'question')}{files}")

@@ -12,6 +12,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+from mdagents_llm.text import counted
 
 
 @fails_in_one_line
@@ -34,7 +35,7 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
         known = {one.key: one for one in read_ratings(folder)}
         added = [one for one in ratings if known.get(one.key) != one]
         add_ratings(folder, added)
-        print_result(f"{len(added)} of {len(ratings)} ratings added to {folder}")
+        print_result(f"{len(added)} of {counted(len(ratings), 'rating')} added to {folder}")
         return 0
     ratings = read_ratings(folder)
     if not ratings:
@@ -43,7 +44,7 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
         replace_file(file, write_csv(ratings).encode())
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
-    print_result(f"written: {file} ({len(ratings)} ratings)")
+    print_result(f"written: {file} ({counted(len(ratings), 'rating')})")
     return 0
 
 

@@ -23,6 +23,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
+from mdagents_llm.text import counted
 
 if TYPE_CHECKING:
     from mdagents.pages.report_summary import Head
@@ -273,7 +274,7 @@ def _write_pages(
         folder = Path(options.figures)
         with _writing(folder, "--figures"):
             count = write_figures(folder, page.stem, head)
-        print_result(f"written: {count} files in {folder}")
+        print_result(f"written: {counted(count, 'file')} in {folder}")
     if options.latex:
         path = Path(options.latex)
         with _writing(path, "--latex"):

@@ -23,6 +23,7 @@ from mdagents.settings import DATA_DIR
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +326,8 @@ def _index(name: str, path: Path) -> Dataset:
         raise ConfigError(f"{path} has no questions in it")
     if without_value:
         notices.append(
-            f"{len(without_value)} questions of {path.name} have an option 'nan', a cell that "
-            f"pandas found empty (first in line {without_value[0]}); it is not shown."
+            f"{path.name} has {counted(len(without_value), 'question')} with an option 'nan', a "
+            f"cell that pandas found empty (first in line {without_value[0]}); it is not shown."
         )
     twice = [id_ for id_, count in Counter(entry.id for entry in entries).items() if count > 1]
     if twice:

@@ -64,7 +64,8 @@ def show_banner(
         wrapper.break_on_hyphens = False
         display.say(wrapper.fill(line))
 
-    say(f"dataset    {manifest.dataset}: {len(manifest.item_ids)} questions{epochs}{_shown(plan)}")
+    questions = counted(len(manifest.item_ids), "question")
+    say(f"dataset    {manifest.dataset}: {questions}{epochs}{_shown(plan)}")
     if note := selection_note(plan.dataset, config):
         say(f"NOTE: {note}")
     say(f"models     {_models_at_work(plan)}")

@@ -33,6 +33,7 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import LOCAL, OPENAI, load_model_configs
 from mdagents_llm.prices import PACKAGE as PRICES
+from mdagents_llm.text import counted
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "
@@ -177,7 +178,7 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     if not chosen:
         without = " without a picture" if config.skip_pictures else ""
         raise ConfigError(
-            f"{dataset.path} has only {len(entries)} questions{without}; check --limit"
+            f"{dataset.path} has only {counted(len(entries), 'question')}{without}; check --limit"
         )
     if pictured := [entry for entry in chosen if entry.missing_picture]:
         first = pictured[0]

@@ -34,6 +34,7 @@ from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.layers.damaged_cache import readable_rows
 from mdagents_llm.ledger import CallRow, Ledger, Logged, PriceOf
 from mdagents_llm.terminal.printing import print_line
+from mdagents_llm.text import counted
 
 _SCHEMA_VERSION = 1
 _PATIENCE = 5.0  # seconds to wait for another process's lock
@@ -305,8 +306,8 @@ class ReplyStore:
                 self._db.execute(f"PRAGMA busy_timeout = {1000 * self._patience:.0f}")
                 self._write()
         except sqlite3.Error as error:
-            count = len(self._unwritten)
-            self._say(f"NOTE: the cache {self._path} did not take {count} replies: {error}")
+            lost = counted(len(self._unwritten), "reply", "replies")
+            self._say(f"NOTE: the cache {self._path} did not take {lost}: {error}")
         self._db.close()
 
 

@@ -102,8 +102,8 @@ def test_the_parts_of_the_shipped_sample_do_not_go_into_the_package(
     write_run({"sample-001": "basic", "sample-002": "advanced"})
     assert split([]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "data/medqa/sample_advanced.jsonl: 1 questions",
-        "data/medqa/sample_basic.jsonl: 1 questions",
+        "data/medqa/sample_advanced.jsonl: 1 question",
+        "data/medqa/sample_basic.jsonl: 1 question",
     ]
     assert len(open_dataset("medqa", Path("data"), "basic").index) == 1
 

@@ -292,7 +292,7 @@ def test_a_last_option_that_pandas_found_empty_is_not_shown() -> None:
     for empty in ("nan", "NaN", "<NA>", float("nan"), None, "", "N/A"):
         shown, notice = written("x", "y", "z", "w", empty)
         assert shown == ["x", "y", "z", "w"], empty
-        assert ("1 questions of m.jsonl have an option 'nan'" in notice) == (
+        assert ("m.jsonl has 1 question with an option 'nan'" in notice) == (
             empty in ("nan", "NaN", "<NA>")
         )
     for real in (["Two", "One", "Three", "None"], ["x", "nan", "y", "None of the above"],
