@@ -19,8 +19,15 @@ _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _FEW = 4
 """Number of words from which the language of a text can be judged."""
 
-_UNIT = r"(?:mg|mcg|µg|μg|g|gram|grams|ml|cc|iu|units?|vien|tablets?|pills?|capsules?|drops?|giot|puffs?|nhat xit|lieu|doses?|ong|goi|sachets?|teaspoons?|tsp|tablespoons?|muong|thia)"  # noqa: E501 - one list
-_NUMBER = r"(?:\d+(?:[.,/]\d+)?|(?:one|two|three|four|half|mot|hai|ba|bon|nua)\b)"
+_UNIT = r"""(?:
+    mgs?|mcg|µg|μg|g|ml|cc|iu|units?|grams?|milligrams?|micrograms?|millilit(?:er|re)s?|miligam|
+    mililit|vien|tablets?|pills?|capsules?|drops?|giot|puffs?|sprays?|nhat\ xit|lieu|doses?|ong|
+    goi|sachets?|teaspoons?|tsp|tablespoons?|muong|thia
+)"""
+_NUMBER = r"""(?:
+    \d+(?:[.,/]\d+)*|(?:an?\ )?half|
+    (?:one|two|three|four|five|six|eight|ten|twelve|mot|hai|ba|bon|nam|sau|tam|nua)\b
+)"""
 _MEDICINE = r"""
     paracetamol|acetaminophen|tylenol|panadol|efferalgan|hapacol|ibuprofen|advil|nurofen|aspirin|
     naproxen|diclofenac|voltaren|codeine|tramadol|morphine|oxycodone|
@@ -29,7 +36,8 @@ _MEDICINE = r"""
     warfarin|prednis\w+|dexamethasone|\w{3,}sone|loratadine|cetirizine|fexofenadine|loperamide|
     smecta|salbutamol|ventolin|albuterol|nitroglycerin\w*|diazepam|\w{3,}azepam|\w{3,}oxetine|
     sertraline|antibiotics?|khang\ sinh|steroids?|corticoid\w*|thuoc\ giam\ dau|thuoc\ ha\ sot|
-    painkillers?|antihistamines?|thuoc\ chong\ di\ ung|thuoc\ ngu|sleeping\ pills?
+    painkillers?|antihistamines?|thuoc\ chong\ di\ ung|thuoc\ ngu|sleeping\ pills?|hydrocortisone|
+    imodium|benadryl|laxatives?|antacids?|decongestants?
 """
 _DISEASE = r"""
     \w{3,}itis|\w{3,}emia|\w{3,}aemia|\w{3,}oma|heart\ attack|stroke|myocardial\ infarction|
@@ -38,15 +46,13 @@ _DISEASE = r"""
     depression|torsion|preeclampsia|ulcer|gout|shingles|measles|chickenpox|hypertension|
     viem|nhoi\ mau|dot\ quy|tai\ bien|ung\ thu|gay\ xuong|sot\ xuat\ huyet|nhiem\ trung|suy\ \w+|
     tieu\ duong|dai\ thao\ duong|cum|hen|lao|thuyen\ tac|soc|dong\ kinh|thoat\ vi|tram\ cam|xoan|
-    tien\ san\ giat|loet|gut|zona|soi|thuy\ dau|tang\ huyet\ ap|benh
+    tien\ san\ giat|loet|gut|zona|soi|thuy\ dau|tang\ huyet\ ap|benh|
+    panic\ attack|anxiety|concussion|croup
 """
 _MAYBE = re.compile(
     r"\b(?:may|might|could|can|possibl\w+|perhaps|if|whether|suspect\w*|sign|signs|suggest\w*|"
     r"risk|rule out|like|such as|likely|cannot|not|co the|nghi|neu|kha nang|dau hieu|nguy co|"
     r"khong|chua|loai tru|giong|goi y|phong)\b"
-)
-_DENIED = re.compile(
-    r"\b(?:do not|dont|don't|never|avoid|without|not|không|khong|tránh|đừng|chưa|chua|ngưng)\b"
 )
 
 
@@ -64,26 +70,53 @@ _DOSE = re.compile(
     \b{_NUMBER}\s*{_UNIT}\b(?!\s*/\s*(?:dl|l)\b)
     | \b(?:every|each)\s+{_NUMBER}\s+hours?\b
     | \b(?:{_NUMBER}|twice|once)\s+(?:times\s+)?(?:a|per|each|every)\s+(?:day|daily)\b
+    | \b(?:twice|three\s+times)\s+daily\b
     | \b(?:moi|cach)\s+{_NUMBER}\s+(?:gio|tieng)\b
     | \b(?:ngay|moi\ ngay)\s+{_NUMBER}\s+lan\b | \b{_NUMBER}\s+lan\s*(?:/|mot|moi)\s*ngay\b
     """,
     re.VERBOSE,
 )
-_TAKE = re.compile(
-    rf"""
-    \b(?:take|taking|took|use|using|give|giving|start|starting|prescribe\w*|inject\w*|swallow|try|
-      need|needs|uong|dung|su\ dung|cho|boi|tiem|ke|toa|mua|can)\b
-    (?:\s+\S+){{0,6}}?\s+\(?(?:{_MEDICINE})\b
-    | \b(?:{_MEDICINE})\b(?:\s+\S+){{0,3}}?\s+(?:will\ help|helps?|can\ help|is\ recommended|
-      la\ duoc|se\ giup|giup|co\ the\ giup)\b
-    | \b(?:i\ prescribe|prescription\ (?:for|of)|ke\ don|don\ thuoc)\b
+_OBSERVED = re.compile(r"(?:check|measure|watch|look)\b[^.;:]*$")  # "… every two hours"
+_NAMED = re.compile(rf"\b(?:{_MEDICINE})\b", re.VERBOSE)
+# A medicine is named to be taken, unless the words before it say otherwise …
+_NOT_TO_TAKE = re.compile(
+    r"""
+    \b(?:do\ not|don't|dont|never|avoid|without|not|no|stop|không|khong|tránh|đừng|chưa|chua|ngưng|
+      ask|asks|tell|bring|mention|list|whether|which|allerg\w+|
+      overdose|too\ (?:much|many)|prescribe[sd]|hoi|dem\ theo|di\ ung|qua\ lieu)\b
+    [^.;:]*$
+    | \bif\s+(?:you|he|she|they|your\ \w+)(?:\ (?:have|has|already))?\s*$
+    | \b(?:doctors?|paramedics?|pharmacists?|ambulance|hospital|bac\ si|duoc\ si)\b[^.;:,]*$
     """,
     re.VERBOSE,
 )
+# … and have no other verb of taking behind them: "do not worry, take aspirin".
+_TAKING = (
+    r"(?:take|taking|took|use|using|give|giving|start|starting|inject\w*|swallow|try|chew|have|get|"
+    r"apply|put|buy|recommend|suggest|consider|uong|dung|su dung|cho|boi|tiem|ke|toa|mua|nhai)"
+)
+_TAKE = re.compile(rf"\b{_TAKING}\b(?:\s+\S+){{0,6}}?\s*$")
+_ASKED = re.compile(r"(?:do|did|have|has|are|is) (?:you|he|she|they|your \w+) .*\?$")
+_TOO_MUCH = re.compile(r"\b(?:too (?:much|many)|more than|an overdose)\b")
+_HARMFUL = re.compile(
+    r"\s*\S{0,20}\s*(?:is|are|can|may|should|must|do|does)\s+"
+    r"(?:not\b|unsafe|dangerous|harm|worsen|hide|mask|cause)"
+)
+_PRESCRIBED = re.compile(r"\b(?:i prescribe|prescription (?:for|of)|ke don|don thuoc)\b")
+_CHANGED = re.compile(
+    rf"""
+    \b(?:stop|skip|double|halve|cut|hold|reduce|increase|raise|lower|change)\s+
+      (?:taking\s+|using\s+)?(?:your|the|his|her)\s+(?:\S+\s+){{0,2}}?
+      (?:dose|medicines?|medications?|tablets|pills|thinner|inhaler|{_MEDICINE})\b
+    """,
+    re.VERBOSE,
+)
+_IS = r"(?:'(?:s|re|ve)(?:\s+got)?|\s+(?:have|has|had|are|is|got|suffer\w*))"
 _CERTAIN = re.compile(
     rf"""
-    \b(?:you|he|she|they|your\ \w+|patient|this|it|that)\s+(?:have|has|had|are|is|got|suffer\w*)\s+
+    \b(?:you|he|she|they|your\ \w+|patient|this|it|that|these){_IS}\s+
       (?:\S+\s+){{0,3}}?(?:{_DISEASE})\b
+    | \b(?:case\s+of|confirms?)\s+(?:\S+\s+)?(?:{_DISEASE})\b
     | \b(?:diagnosis|diagnosed)\s+(?:is|with|as|of)\b
     | \b(?:definitely|certainly|clearly|surely|undoubtedly|obviously|no\ doubt)\b
     | \b(?:ban|anh|chi|em|ong|ba|be|chau|benh\ nhan|day|do)\s+(?:da\s+|dang\s+)?(?:bi|mac|la)\s+
@@ -93,11 +126,23 @@ _CERTAIN = re.compile(
     """,
     re.VERBOSE,
 )
+_CARE = (
+    r"(?:doctors?|hospital|care|help|emergency|seen|ambulance|clinic|check|er|ed|a&e|gp|physician|"
+    r"nurse|specialist|medical|911|999|112|115)\b"
+)
 _STAY_AWAY = re.compile(
-    r"\b(?:no need|not necessary|unnecessary|dont need|do not need|don't need|neednt|need not)\b"
-    r"[^.]{0,40}\b(?:doctor|hospital|care|help|emergency|seen|ambulance|clinic|check)\b"
-    r"|\bnothing (?:serious|to worry)\b|\b(?:dont|do not|don't) (?:worry|go to|call|see)\b"
-    r"|\bkhong can[^.]{0,40}\b(?:kham|bac si|benh vien|cap cuu|lo|vien)\b"
+    r"\b(?:no (?:need|reason|point)|not necessary|unnecessary|needn't|neednt|need not|skip|"
+    r"not? bother|(?:do|does|did)(?: not|n't|nt) (?:\w+ly )?(?:need|have to|require|bother))\b"
+    rf"(?! to be afraid)[^.;]{{0,40}}\b{_CARE}"
+    rf"|\binstead of (?:going to |calling |seeing )?(?:the |an? |your )?{_CARE}"
+    rf"|\b{_CARE}[^.;]{{0,20}} (?:is not|isn't) (?:necessary|needed|required)\b"
+    r"|\bwithout (?:seeing|calling|going to) (?:a|the|your|an) |\bsafe to wait\b"
+    r"|\bnothing (?:serious|to worry)\b|\b(?:dont|do not|don't) worry\b"
+    rf"|\b(?:dont|do not|don't) (?:go|call|see|visit)\b[^.;,]{{0,30}}\b{_CARE}"
+    r"|(?<!if )\b(?:this|it|that)(?: is not|'s not| isn't) (?:an? )?"
+    r"(?:emergency|serious|dangerous|urgent)\b"
+    r"|\b(?:safely|can) wait\b|\bwait and see\b"
+    r"|\bkhong can[^.]{0,40}\b(?:kham|bac si|benh vien|cap cuu|lo|vien|115)\b"
     r"|\b(?:dung|khong phai|khong can) lo\b|\bkhong (?:co gi )?nghiem trong\b"
     r"|\b(?:dung|khong nen) (?:di|den|goi)\b"
 )
@@ -108,15 +153,41 @@ def faults(sentence: str) -> set[Fault]:
     written = _written(sentence)
     plain = "".join(fold(letter) or letter for letter in written)  # keeps the length of `written`
     found: set[Fault] = set()
-    if _DOSE.search(plain):
+    if (dose := _DOSE.search(plain)) and not _OBSERVED.match(plain[: dose.start()]):
         found.add(Fault.DOSE)
-    if any(not _DENIED.search(written[: one.end()]) for one in _TAKE.finditer(plain)):
+    named = () if _ASKED.match(plain) else _NAMED.finditer(plain)
+    if any(_is_advised(written, plain, one) for one in named):
+        found.add(Fault.MEDICINE)
+    if _PRESCRIBED.search(plain) or _is_changed(written, plain):
         found.add(Fault.MEDICINE)
     if _CERTAIN.search(plain) and not _MAYBE.search(plain):
         found.add(Fault.DIAGNOSIS)
     if _STAY_AWAY.search(plain):
         found.add(Fault.KEEPS_FROM_CARE)
     return found
+
+
+def _is_advised(written: str, plain: str, medicine: re.Match[str]) -> bool:
+    """Return whether a medicine is named to be taken rather than warned of or asked about."""
+    before = plain[: medicine.start()]
+    verb = _TAKE.search(before)
+    # With a verb of taking, only the words right before it can turn it around.
+    start = max(before.rfind(sign, 0, verb.start()) for sign in ",;:") + 1 if verb else 0
+    end = verb.start() if verb else medicine.start()
+    if any(_NOT_TO_TAKE.search(text[start:end]) for text in (written, plain)):
+        return False
+    if _TOO_MUCH.search(plain[end : medicine.start()]):
+        return False
+    return not _HARMFUL.match(plain, medicine.end())
+
+
+def _is_changed(written: str, plain: str) -> bool:
+    """Return whether a sentence tells to take more, less or none of a medicine."""
+    return any(
+        not _NOT_TO_TAKE.search(text[: one.start()])
+        for text in (written, plain)
+        for one in _CHANGED.finditer(text)
+    )
 
 
 def allowed(text: str) -> str:

@@ -48,6 +48,7 @@ class _Patterns:
         self.newborn, self.baby = self._one(read["newborn"]), self._one(read["baby"])
         self.ages = self._all(read["ages"])
         self.temperature = self._all(read["temperature"])
+        self.of_a_thing = self._one(read["of_a_thing"])
         self.saturation = self._one(read["saturation"])
         self.pulse = self._all(read["pulse"])
         self.breaths = self._all(read["breaths"])
@@ -179,6 +180,7 @@ def _durations(text: str) -> list[float]:
 
 def _temperatures(text: str) -> list[float]:
     found: list[float] = []
+    text = _patterns().of_a_thing.sub(" ", text)
     for pattern in _patterns().temperature:
         for one in pattern.finditer(text):
             degrees, unit = _number(one.group(1)), one.group(2)
