@@ -10,7 +10,7 @@ import ssl
 import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -379,21 +379,22 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
             f"{name} {origin_of(name)} holds a character that no key has, such as a space, a line "
             "break or a curly quotation mark; copy the key again"
         )
-    if not (spec.base_url or provider.base_url).lower().startswith("http:"):
-        _check_certificates()
+    is_encrypted = not (spec.base_url or provider.base_url).lower().startswith("http:")
+    if is_encrypted and (trusted := os.environ.get("SSL_CERT_FILE")):
+        _check_certificates(trusted)
 
 
-def _check_certificates() -> None:
+@cache  # reading the certificates of a system takes 20 ms, and a run checks several models
+def _check_certificates(path: str) -> None:
     """Check the file of certificates that the HTTP libraries load when they connect."""
-    if path := os.environ.get("SSL_CERT_FILE"):
-        try:
-            ssl.create_default_context(cafile=path)
-        except OSError as error:
-            why = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
-            raise ConfigError(
-                f"SSL_CERT_FILE is {path} but must be a PEM file of trusted certificates ({why}); "
-                "correct or unset it"
-            ) from None
+    try:
+        ssl.create_default_context(cafile=path)
+    except OSError as error:
+        why = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ConfigError(
+            f"SSL_CERT_FILE is {path} but must be a PEM file of trusted certificates ({why}); "
+            "correct or unset it"
+        ) from None
 
 
 def is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
