@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import socket
 import sys
@@ -60,6 +61,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = {item for item in items if any(map(item.get_closest_marker, SLOW)) != slow}
         config.hook.pytest_deselected(items=list(others))
         items[:] = [item for item in items if item not in others]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector 15,000 tests and their modules, a tenth of some tests' time."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
