@@ -12,6 +12,7 @@ import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
@@ -50,18 +51,23 @@ def plain(name: str) -> str:
 
 def is_option_or_answer(name: str) -> bool:
     """Return whether a field is named like one with an option or with the right one."""
-    own = plain(name)
-    return bool(_COLUMN.fullmatch(own)) or own in (*ANSWERS, *OTHER_ANSWERS)
+    return bool(_COLUMN.fullmatch(plain(name))) or names_right_option(name)
+
+
+@lru_cache(maxsize=256)  # the records of a file have the same fields
+def names_right_option(name: str) -> bool:
+    """Return whether a field is named like one with the right option."""
+    return plain(name) in (*ANSWERS, *OTHER_ANSWERS)
 
 
 def has_answer(record: Record) -> bool:
     """Return whether a record has a field named like one with the right option."""
-    return not {*ANSWERS, *OTHER_ANSWERS}.isdisjoint(map(plain, record))
+    return any(map(names_right_option, record))
 
 
 def empty_answer(record: Record) -> str | None:
     """Return the first empty field that is named like one with the right option; None without."""
-    names = [name for name in record if plain(name) in (*ANSWERS, *OTHER_ANSWERS)]
+    names = filter(names_right_option, record)
     empty = (name for name in names if record[name] is None or not str(record[name]).strip())
     return next(empty, None)
 
@@ -167,7 +173,7 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
     given = {
         name: value
         for name, value in record.items()
-        if plain(name) in (*ANSWERS, *OTHER_ANSWERS) and value not in (None, "")
+        if names_right_option(name) and value not in (None, "")
     }
     agreeing = [name for name in given if plain(name) in ANSWERS]
     names = agreeing or sorted(given, key=lambda name: OTHER_ANSWERS.index(plain(name)))[:1]

@@ -12,7 +12,13 @@ from typing import Any
 
 from mdagents.datasets.listed_options import LETTER_AND_DOT, option_lists, texts_of
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
-from mdagents.datasets.own_forms import by_name, has_answer, in_own_form, lettered
+from mdagents.datasets.own_forms import (
+    by_name,
+    has_answer,
+    in_own_form,
+    lettered,
+    names_right_option,
+)
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
@@ -60,13 +66,27 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
         is_read = letter is None or (isinstance(letter, str) and letter in record["options"])
         is_read = is_read and set(record["options"]) <= set(LETTERS)
         if is_read and record.keys().isdisjoint(("answer_index", "answer_number")):
-            return record
+            return _agreeing(record, record, where)
     if record.keys() >= _MEDMCQA:
-        return {**record, **_medmcqa(record, where, cop_from)}
+        return _agreeing(record, _medmcqa(record, where, cop_from), where)
     for fields, read in _FORMS:
         if record.keys() >= fields:
-            return {**record, **read(record, where)}
+            return _agreeing(record, read(record, where), where)
     return {**record, **in_own_form(record, where)}
+
+
+def _agreeing(record: Record, read: Record, where: str) -> Record:
+    """Return the record in MedQA's form, if no field names another option as the right one."""
+    options, letter = read.get("options"), read.get("answer_idx")
+    letters = options if isinstance(options, dict) and letter in options else {}
+    for name, value in record.items():
+        names_another = isinstance(value, str) and value != letter and value in letters
+        if names_another and names_right_option(name):
+            raise ConfigError(
+                f"{where}: field '{name}' is option {value} and the right option is {letter}; one "
+                "of them is wrong"
+            )
+    return record if read is record else {**record, **read}
 
 
 def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record:

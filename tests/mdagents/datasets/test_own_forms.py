@@ -95,6 +95,14 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
         ({"label": "Z"}, "field 'label' is 'Z' but must be one of A, B, C, D, or the text of one"),
         ({"gold": "Ascorbic"}, "field 'gold' is 'Ascorbic' but must be one of A, B, C, D, or"),
         (
+            {"options": LETTERED, "answer_idx": "A", "gold": "B"},
+            "field 'gold' is option B and the right option is A; one of them is wrong",
+        ),
+        (
+            {"options": LETTERED, "label": "A", "target": "B"},
+            "field 'target' is option B and the right option is A; one of them is wrong",
+        ),
+        (
             {"answer_index": 2, "answer": "B"},
             "field 'answer_index' is option C and field 'answer' is option B; one of them is wrong",
         ),
