@@ -20,18 +20,18 @@ NOT_STATED = "not stated"
 
 @dataclass(frozen=True, slots=True)
 class QuestionGroup:
-    """Questions with one value of a field, compared with all other questions."""
+    """Answers with one value of a property, compared with the questions of all others."""
 
     value: str
     figures: Group
     p: float | None
     """Two-sided p-value of Fisher's exact test against the other questions; None for a group or a
-    rest of fewer than `SMALLEST_FOR_RATES` questions. A question asked in several epochs is right
-    if most of its answers are."""
+    rest of fewer than `SMALLEST_FOR_RATES` questions, and if epochs of a question are in different
+    groups. A question asked in several epochs is right if most of its answers are."""
     p_holm: float | None
     """`p` with Holm's adjustment over the tested groups; of two groups it is the same `p`."""
     wrong: list[str]
-    """Ids of the questions that are not right."""
+    """Ids of the questions of which most answers in the group are not right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,9 @@ def groupings(rows: Sequence[ScoredRow]) -> list[str]:
 
 
 def make_breakdown(rows: Sequence[ScoredRow], by: str) -> Breakdown:
-    """Group the questions of a run and test each group against the rest.
+    """Group the answers of a run and test each group against the rest.
+
+    Each answer is in the group of its own value: the level and the agreement may differ by epoch.
 
     Args:
         rows: Rows of the run.
@@ -70,20 +72,23 @@ def make_breakdown(rows: Sequence[ScoredRow], by: str) -> Breakdown:
         older = "; records up to version 1.4.0 keep no fields of the data set"
         raise ConfigError(f"--group-by {by}: {has}{did_you_mean(by, known)}{older}")
     value = _value_of(by, rows)
-    questions = by_question(scored(rows))
-    of_groups: dict[str, list[list[ScoredRow]]] = {}
-    for answers in questions:
-        of_groups.setdefault(value(answers[0]), []).append(answers)
+    answers = scored(rows)
+    of_groups: dict[str, list[ScoredRow]] = {}
+    for row in answers:
+        of_groups.setdefault(value(row), []).append(row)
+    of_questions = {name: by_question(inside) for name, inside in of_groups.items()}
+    questions = by_question(answers)
+    is_divided = sum(map(len, of_questions.values())) > len(questions)
     all_right = sum(map(_is_right, questions))
     groups = []
-    for name, inside in sorted(of_groups.items(), key=lambda entry: -len(entry[1])):
+    for name, inside in sorted(of_questions.items(), key=lambda entry: -len(entry[1])):
         size, rest = len(inside), len(questions) - len(inside)
         right = sum(map(_is_right, inside))
         p = None
-        if min(size, rest) >= SMALLEST_FOR_RATES:
+        if min(size, rest) >= SMALLEST_FOR_RATES and not is_divided:
             other = all_right - right
             p = fisher_exact(right, size - right, other, rest - other)
-        figures = make_group([row for answers in inside for row in answers])
+        figures = make_group(of_groups[name])
         groups.append(QuestionGroup(name, figures, p, None, _wrong(inside)))
     return Breakdown(by, _adjusted(groups))
 

@@ -20,12 +20,13 @@ _WRONG_SHOWN = 8
 def breakdown_table(breakdown: Breakdown) -> Table:
     """Return the largest groups with accuracy and p-value; significant ones are starred."""
     shown = breakdown.groups[:_GROUPS_SHOWN]
+    has_epochs = any(group.figures.n > group.figures.questions for group in breakdown.groups)
     return Table(
-        ["", "questions", "right", ACCURACY, "p", "Holm p"],
+        ["", "answers" if has_epochs else "questions", "right", ACCURACY, "p", "Holm p"],
         [
             [
                 one_line(group.value),
-                f"{group.figures.questions:,}",
+                f"{group.figures.n:,}",
                 f"{group.figures.correct:,}",
                 accuracy_cell(group.figures),
                 p_value(group.p),
@@ -62,7 +63,8 @@ def breakdown_lines(breakdown: Breakdown) -> list[str]:
             more = len(group.wrong) - _WRONG_SHOWN
             ids += f", … {more} more" if more > 0 else ""
             wrong = share(len(group.wrong), group.figures.questions)
-            lines.append(f"wrong of {one_line(group.value)} ({wrong}): {ids}")
+            of_most = "most answers " if group.figures.n > group.figures.questions else ""
+            lines.append(f"{of_most}wrong of {one_line(group.value)} ({wrong}): {ids}")
     return lines
 
 

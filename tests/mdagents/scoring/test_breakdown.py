@@ -11,6 +11,7 @@ import pytest
 
 from mdagents.cli.score import main as evaluate
 from mdagents.scoring.breakdown import groupings, make_breakdown
+from mdagents.scoring.breakdown_text import breakdown_table
 from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.result_records import ours, write
@@ -61,6 +62,27 @@ def test_skipped_questions_are_in_no_group_and_epochs_are_one_question() -> None
     (group,) = make_breakdown(rows, "subject").groups
     assert (group.figures.n, group.figures.questions) == (3, 1)
     assert group.wrong == ["q"], "most answers are wrong"
+
+
+def test_each_answer_is_in_the_group_of_its_own_level() -> None:
+    levels = {1: "basic", 2: "basic", 3: "advanced"}
+    made = [
+        ours(f"q{n}", "A", "A" if level == "basic" else "B", epoch=epoch, difficulty=level)
+        for n in range(30)
+        for epoch, level in levels.items()
+    ]
+    basic, advanced = make_breakdown(read_output(write(made)).rows, "level").groups
+    assert (basic.value, basic.figures.n, basic.figures.correct, basic.wrong) == (
+        "basic",
+        60,
+        60,
+        [],
+    )
+    assert (advanced.figures.n, advanced.figures.correct, len(advanced.wrong)) == (30, 0, 30)
+    assert basic.p is advanced.p is None, "the groups share their questions"
+    assert breakdown_table(make_breakdown(read_output(write(made)).rows, "level")).headings[1] == (
+        "answers"
+    )
 
 
 def test_what_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None:
