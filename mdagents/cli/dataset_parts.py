@@ -17,6 +17,7 @@ from mdagents.datasets.dataset import (
 )
 from mdagents.datasets.picture_copies import copy_pictures, with_copies
 from mdagents.datasets.question_records import ID_FIELDS
+from mdagents.records.own_files import refuse_to_replace
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import RoutedBy
 from mdagents_llm.errors import ConfigError
@@ -48,6 +49,7 @@ def extract(argv: Sequence[str], *, program: str = "mdagents data extract") -> i
         raise ConfigError(no_question(dataset, missing))
     entries = [by_id[id_] for id_ in dict.fromkeys(options.ids)]
     if options.output:
+        refuse_to_replace(Path(options.output), dataset.path)
         _write_questions(dataset, entries, Path(options.output))
     else:
         print_result("".join(_line(dataset, entry) for entry in entries).rstrip("\n"))

@@ -6,11 +6,13 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from mdagents.records.ratings import add_ratings, read_csv, read_ratings, write_csv
-from mdagents.scoring.rows import read_output
+from mdagents.records.ratings import Rating, add_ratings, read_csv, read_ratings, write_csv
+from mdagents.scoring.fields import text_of
+from mdagents.scoring.rows import RunOutput, read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.terminal.command_line import Parser
+from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 from mdagents_llm.text import counted
 
@@ -27,25 +29,49 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
         Exit status: 0, or 2 for wrong use.
     """
     options = make_parser(program).parse_args(argv)
-    folder, file = read_output(Path(options.run)).folder, Path(options.file)
+    run, file = read_output(Path(options.run)), Path(options.file)
+    folder = run.folder
     if not folder.is_dir():
         raise ConfigError(f"{options.run} has no folder of a run, so there are no ratings")
     if options.import_:
         ratings = read_csv(file)
+        _check_items(ratings, run, file)
         known = {one.key: one for one in read_ratings(folder)}
-        added = [one for one in ratings if known.get(one.key) != one]
+        added = [
+            one for one in ratings if one.key not in known or one.is_later_than(known[one.key])
+        ]
         add_ratings(folder, added)
         print_result(f"{len(added)} of {counted(len(ratings), 'rating')} added to {folder}")
         return 0
     ratings = read_ratings(folder)
     if not ratings:
         raise ConfigError(f"{folder} holds no ratings; `view.py` has a page to rate each question")
+    if file.exists():
+        raise ConfigError(
+            f"{file} exists: --import adds its ratings to the run; to write those of the run, name "
+            "another file"
+        )
     try:
         replace_file(file, write_csv(ratings).encode())
     except OSError as error:
         raise ConfigError(f"cannot write {file}: {error.strerror}") from error
     print_result(f"written: {file} ({counted(len(ratings), 'rating')})")
     return 0
+
+
+def _check_items(ratings: Sequence[Rating], run: RunOutput, file: Path) -> None:
+    """Refuse ratings of questions that the run does not have, such as those of another run.
+
+    Raises:
+        ConfigError: A rating has an unknown case id; the message names it.
+    """
+    cases = {text_of(record, "case_id") for _, record in run.records()}
+    for rating in ratings:
+        if rating.case_id not in cases:
+            raise ConfigError(
+                f"{file}: case_id {rating.case_id} is no answer of {run.name}"
+                f"{did_you_mean(rating.case_id, sorted(cases))}"
+            )
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mdagents.records.own_files import refuse_to_replace
 from mdagents.scoring.breakdown_text import write_breakdown_csv
 from mdagents.scoring.csv_file import write_csv
 from mdagents.scoring.formatting import json_chunks, json_text
@@ -213,6 +214,8 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
             f"two inputs are called {twice[0]} and would share one CSV; score each "
             "alone, with --output"
         )
+    if output:
+        refuse_to_replace(Path(output), *inputs)
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
         _score(run, path, options)
@@ -239,7 +242,7 @@ def _score(run: RunOutput, csv_path: Path, options: argparse.Namespace) -> None:
             f"EXAID: {tokens:,.0f} more tokens per question, not included in tokens/question"
         )
     print_parts(parts)
-    with _writing(csv_path):
+    with _writing(csv_path, "--output" if options.output else "--evaluation-dir"):
         with csv_path.open("w", encoding="utf-8", newline="") as file:
             write_csv(file, run.rows)
         _write_json(report.as_dict(), summary)
@@ -313,7 +316,8 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
     if len(names) < 2:
         raise ConfigError(f"{flag} needs two runs or more")
     runs = [_read(Path(name), options) for name in names]
-    if len({run.folder.resolve() for run in runs}) < len(runs):
+    places = {(run.folder if run.folder.is_dir() else run.path).resolve() for run in runs}
+    if len(places) < len(runs):
         raise ConfigError(f"{flag} names the same run twice")
     # Imported here: numpy takes a moment to load, and only several runs need it.
     from mdagents.scoring.comparison import Comparison, compare

@@ -9,6 +9,7 @@ from pathlib import Path
 from mdagents.export import LogFormat, export_run
 from mdagents.export.card_text import write_card
 from mdagents.export.tracked import track_run
+from mdagents.records.own_files import refuse_to_replace
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
@@ -43,6 +44,8 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
             "a log of Inspect, or a card, is of one run; several belong to --mlflow or --wandb"
         )
     output = Path(options.output) if options.output else None
+    if output is not None:
+        refuse_to_replace(output, paths[0])
     if options.json and not options.card:
         raise ConfigError("--json needs --card; a log of Inspect is JSON anyway")
     if options.card and options.format:

@@ -66,6 +66,10 @@ class Rating(BaseModel):
         """(rater, case id, item), of which only the latest rating counts."""
         return self.rater, self.case_id, self.item
 
+    def is_later_than(self, other: Rating) -> bool:
+        """Return whether this rating counts beside another of the same rater and item."""
+        return self != other and self.at >= other.at
+
 
 FIELDS = tuple(Rating.model_fields)
 
@@ -108,7 +112,9 @@ def read_ratings(folder: Path) -> list[Rating]:
     try:
         for number, _, line in whole_lines(path):
             rating = _validated(parse_json(line), f"{path} line {number}")
-            latest[rating.key] = rating
+            known = latest.get(rating.key)
+            if known is None or rating.is_later_than(known):
+                latest[rating.key] = rating
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path} cannot be read: {error}") from error
     return list(latest.values())

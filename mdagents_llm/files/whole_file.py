@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,6 +63,8 @@ def replace_file(
 def _replacing(path: Path, *, sync: bool, parents: bool, private: bool) -> Iterator[int]:
     """Open a temporary file that replaces the one at `path`; the value is its descriptor."""
     refuse_special(path)
+    if not path.name:  # "." or "/"
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         descriptor = _opened(temporary, parents=parents, private=private)

@@ -8,9 +8,11 @@ from threading import Thread
 
 import pytest
 
+from mdagents.cli.ratings import main as ratings_program
 from mdagents.records.ratings import RATINGS, Rating, add_ratings, read_csv, read_ratings, write_csv
 from mdagents.scoring.ratings import ordinal_alpha, rating_figures, ratings_tables
 from mdagents_llm.errors import ConfigError
+from tests.mdagents.scoring.result_records import ours, write
 
 AT = "2026-01-01T00:00:00Z"
 
@@ -35,6 +37,30 @@ def test_alpha_is_that_of_the_published_examples() -> None:
     # Section A with two values, where every metric is the same: ten units, 0.095.
     pairs = zip("0100000000", "1110010100", strict=True)
     assert ordinal_alpha([list(map(int, pair)) for pair in pairs]) == pytest.approx(0.095, abs=5e-4)
+
+
+def test_the_latest_rating_counts_whatever_the_order_of_the_lines(tmp_path: Path) -> None:
+    late, early = rating(score=1, at="2026-02-01T00:00:00Z"), rating(score=5)
+    add_ratings(tmp_path, [late, early])
+    assert read_ratings(tmp_path) == [late]
+
+
+def test_ratings_of_another_run_are_refused_and_no_file_is_lost(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, file = write([ours("q1", "A", "A", case_id="case-q1")]), Path("clin.csv")
+    (path.with_suffix("")).mkdir()
+    for case_id, status in (("q1", 2), ("case-q1", 0)):
+        file.write_text(write_csv([rating(case_id=case_id)]))
+        assert ratings_program([str(path), str(file), "--import"]) == status
+    out, err = capsys.readouterr()
+    assert "case_id q1 is no answer of run" in err
+    assert "1 of 1 rating added" in out
+    before = file.read_text()
+    assert ratings_program([str(path), str(file)]) == 2
+    assert "--import adds its ratings" in capsys.readouterr().err
+    assert file.read_text() == before
+    assert ratings_program([str(path), "new.csv"]) == 0
 
 
 def test_alpha_at_its_limits() -> None:

@@ -1,0 +1,30 @@
+"""Refuses to write an output over a run or over the input that it is made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mdagents_llm.errors import ConfigError
+
+
+def refuse_to_replace(path: Path, *inputs: Path) -> None:
+    """Refuse an output that is an input, a file in the folder of a run, or a run's JSON array.
+
+    Args:
+        path: File to write, which may be missing.
+        inputs: Files that are read.
+
+    Raises:
+        ConfigError: Writing the file would destroy what it is made from, or a run.
+    """
+    if not path.is_file():
+        return
+    if any(one.exists() and path.samefile(one) for one in inputs):
+        raise ConfigError(f"{path} is the input; name another file for the output")
+    is_in_run = path.suffix in (".json", ".jsonl") and _is_run(path.parent)
+    if is_in_run or (path.suffix == ".json" and _is_run(path.with_suffix(""))):
+        raise ConfigError(f"{path} belongs to a run; name another file for the output")
+
+
+def _is_run(folder: Path) -> bool:
+    return all((folder / name).is_file() for name in ("run.json", "samples.jsonl"))

@@ -1,0 +1,43 @@
+"""No output replaces a run, or what it is made from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mdagents.records.own_files import refuse_to_replace
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.whole_file import replace_file
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("run.json", "samples.jsonl", "notes.csv"):
+        (folder / name).touch()
+    (tmp_path / "run.json").touch()
+    (tmp_path / "other.json").touch()
+    return folder
+
+
+@pytest.mark.parametrize("name", ["run/run.json", "run/samples.jsonl", "run.json"])
+def test_a_file_of_a_run_is_not_replaced(run: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="belongs to a run; name another file"):
+        refuse_to_replace(run.parent / name)
+
+
+def test_an_input_is_not_replaced(run: Path) -> None:
+    other = run.parent / "other.json"
+    refuse_to_replace(other)
+    refuse_to_replace(run / "notes.csv")
+    refuse_to_replace(run / "new.json")
+    with pytest.raises(ConfigError, match="is the input"):
+        refuse_to_replace(other, run / "missing", run / ".." / "other.json")
+
+
+@pytest.mark.parametrize("name", [".", "/"])
+def test_a_folder_without_a_name_is_no_file(name: str) -> None:
+    with pytest.raises(IsADirectoryError):
+        replace_file(Path(name), b"")
