@@ -145,12 +145,14 @@ class RunTotals(BaseModel):
 
     @property
     def could_not_work(self) -> bool:
-        """Whether no replies arrived, or more than half of the questions ended in `api_error`.
+        """Whether nothing was answered without a reply, or most questions ended in `api_error`.
 
         Such a run measures an endpoint, not a model, and does not count as finished.
         """
         errors = self.status_counts.get(Status.API_ERROR, 0)
-        return self.scored > 0 and (self.calls == 0 or 2 * errors > self.scored)
+        answered = self.status_counts.get(Status.ANSWERED, 0)  # a method may need no calls
+        is_dead = self.calls == 0 and not answered
+        return self.scored > 0 and (is_dead or 2 * errors > self.scored)
 
 
 class Spent(BaseModel):

@@ -181,6 +181,11 @@ class _Program:
         refuse_idle_picture_flags(plan.pictures.questions, options)
         if resumed is not None and config.output_dir / plan.manifest.name != resumed[0]:
             folder, manifest = resumed
+            if differences(manifest, plan.manifest) == "name":
+                raise ConfigError(
+                    f"--resume {folder}: the run was named {plan.manifest.name}; rename its folder "
+                    "and its JSON file back to go on with it"
+                )
             raise ConfigError(
                 f"--resume {folder} differs from these settings in "
                 f"{differences(manifest, plan.manifest)}; leave out --resume to start another run"

@@ -142,6 +142,15 @@ def test_resume_takes_up_the_run_in_the_folder_that_it_names(
     assert (status, err) == (2, f"error: there is no run {name} in b; see --output-dir\n")
 
 
+def test_a_renamed_run_is_to_be_named_back(provider: FakeProvider, run: Run) -> None:
+    assert run("--difficulty", "basic", "--num-samples", "2", "--token-limit", "1")[0] == 1
+    folder = Path("output") / manifest().name
+    folder.rename(folder.with_name("other"))
+    status, _, err = run("--resume")
+    assert status == 2
+    assert f"the run was named {folder.name}; rename its folder" in err
+
+
 def test_resume_asks_for_a_file_outside_this_folder(
     run: Run, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,16 @@ def manifest() -> dict[str, Any]:
     return loaded
 
 
+def test_a_method_without_calls_finishes(provider: FakeProvider, run: Run) -> None:
+    write("from mdagents import Decision\n\nasync def solve(case, question, settings):\n"
+          "    return Decision('A', 'the first')\n", "first.py")  # fmt: skip
+    status, out, _ = run("--method", "first.py", "--num-samples", "3")
+    assert status == 0
+    assert "answered 3" in out
+    assert manifest()["finished"]
+    assert provider.calls == []
+
+
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
