@@ -294,7 +294,7 @@ def _limitations(
         yield "the price of a model is not known, so the cost is not known"
     if spent.cached_calls:
         replies = counted(spent.cached_calls, "reply", "replies")
-        yield f"{replies} from the cache of earlier runs: not in calls, tokens and cost"
+        yield f"{replies} from the cache, paid for before: not in calls, tokens and cost"
     if ledger_rows is None:
         yield "calls.jsonl is missing: calls, tokens and cost are those that run.json states"
     elif manifest.finished and spent.total_tokens != manifest.spent.total_tokens:

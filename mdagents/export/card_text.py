@@ -220,5 +220,6 @@ def _text(text: str) -> str:
 
 def _sentence(text: str) -> str:
     """Return a remark as a sentence."""
+    begins_with_word = re.match(r"[a-z]+\b(?![.:_/-])", text) is not None
     shown = _text(text.strip().rstrip("."))
-    return f"{shown[:1].upper()}{shown[1:]}."
+    return f"{shown[:1].upper() if begins_with_word else shown[:1]}{shown[1:]}."

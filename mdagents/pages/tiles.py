@@ -10,7 +10,7 @@ from statistics import median
 from markupsafe import Markup
 
 from mdagents.pages.run_card import wall_time
-from mdagents.scoring.fields import number_of, object_of
+from mdagents.scoring.fields import count_of, number_of, object_of
 from mdagents.scoring.formatting import UNKNOWN, interval, percent, usd
 from mdagents.scoring.group import Group
 from mdagents.scoring.report import Report
@@ -77,9 +77,13 @@ def _tokens(run: RunOutput) -> Tile:
         return Tile("Tokens", UNKNOWN, note="not recorded")
     teams, exaid = sum(counted), sum(row.exaid_tokens or 0 for row in run.rows)
     value, unit = _in_words(teams + exaid)
+    spent = object_of(run.manifest, "spent")
+    paid = sum(count_of(spent.get(name)) or 0 for name in ("input_tokens", "output_tokens"))
+    # Of replies that were thrown away, and less those from the cache.
+    also = f" · paid for {' '.join(_in_words(paid))}" if paid and paid != teams + exaid else ""
     if not exaid:
-        return Tile("Tokens", value, unit, note="teams only")
-    note = f"teams {' '.join(_in_words(teams))} · EXAID {' '.join(_in_words(exaid))}"
+        return Tile("Tokens", value, unit, note=f"teams only{also}".replace(" million", " M"))
+    note = f"teams {' '.join(_in_words(teams))} · EXAID {' '.join(_in_words(exaid))}{also}"
     return Tile("Tokens", value, unit, _split(teams, exaid), note.replace(" million", " M"))
 
 

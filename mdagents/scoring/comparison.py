@@ -143,6 +143,7 @@ def compare_study(study: StudyManifest, outputs: Mapping[str, RunOutput]) -> Com
         study: The study.
         outputs: Name -> run, for the runs of the study with at least one scored answer.
     """
+    outputs = {name: decided for name, run in outputs.items() if (decided := _decided(run)).rows}
     of_blocks: dict[tuple[str, str], list[StudyRun]] = {}
     for run in study.runs:
         if run.run in outputs:
@@ -161,6 +162,13 @@ def compare_study(study: StudyManifest, outputs: Mapping[str, RunOutput]) -> Com
         if run.run not in outputs
     }
     return replace(_comparison(blocks), name=study.name, baseline=study.baseline, missing=missing)
+
+
+def _decided(run: RunOutput) -> RunOutput:
+    """Return a run without the answers that a limit stopped, if it will ask for them again."""
+    if run.manifest.get("finished", True):
+        return run
+    return replace(run, rows=tuple(row for row in run.rows if row.status != Status.LIMIT))
 
 
 def _comparison(blocks: Sequence[Block]) -> Comparison:

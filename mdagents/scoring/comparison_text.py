@@ -144,9 +144,12 @@ def comparison_notices(comparison: Comparison) -> list[str]:
         for why, runs in by_reason.items()
     ]
     left_out = [
-        f"{comparison.place(block)}compared on the {counted(block.questions, 'question')} "
-        "that all runs hold; left out: "
-        + ", ".join(f"{run.left_out} of {run.label}" for run in block.runs if run.left_out)
+        f"{comparison.place(block)}compared on the {_size(block)} that all runs hold; left out: "
+        + ", ".join(
+            f"{counted(run.left_out, 'answer')} of {run.label}"
+            for run in block.runs
+            if run.left_out
+        )
         for block in comparison.blocks
         if any(run.left_out for run in block.runs)
     ]
@@ -154,6 +157,13 @@ def comparison_notices(comparison: Comparison) -> list[str]:
         notice for block in comparison.blocks for notice in (*router_notices(block), *block.notices)
     ]
     return [*missing, *left_out, *dict.fromkeys(notices)]
+
+
+def _size(block: Block) -> str:
+    questions = counted(block.questions, "question")
+    if block.answers == block.questions:
+        return questions
+    return f"{counted(block.answers, 'answer')} to {questions}"
 
 
 def as_markdown(comparison: Comparison) -> str:

@@ -153,6 +153,8 @@ class _Program:
                 await session.run()
             finally:
                 showing.cancel()
+        if session.is_at_limit:
+            self._go_on = f"raise 'limits' in {self._study.path} first; {self._go_on}"
         return stops.signals
 
     def _show_results(self, runs: Sequence[CellRun]) -> None:
@@ -198,9 +200,13 @@ def _check(study: StudyFile, runs: Sequence[CellRun]) -> None:
     configs = load_model_configs()
     for run in runs:
         if (other := names.setdefault(run.name, run)) is not run:
-            raise ConfigError(
-                f"{study.path}: ({other.cell}) and ({run.cell}) are the same run; leave one out"
-            )
+            is_same = other.plan.manifest.config_hash == run.plan.manifest.config_hash
+            what = "are the same run; leave one out"
+            if not is_same:
+                what = (
+                    f"would both be named {run.name}; give the files of the data sets other names"
+                )
+            raise ConfigError(f"{study.path}: ({other.cell}) and ({run.cell}) {what}")
         for spec in run.plan.specs.values():
             if study.cost_limit is not None and configs.price(spec.provider, spec.name) is None:
                 raise ConfigError(

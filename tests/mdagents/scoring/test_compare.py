@@ -173,7 +173,8 @@ def test_other_question_sets_are_refused_with_the_difference(
 
     assert evaluate(*arguments, "--common") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "compared on the 3 questions that all runs hold; left out: 7 of one, 1 of two" in text
+    assert "compared on the 3 questions that all runs hold" in text
+    assert "left out: 7 answers of one, 1 answer of two" in text
     content = json.loads(Path("evaluation/compare_one_vs_two.json").read_text())
     assert content["questions"] == 3
     assert [run["figures"]["n"] for run in content["runs"]] == [3, 3]

@@ -22,6 +22,7 @@ from mdagents.scoring.comparison_text import (
 )
 from mdagents.scoring.formatting import as_text
 from mdagents.scoring.rows import RunOutput
+from mdagents.settings import Status
 from tests.mdagents.scoring.made_up_runs import made_up
 
 Letters = Mapping[tuple[str, str], str]
@@ -152,7 +153,24 @@ def test_a_run_without_an_answer_is_missing_and_named(missing: str) -> None:
 def test_of_unfinished_runs_what_all_have_is_compared() -> None:
     study = figures({("m", "single"): "A" * 20, ("m", "team"): "A" * 12})
     assert study.blocks[0].questions == 12
-    assert "left out: 8 of single" in comparison_notices(study)[0]
+    assert "left out: 8 answers of single" in comparison_notices(study)[0]
+
+
+@pytest.mark.parametrize("stopped", [8, 12])
+def test_what_a_limit_stopped_is_not_answered_yet(stopped: int) -> None:
+    whole, team = made_up("m-single", "A" * 12), made_up("m-team", "A" * 12)
+    rows = [replace(row, status=Status.LIMIT.value, correct=False) for row in team.rows[:stopped]]
+    team = replace(team, rows=(*rows, *team.rows[stopped:]), manifest={"finished": False})
+    listed = [
+        StudyRun(dataset="set", model="m", method=name, run=f"m-{name}", reason="at a limit")
+        for name in ("single", "team")
+    ]
+    manifest = StudyManifest(name="made-up", baseline="single", runs=listed)
+    study = compare_study(manifest, {"m-single": whole, "m-team": team})
+    if stopped == 12:
+        assert study.missing == {"set, m, team": "at a limit"}
+    else:
+        assert [run.figures.correct for run in study.blocks[0].runs] == [4, 4]
 
 
 def test_few_questions_give_no_verdict() -> None:
