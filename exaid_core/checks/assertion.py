@@ -17,6 +17,9 @@ from exaid_core.checks.cue_finder import CueFinder
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
 
+_PLAIN_VALUE = re.compile(r"(?=.*\d)[^<>≤≥]*", re.DOTALL)  # and no threshold
+_BOUND = re.compile(r"[<>≤≥]|\b(?:less|under|below|greater|more|over|above)\b", re.IGNORECASE)
+_APART = re.compile(r"[,:]|\s-\s")
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -68,6 +71,12 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
     if kind == "no_cue" or (kind == "negation" and _stands_alone(between, finding)):
         return False
+    # "Risk of aspiration, GCS 5": a value is measured, whatever is denied or feared before it.
+    is_value = kind in ("negation", "denial", "past") and _PLAIN_VALUE.fullmatch(finding)
+    if is_value and (_APART.search(between) or _any("given").search(between)):
+        return False
+    if kind == "threshold":
+        return _BOUND.search(finding) is not None
     if kind == "condition":
         return ": " not in between and not _any("now").search(between)
     if kind == "past" and _any("present").search(between):
@@ -114,7 +123,7 @@ def _cue_before() -> re.Pattern[str]:
     # are checked once, not once per kind.
     groups = (
         f"(?P<{kind.replace(' ', '_')}>{'|'.join(cue.words() for cue in _cues(kind))})"
-        for kind in ("no cue", "condition", "past", "negation", "denial")
+        for kind in ("no cue", "condition", "threshold", "past", "negation", "denial")
     )
     return re.compile(rf"(?<!{LETTER})(?=\w)(?:{'|'.join(groups)})(?!{LETTER})", re.IGNORECASE)
 
@@ -144,9 +153,12 @@ def _new_statement() -> re.Pattern[str]:
 
 @cache
 def _cue_after() -> re.Pattern[str]:
-    links = rf"(?:{_any('link').pattern}\s+){{0,5}}"
+    links = rf"(?:{_any('link').pattern}\s+){{1,5}}"
+    # Without a link verb the denial ends its clause: "BP 70/40, no urine output" denies none.
+    ends = rf"(?=\W*\Z|\s*[,)(–-]|\s+{_any('denied by').pattern})"
+    denied = _any("denied").pattern
     return re.compile(
-        rf"[\s*_:=()–,-]{{0,4}}(?:{links}{_any('denied').pattern}|{_any('after').pattern})"
+        rf"[\s*_:=()–,-]{{0,4}}(?:{links}{denied}|{denied}{ends}|{_any('after').pattern})"
         rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,
     )

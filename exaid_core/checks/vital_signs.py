@@ -13,6 +13,7 @@ from functools import cache
 from exaid_core.checks.cue_files import any_of, read_cues
 from exaid_core.checks.cue_finder import CueFinder
 
+_APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
 
 
@@ -47,7 +48,9 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "systolic pressure": _VitalSign(20, 81),
     "mean pressure": _VitalSign(15, 56, tail=r"(?!\s?cm)"),
     "blood pressure": _VitalSign(
-        20, 81, tail=r"\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)"
+        20,
+        81,
+        tail=r"(?:'?s)?\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)",
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
     "heart rate": _VitalSign(10, 30, tail=r"(?!\s?(?:%|years?|ms\b))"),
@@ -81,8 +84,12 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
                 yield name.start, responses.end()
             continue
         reading = _reading(sign.tail).match(text, name.end)
-        if not reading or not sign.is_dangerous(reading):
+        if not reading:
             continue
+        if not sign.is_dangerous(reading):
+            reading = None if reading["less"] else _worse(sign.tail).match(text, reading.end())
+            if not reading or not sign.least <= _value(reading["last"]) < sign.bound:
+                continue
         if _not_of().search(text, max(name.start - 40, 0), name.start):
             continue
         later = _later().match(text, reading.end(), reading.end() + 60)
@@ -132,7 +139,18 @@ def _points(response: str) -> int:
 
 @cache
 def _not_of() -> re.Pattern[str]:
-    return re.compile(rf"{_words('not of').pattern}\W+(?:\w+\W+){{0,2}}$", re.IGNORECASE)
+    return re.compile(rf"{_words('not of').pattern}{_APART}(?:\w+{_APART}){{0,2}}$", re.IGNORECASE)
+
+
+@cache
+def _worse(tail: str) -> re.Pattern[str]:
+    """Return a pattern for a later value after a harmless one: "GCS 14 on arrival, now 6"."""
+    own = rf"(?!{_words('another').pattern})"
+    return re.compile(
+        rf"(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}(?:(?:it )?is |only )?"
+        rf"(?P<last>{_NUMBER})(?![\d.]*\d){tail}",
+        re.IGNORECASE,
+    )
 
 
 @cache

@@ -480,3 +480,57 @@ def test_a_list_of_denials_ends_at_a_value_or_a_state(text: str) -> None:
 )
 def test_a_denied_later_or_other_value_is_no_alert(text: str) -> None:
     assert find_alert(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BP 70/40, no urine output.", "BP 70/40"),
+        ("Septic shock, no urine output for 6 h.", "Septic shock"),
+        ("Cardiac arrest, no ROSC after 20 min.", "Cardiac arrest"),
+        ("Tension pneumothorax: no breath sounds on the left.", "Tension pneumothorax"),
+        ("No pulse, no respirations.", "No pulse"),
+        ("Risk of aspiration, GCS 5.", "GCS 5"),
+        ("Prepare for intubation, SpO2 68%.", "SpO2 68"),
+        ("Avoid morphine because RR 5.", "RR 5"),
+        ("I would not call this stable: SpO2 77%.", "SpO2 77"),
+        ("Target SBP 90. SBP 62 now.", "SBP 62"),
+        ("MAP goal 65, MAP now 48.", "MAP now 48"),
+        ("BP 120/70 on arrival, then 68/40.", "BP 120/70 on arrival, then 68/40"),
+        ("GCS 14 on arrival, now 6.", "GCS 14 on arrival, now 6"),
+        ("SpO2 was 97% and is now 72%.", "SpO2 was 97% and is now 72"),
+        ("NIBP 65/35", "NIBP 65/35"),
+        ("BP 70s/40s despite pressors", "BP 70s/40"),
+        ("MAPs in the 40s", "MAPs in the 40"),
+        ("She meets criteria for septic shock.", "septic shock"),
+        ("I cannot get a pulse.", "cannot get a pulse"),
+        ("He has been seizing for 25 minutes.", "has been seizing"),
+    ],
+)
+def test_a_danger_beside_a_denial_a_fear_a_target_or_an_earlier_value(
+    text: str, found: str
+) -> None:
+    assert found in find_alerts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Septic shock excluded by echo.",
+        "Cardiac arrest: ruled out.",
+        "Tamponade was absent.",
+        "Without hypotension (BP 60/40 before fluids)",
+        "Monitor for bradycardia, HR < 30",
+        "Notify physician: MAP < 55.",
+        "Hold for SBP < 80.",
+        "Call parameters: SpO2 < 85%, RR < 8.",
+        "Aim for SBP 80.",
+        "Keep MAP 55.",
+        "Father: STEMI at age 45",
+        "Anaphylaxis at age 5",
+        "GCS 14 on arrival, now 15",
+        "BP 120/70, then 118/70",
+    ],
+)
+def test_a_bound_of_an_order_a_target_or_what_is_excluded_is_no_alert(text: str) -> None:
+    assert list(find_alerts(text)) == []
