@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from enum import StrEnum
 
 from demos.medagen.dictionary import fold
 from demos.medagen.schemas import Language
 from demos.medagen.tokenizer import split
+from exaid_core.checks.drugs import drugs
 
 _SENTENCE = re.compile(r"(?<=[.!?…])\s+|\n+")
 _FEW = 4
@@ -49,10 +51,19 @@ _DISEASE = r"""
     tien\ san\ giat|loet|gut|zona|soi|thuy\ dau|tang\ huyet\ ap|benh|
     panic\ attack|anxiety|concussion|croup
 """
+# A word without its diacritics may be another one: "can" is not "cần", nor "nghi" "nghỉ". So
+# Vietnamese cues are searched as they are written, and folded only in texts without diacritics.
 _MAYBE = re.compile(
     r"\b(?:may|might|could|can|possibl\w+|perhaps|if|whether|suspect\w*|sign|signs|suggest\w*|"
-    r"risk|rule out|like|such as|likely|cannot|not|co the|nghi|neu|kha nang|dau hieu|nguy co|"
-    r"khong|chua|loai tru|giong|goi y|phong)\b"
+    r"risk|rule out|like|such as|likely|cannot|not|có thể|nghi ngờ|nghi|nếu|khả năng|dấu hiệu|"
+    r"nguy cơ|không|chưa|loại trừ|giống|gợi ý|phòng ngừa)\b"
+)
+_MAYBE_FOLDED = re.compile(
+    r"\b(?:co the|nghi|neu|kha nang|dau hieu|nguy co|khong|chua|loai tru|giong|goi y|phong)\b"
+)
+# Said by the user, or asked.
+_TOLD = re.compile(
+    r"\b(?:because|since|as) |\byou (?:said|told|mentioned|wrote)\b|\b(?:vì|bạn nói)\b"
 )
 
 
@@ -76,32 +87,41 @@ _DOSE = re.compile(
     """,
     re.VERBOSE,
 )
-_OBSERVED = re.compile(r"(?:check|measure|watch|look)\b[^.;:]*$")  # "… every two hours"
+_OBSERVED = re.compile(r"\s*(?:check|measure|watch|look|đo|theo dõi)\b.*$")  # "… every two hours"
 _NAMED = re.compile(rf"\b(?:{_MEDICINE})\b", re.VERBOSE)
-# A medicine is named to be taken, unless the words before it say otherwise …
+# A medicine is named to be taken, unless the words before it say otherwise.
 _NOT_TO_TAKE = re.compile(
     r"""
-    \b(?:do\ not|don't|dont|never|avoid|without|not|no|stop|không|khong|tránh|đừng|chưa|chua|ngưng|
-      ask|asks|tell|bring|mention|list|whether|which|allerg\w+|
-      overdose|too\ (?:much|many)|prescribe[sd]|hoi|dem\ theo|di\ ung|qua\ lieu)\b
+    \b(?:do\ not|don't|dont|can't|cannot|never|avoid|without|not|no|stop|không|tránh|đừng|chưa|
+      ngưng|ask|asks|tell|bring|mention|list|whether|which|allerg\w+|
+      overdose|too\ (?:much|many)|prescribe[sd]|hỏi|mang\ theo|đem\ theo|dị\ ứng|quá\ liều)\b
     [^.;:]*$
     | \bif\s+(?:you|he|she|they|your\ \w+)(?:\ (?:have|has|already))?\s*$
-    | \b(?:doctors?|paramedics?|pharmacists?|ambulance|hospital|bac\ si|duoc\ si)\b[^.;:,]*$
+    | \b(?:doctors?|paramedics?|pharmacists?|ambulance|hospital|bác\ sĩ|dược\ sĩ)\b[^.;:,]*$
     """,
     re.VERBOSE,
 )
-# … and have no other verb of taking behind them: "do not worry, take aspirin".
-_TAKING = (
-    r"(?:take|taking|took|use|using|give|giving|start|starting|inject\w*|swallow|try|chew|have|get|"
-    r"apply|put|buy|recommend|suggest|consider|uong|dung|su dung|cho|boi|tiem|ke|toa|mua|nhai)"
+_NOT_TO_TAKE_FOLDED = re.compile(
+    r"\b(?:khong|tranh|chua|ngung|hoi|dem theo|di ung|qua lieu|bac si|duoc si)\b[^.;:]*$"
 )
-_TAKE = re.compile(rf"\b{_TAKING}\b(?:\s+\S+){{0,6}}?\s*$")
+_TAKING = re.compile(
+    r"\b(?:take|taking|took|use|using|give|giving|start|starting|inject\w*|swallow|try|chew|have|"
+    r"get|apply|put|buy|recommend|suggest|consider|uống|dùng|sử dụng|cho|bôi|tiêm|kê|mua|nhai|"
+    r"uong|dung|boi|tiem|ke|nhai)\b"
+)
+# Between a verb and its medicine.
+_UP_TO_SIX_WORDS = re.compile(r"(?:\s+\S+){0,6}?\s*")
+# Ends the scope of a denial: "do not worry, take aspirin", "avoid aspirin and use ibuprofen".
+_TURN = re.compile(r"[,;:]|\b(?:and|but|then|while|mà|nhưng|rồi|trong khi)\b")
 _ASKED = re.compile(r"(?:do|did|have|has|are|is) (?:you|he|she|they|your \w+) .*\?$")
 _TOO_MUCH = re.compile(r"\b(?:too (?:much|many)|more than|an overdose)\b")
 _HARMFUL = re.compile(
-    r"\s*\S{0,20}\s*(?:is|are|can|may|should|must|do|does)\s+"
-    r"(?:not\b|unsafe|dangerous|harm|worsen|hide|mask|cause)"
+    r"\s*\S{0,20}\s*(?:(?:is|are|can|may|should|must|do|does)\s+(?:not\b(?! (?:harm|danger|unsafe))"
+    r"|unsafe|dangerous|harm|worsen|hide|mask|cause)|(?:don't|doesn't)\s+(?:help|work|treat))"
+    r"(?! no\b)"
 )
+_AT_HAND = ("adrenaline", "epinephrine", "epipen", "naloxone", "glucagon")
+"""Medicines that a user carries for an emergency and has been shown to use."""
 _PRESCRIBED = re.compile(r"\b(?:i prescribe|prescription (?:for|of)|ke don|don thuoc)\b")
 _CHANGED = re.compile(
     rf"""
@@ -119,10 +139,11 @@ _CERTAIN = re.compile(
     | \b(?:case\s+of|confirms?)\s+(?:\S+\s+)?(?:{_DISEASE})\b
     | \b(?:diagnosis|diagnosed)\s+(?:is|with|as|of)\b
     | \b(?:definitely|certainly|clearly|surely|undoubtedly|obviously|no\ doubt)\b
+      [^,;:]{{0,60}}\b(?:{_DISEASE})\b
     | \b(?:ban|anh|chi|em|ong|ba|be|chau|benh\ nhan|day|do)\s+(?:da\s+|dang\s+)?(?:bi|mac|la)\s+
       (?:benh\s+|con\s+|chung\s+)?(?:{_DISEASE})\b
     | \b(?:chan\ doan)\s+(?:la|xac\ dinh|:)
-    | \b(?:chac\ chan|ro\ rang|nhat\ dinh)\b
+    | \b(?:chac\ chan|ro\ rang|nhat\ dinh)\b[^,;:]{{0,60}}\b(?:{_DISEASE})\b
     """,
     re.VERBOSE,
 )
@@ -130,64 +151,121 @@ _CARE = (
     r"(?:doctors?|hospital|care|help|emergency|seen|ambulance|clinic|check|er|ed|a&e|gp|physician|"
     r"nurse|specialist|medical|911|999|112|115)\b"
 )
-_STAY_AWAY = re.compile(
-    r"\b(?:no (?:need|reason|point)|not necessary|unnecessary|needn't|neednt|need not|skip|"
-    r"not? bother|(?:do|does|did)(?: not|n't|nt) (?:\w+ly )?(?:need|have to|require|bother))\b"
-    rf"(?! to be afraid)[^.;]{{0,40}}\b{_CARE}"
-    rf"|\binstead of (?:going to |calling |seeing )?(?:the |an? |your )?{_CARE}"
-    rf"|\b{_CARE}[^.;]{{0,20}} (?:is not|isn't) (?:necessary|needed|required)\b"
-    r"|\bwithout (?:seeing|calling|going to) (?:a|the|your|an) |\bsafe to wait\b"
-    r"|\bnothing (?:serious|to worry)\b|\b(?:dont|do not|don't) worry\b"
-    rf"|\b(?:dont|do not|don't) (?:go|call|see|visit)\b[^.;,]{{0,30}}\b{_CARE}"
-    r"|(?<!if )\b(?:this|it|that)(?: is not|'s not| isn't) (?:an? )?"
-    r"(?:emergency|serious|dangerous|urgent)\b"
-    r"|\b(?:safely|can) wait\b|\bwait and see\b"
-    r"|\bkhong can[^.]{0,40}\b(?:kham|bac si|benh vien|cap cuu|lo|vien|115)\b"
-    r"|\b(?:dung|khong phai|khong can) lo\b|\bkhong (?:co gi )?nghiem trong\b"
-    r"|\b(?:dung|khong nen) (?:di|den|goi)\b"
+_NO_MATTER_OF_CARE = (
+    r"(?! (?:to )?(?:be afraid|wait|rush|hurry|worry|fast|undress|an? referral|an? appointment|"
+    r"referral|appointment)\b)"
 )
+_STAY_AWAY = re.compile(
+    rf"""
+    \b(?:no\ (?:need|reason|point|rush)|not\ necessary|unnecessary|needn't|neednt|need\ not|skip|
+      not?\ bother|hold\ off|put\ off|cancel|avoid\ going|wouldn't\ rush|
+      (?:do|does|did)(?:\ not|n't|nt)\ (?:\w+ly\ )?(?:need|have\ to|require|bother))\b
+      {_NO_MATTER_OF_CARE.replace(" ", chr(92) + " ")}[^.;]{{0,40}}\b{_CARE}
+    | \binstead\ of\ (?:going\ to\ |calling\ |seeing\ )?(?:the\ |an?\ |your\ )?{_CARE}
+    | \b{_CARE}[^.;]{{0,20}}\ (?:is\ not|isn't)\ (?:necessary|needed|required)\b
+    | \bwithout\ (?:seeing|calling|going\ to)\ (?:a|the|your|an)\  | \bsafe\ to\ wait\b
+    | \b(?:dont|do\ not|don't)\ (?:go|call|see|visit)\b(?!\ (?:alone|yourself|by))
+      [^.;,]{{0,30}}\b{_CARE}
+    | (?<!if\ )\b(?:this|it|that)(?:\ is\ not|'s\ not|\ isn't)\ (?:an?\ )?
+      (?:emergency|serious|dangerous|urgent)\b
+    | (?<!if\ )\b(?:this|it|that|you)(?:\ is|\ are|'s|'re)?(?:\ not|n't)\ (?:having\ |have\ )?
+      (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
+    | \b(?:safely|can)\ wait\b | \bwait\ and\ see\b | \bno\ cause\ for\ concern\b
+    | \bkhong\ can(?!\ (?:doi|cho))[^.]{{0,40}}\b(?:kham|bac\ si|benh\ vien|cap\ cuu|vien|115)\b
+    | \b(?:chua|chang|khoi)\ can[^.]{{0,40}}\b(?:kham|bac\ si|benh\ vien|cap\ cuu|vien|115)\b
+    | \bkhong\ (?:nhat\ thiet\ )?phai\ (?:di|den|goi)\b
+    | \bkhong\ (?:bi|phai)\ (?:dot\ quy|nhoi\ mau)
+    | \b(?:dung|khong\ nen)\ (?:di|den|goi)\b(?!\ (?:mot\ minh|xe\ may|bo))
+    """,
+    re.VERBOSE,
+)
+# Comfort that keeps nobody from care beside "call 911 now".
+_COMFORT = re.compile(
+    r"\bnothing (?:serious|to worry)\b|\b(?:dont|do not|don't) worry\b|\bkhong sao dau\b"
+    r"|\b(?:dung|khong phai|khong can) lo\b|\bkhong (?:co gi )?nghiem trong\b|\bkhong dang lo\b"
+    r"|\bkhong nguy hiem\b"
+)
+_URGES = re.compile(
+    r"(?:^|[,;:.]\s*)(?:please |hay )?(?:call|go|goi|den)\b[^.;]{0,40}"
+    r"\b(?:911|999|112|115|er|emergency|ambulance|hospital|cap cuu|benh vien)\b"
+)
+_NEGATED = re.compile(r"\b(?:not|never|n't|don't|do not)\s+(?:\w+\s+)?$")
 
 
 def faults(sentence: str) -> set[Fault]:
     """Return the faults of a sentence; empty if it may be shown."""
     written = _written(sentence)
     plain = "".join(fold(letter) or letter for letter in written)  # keeps the length of `written`
+    is_asked = _ASKED.match(plain) is not None
     found: set[Fault] = set()
-    if (dose := _DOSE.search(plain)) and not _OBSERVED.match(plain[: dose.start()]):
+    if any(
+        not _OBSERVED.fullmatch(_clause(written, one.start())) for one in _doses(written, plain)
+    ):
         found.add(Fault.DOSE)
-    named = () if _ASKED.match(plain) else _NAMED.finditer(plain)
-    if any(_is_advised(written, plain, one) for one in named):
+    named = [] if is_asked else [one.span() for one in _NAMED.finditer(plain)]
+    named += (
+        [] if is_asked else [(at, end) for at, end, name in drugs(plain) if name not in _AT_HAND]
+    )
+    if any(_is_advised(written, plain, start, end) for start, end in named):
         found.add(Fault.MEDICINE)
     if _PRESCRIBED.search(plain) or _is_changed(written, plain):
         found.add(Fault.MEDICINE)
-    if _CERTAIN.search(plain) and not _MAYBE.search(plain):
+    if not is_asked and any(not _is_hedged(written, plain, at) for at in _CERTAIN.finditer(plain)):
         found.add(Fault.DIAGNOSIS)
-    if _STAY_AWAY.search(plain):
+    away = _STAY_AWAY.finditer(plain)
+    is_comfort = _COMFORT.search(plain) and not _URGES.search(plain)
+    if is_comfort or any(not _NEGATED.search(plain[: one.start()]) for one in away):
         found.add(Fault.KEEPS_FROM_CARE)
     return found
 
 
-def _is_advised(written: str, plain: str, medicine: re.Match[str]) -> bool:
-    """Return whether a medicine is named to be taken rather than warned of or asked about."""
-    before = plain[: medicine.start()]
-    verb = _TAKE.search(before)
-    # With a verb of taking, only the words right before it can turn it around.
-    start = max(before.rfind(sign, 0, verb.start()) for sign in ",;:") + 1 if verb else 0
-    end = verb.start() if verb else medicine.start()
-    if any(_NOT_TO_TAKE.search(text[start:end]) for text in (written, plain)):
+def _doses(written: str, plain: str) -> Iterator[re.Match[str]]:
+    """Yield the doses; "nằm viện" is none, though "nam vien" is five tablets."""
+    for dose in _DOSE.finditer(plain):
+        if not written.startswith("nằm", dose.start()):
+            yield dose
+
+
+def _clause(text: str, end: int) -> str:
+    """Return the part of a clause before a place."""
+    return _TURN.split(text[:end])[-1]
+
+
+def _is_hedged(written: str, plain: str, diagnosis: re.Match[str]) -> bool:
+    """Return whether a diagnosis is called possible in its clause, or was told by the user."""
+    clause = _TURN.split(written[: diagnosis.end()])[-1]
+    if _MAYBE.search(clause) or _TOLD.search(clause):
+        return True
+    return written == plain and _MAYBE_FOLDED.search(clause) is not None
+
+
+def _is_excused(written: str, plain: str, start: int, end: int) -> bool:
+    """Return whether words before a medicine warn of it, ask about it or deny it."""
+    if _NOT_TO_TAKE.search(written[start:end]):
+        return True
+    return written == plain and _NOT_TO_TAKE_FOLDED.search(plain[start:end]) is not None
+
+
+def _is_advised(written: str, plain: str, start: int, end: int) -> bool:
+    """Return whether the medicine `plain[start:end]` is to be taken; others are warnings."""
+    before, behind = written[:start], end
+    verbs = [
+        verb for verb in _TAKING.finditer(before) if _UP_TO_SIX_WORDS.fullmatch(before, verb.end())
+    ]
+    begin, verb = 0, start
+    if verbs:
+        # Only the words right before the verb can turn it around; "or" goes on with a denial.
+        verb = verbs[-1].start()
+        if not before[:verb].endswith(" or "):
+            begin = max((turn.end() for turn in _TURN.finditer(before, 0, verb)), default=0)
+    if _is_excused(written, plain, begin, verb) or _TOO_MUCH.search(plain[verb:start]):
         return False
-    if _TOO_MUCH.search(plain[end : medicine.start()]):
-        return False
-    return not _HARMFUL.match(plain, medicine.end())
+    return not _HARMFUL.match(plain, behind)
 
 
 def _is_changed(written: str, plain: str) -> bool:
     """Return whether a sentence tells to take more, less or none of a medicine."""
-    return any(
-        not _NOT_TO_TAKE.search(text[: one.start()])
-        for text in (written, plain)
-        for one in _CHANGED.finditer(text)
-    )
+    return any(not _is_excused(written, plain, 0, one.start()) for one in _CHANGED.finditer(plain))
 
 
 def allowed(text: str) -> str:
