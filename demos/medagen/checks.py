@@ -39,7 +39,8 @@ _MEDICINE = r"""
     smecta|salbutamol|ventolin|albuterol|nitroglycerin\w*|diazepam|\w{3,}azepam|\w{3,}oxetine|
     sertraline|antibiotics?|khang\ sinh|steroids?|corticoid\w*|thuoc\ giam\ dau|thuoc\ ha\ sot|
     painkillers?|antihistamines?|thuoc\ chong\ di\ ung|thuoc\ ngu|sleeping\ pills?|hydrocortisone|
-    imodium|benadryl|laxatives?|antacids?|decongestants?
+    imodium|benadryl|nsaids?|pepto\S*|tums|gaviscon|
+    inhibitors?|decolgen|tiffy|berberin|laxatives?|antacids?|decongestants?
 """
 _DISEASE = r"""
     \w{3,}itis|\w{3,}emia|\w{3,}aemia|\w{3,}oma|heart\ attack|stroke|myocardial\ infarction|
@@ -49,7 +50,8 @@ _DISEASE = r"""
     viem|nhoi\ mau|dot\ quy|tai\ bien|ung\ thu|gay\ xuong|sot\ xuat\ huyet|nhiem\ trung|suy\ \w+|
     tieu\ duong|dai\ thao\ duong|cum|hen|lao|thuyen\ tac|soc|dong\ kinh|thoat\ vi|tram\ cam|xoan|
     tien\ san\ giat|loet|gut|zona|soi|thuy\ dau|tang\ huyet\ ap|benh|
-    panic\ attack|anxiety|concussion|croup
+    panic\ attack|anxiety|concussion|croup|uti|reflux|eczema|gallstones?|trao\ nguoc|hoang\ loan|
+    tay\ chan\ mieng|roi\ loan\ \w+
 """
 # A word without its diacritics may be another one: "can" is not "cần", nor "nghi" "nghỉ". So
 # Vietnamese cues are searched as they are written, and folded only in texts without diacritics.
@@ -125,16 +127,17 @@ _AT_HAND = ("adrenaline", "epinephrine", "epipen", "naloxone", "glucagon")
 _PRESCRIBED = re.compile(r"\b(?:i prescribe|prescription (?:for|of)|ke don|don thuoc)\b")
 _CHANGED = re.compile(
     rf"""
-    \b(?:stop|skip|double|halve|cut|hold|reduce|increase|raise|lower|change)\s+
-      (?:taking\s+|using\s+)?(?:your|the|his|her)\s+(?:\S+\s+){{0,2}}?
-      (?:dose|medicines?|medications?|tablets|pills|thinner|inhaler|{_MEDICINE})\b
+    \b(?:stop|skip|pause|come\s+off|double(?:\s+up\s+on)?|halve|cut|hold|reduce|increase|raise|
+      lower|change)\s+(?:taking\s+|using\s+)?(?:your|the|his|her)\s+(?:\S+\s+){{0,2}}?
+      (?:dose|medicines?|medications?|tablets|pills|thinner|inhaler|antidepressants?|{_MEDICINE})\b
+    | \b(?:ngung|ngừng|bo|gap\s+doi|tang|giam)\s+(?:lieu\s+)?thuoc\b | \bdouble\s+dose\b
     """,
     re.VERBOSE,
 )
 _IS = r"(?:'(?:s|re|ve)(?:\s+got)?|\s+(?:have|has|had|are|is|got|suffer\w*))"
 _CERTAIN = re.compile(
     rf"""
-    \b(?:you|he|she|they|your\ \w+|patient|this|it|that|these){_IS}\s+
+    \b(?:you|he|she|they|your\ \w+|the\ \w+|patient|this|it|that|these){_IS}\s+
       (?:\S+\s+){{0,3}}?(?:{_DISEASE})\b
     | \b(?:case\s+of|confirms?)\s+(?:\S+\s+)?(?:{_DISEASE})\b
     | \b(?:diagnosis|diagnosed)\s+(?:is|with|as|of)\b
@@ -171,6 +174,8 @@ _STAY_AWAY = re.compile(
     | (?<!if\ )\b(?:this|it|that|you)(?:\ is|\ are|'s|'re)?(?:\ not|n't)\ (?:having\ |have\ )?
       (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
     | \b(?:safely|can)\ wait\b | \bwait\ and\ see\b | \bno\ cause\ for\ concern\b
+    | \byou\ are\ fine\b | \bharmless\b | \bwaste\ of\ time\b | \boverkill\b
+    | \brather\ than\ going\ to\ (?:the\ )?{_CARE}
     | \bkhong\ can(?!\ (?:doi|cho))[^.]{{0,40}}\b(?:kham|bac\ si|benh\ vien|cap\ cuu|vien|115)\b
     | \b(?:chua|chang|khoi)\ can[^.]{{0,40}}\b(?:kham|bac\ si|benh\ vien|cap\ cuu|vien|115)\b
     | \bkhong\ (?:nhat\ thiet\ )?phai\ (?:di|den|goi)\b
@@ -210,7 +215,10 @@ def faults(sentence: str) -> set[Fault]:
         found.add(Fault.MEDICINE)
     if _PRESCRIBED.search(plain) or _is_changed(written, plain):
         found.add(Fault.MEDICINE)
-    if not is_asked and any(not _is_hedged(written, plain, at) for at in _CERTAIN.finditer(plain)):
+    is_question = is_asked or written.endswith("?")
+    if not is_question and any(
+        not _is_hedged(written, plain, at) for at in _CERTAIN.finditer(plain)
+    ):
         found.add(Fault.DIAGNOSIS)
     away = _STAY_AWAY.finditer(plain)
     is_comfort = _COMFORT.search(plain) and not _URGES.search(plain)
@@ -233,7 +241,7 @@ def _clause(text: str, end: int) -> str:
 
 def _is_hedged(written: str, plain: str, diagnosis: re.Match[str]) -> bool:
     """Return whether a diagnosis is called possible in its clause, or was told by the user."""
-    clause = _TURN.split(written[: diagnosis.end()])[-1]
+    clause = _clause(written, diagnosis.end())
     if _MAYBE.search(clause) or _TOLD.search(clause):
         return True
     return written == plain and _MAYBE_FOLDED.search(clause) is not None
