@@ -46,6 +46,13 @@ _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 # Oxygen is told with and without the minute: `2 L` and `2 L/min`.
 _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
+_EVERY = re.compile(  # behind a dose
+    r"\s?(?:\([^()]{1,30}\)\s?)?"
+    r"(?:(?:po|orally|by mouth|iv|im|sc|sq|subcut\w*|once|twice|tablets?)\s)*"
+    r"(?:(?P<day>daily|(?:a|per|each|every) day|/ ?d(?:ay)?\b|qd\b)"
+    r"|(?P<week>weekly|(?:a|per|each|every) week|/ ?w(?:ee)?k\b|qw\w*))",
+    re.IGNORECASE,
+)
 _SYSTOLIC = re.compile(
     r"\b(?:SBP|systolic (?:blood )?pressure|systolic (?:of )?(?=[0-9]))\b", re.IGNORECASE
 )
@@ -150,7 +157,10 @@ class _Evidence:
             for claim in _claims(text, measured)
             if claim.start not in covered
             and (self._tells_frequency or not claim.is_frequency)
-            and not all(self._has(value, claim.unit) for value in claim.values)
+            and not (
+                all(self._has(value, claim.unit) for value in claim.values)
+                and self._has_period(text, claim)
+            )
         ]
         if self._in_english:
             found += [
@@ -169,6 +179,16 @@ class _Evidence:
         if label.name in self._labels and label.is_certain:
             return label.number in self._labels[label.name]
         return not label.is_word or label.number in self._numbers
+
+    def _has_period(self, text: str, claim: Quantity) -> bool:
+        """Return False for a daily dose that is only a weekly one in the support, or vice versa."""
+        period = _period(text, claim)
+        told = {
+            _period(self._support, quantity)
+            for quantity in self._quantities
+            if period and not set(_of_a_dose(claim)).isdisjoint(_of_a_dose(quantity))
+        }
+        return not told or period in told or None in told
 
     def _has(self, value: str, unit: str | None) -> bool:
         if self._tells_systolic and unit in (None, "mmhg") and "/" in value:
@@ -234,6 +254,22 @@ def _measured(text: str) -> tuple[tuple[Quantity, ...], Mapping[_Span, Label]]:
     with_unit = {quantity.start for quantity in measured if quantity.unit}
     labeled = {written.span(label.start, label.end): label for label in labels(written.digits)}
     return measured, {span: label for span, label in labeled.items() if span[0] not in with_unit}
+
+
+def _period(text: str, quantity: Quantity) -> str | None:
+    """Return `day` or `week` for a dose that is given once or more in each; None if not stated."""
+    if quantity.unit is not None and quantity.unit.endswith(_WEEKLY):
+        return "week"
+    # The `/day` of a unit is no part of it.
+    found = _EVERY.match(text, quantity.end) or _EVERY.search(quantity.text)
+    return found.lastgroup if found and quantity.unit else None
+
+
+def _of_a_dose(quantity: Quantity) -> Iterator[Measure]:
+    """Yield the measures of a quantity without its period."""
+    unit = quantity.unit.removesuffix(_WEEKLY) if quantity.unit else None
+    for value in quantity.values:
+        yield measure(value, unit)
 
 
 def _told_as(unit: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from exaid_core.checks.alerts import find_alerts
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
 
 ELLIPSIS = "…"
@@ -58,7 +59,9 @@ _CORRECTION = (
     r"\b(?:corrections?|corrected|preclud\w+|unsafe|(?<!to )reduced?|halved?|updated?|extubated"
     r"|ha?emoly[sz]ed|repeat(?:ed)?|redraw\w*|redrawn|artifacts?|artefacts?|misread\w*"
     r"|non-?adheren\w+|self-discontinued|turned out|amended|changed to|(?<!is )(?<!are )meant"
-    r"|(?:fell|down) to|minority|overturned|scratch|removed"
+    r"|(?:fell|down) to|minority|overturned|scratch|removed|cancel\w*|ignore|disregard|revoked?"
+    r"|forbids?|too (?:late|risky)|typo|should read|make (?:that|it)|already given|belongs? to"
+    r"|in error|addendum"
     r"|otherwise(?! (?:healthy|normal|well|stable|unremarkable)\b))\b"
     r"|\b(?:first|before(?:hand)?)\W*\Z"
 )
@@ -84,6 +87,12 @@ _OWN_FINDING = re.compile(
     r"\W*(?:(?:no|normal)|(?:(?:he|she|(?:the )?patient) )?denie[sd]) (?!longer|more\b)\w",
     re.IGNORECASE,
 )
+# What is kept reassures, and what is left out may not.
+_REASSURES = re.compile(
+    r"\b(?:no|denie[sd]|normal|stable|intact|well|negative|clear|discharged?|improv\w+)\b",
+    re.IGNORECASE,
+)
+_NEWS = re.compile(r"\W*(?:now|new|since|started|suddenly)\b", re.IGNORECASE)
 _STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
 _CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
 _COMMON = frozenset(
@@ -145,6 +154,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     if rest.startswith(("(", "[", "–", "—", "-")):
         return True
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
+    reassures = _REASSURES.search(kept) is not None
     return any(
         _CONTINUES.match(statement)
         or _STOPS.match(statement)
@@ -153,6 +163,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
             _DENIES.search(statement)
             and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
         )
+        or (reassures and (_NEWS.match(statement) or next(find_alerts(statement), None)))
         for statement in _STATEMENT_END.split(rest)
     )
 

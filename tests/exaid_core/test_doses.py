@@ -89,6 +89,26 @@ def test_a_dose_that_the_support_gives_is_not_flagged(summary: str, support: str
     assert unsupported_terms([summary], support) == ()
 
 
+@pytest.mark.parametrize(
+    ("summary", "support", "missing"),
+    [
+        ("methotrexate 15 mg daily", "methotrexate 15 mg weekly", ("15 mg",)),
+        ("methotrexate 15 mg/day", "methotrexate 15 mg per week", ("15 mg/day",)),
+        ("alendronate 70 mg daily", "alendronate 70 mg once weekly", ("70 mg",)),
+        ("aspirin 81 mg weekly", "aspirin 81 mg every day", ("81 mg",)),
+        ("methotrexate 15 mg weekly", "methotrexate 15 mg a week", ()),
+        ("methotrexate 15 mg", "methotrexate 15 mg weekly", ()),
+        ("aspirin 81 mg daily", "aspirin 81 mg PO daily", ()),
+        ("aspirin 81 mg daily", "aspirin 81 mg", ()),
+        ("prednisone 15 mg daily", "methotrexate 15 mg weekly, prednisone 15 mg a day", ()),
+    ],
+)
+def test_a_weekly_dose_is_no_daily_one(
+    summary: str, support: str, missing: tuple[str, ...]
+) -> None:
+    assert unsupported_terms([summary], support) == missing
+
+
 _PIECES = st.sampled_from(
     [
         "metoprolol",

@@ -155,6 +155,19 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("The team favors surgery.", "A minority."),
         ("Give fluids.", "Otherwise diuretics."),
         ("The answer is C.", "Correction: B."),
+        ("Give insulin 10 units.", "Cancel that."),
+        ("Give insulin 10 units.", "Typo: 1 unit."),
+        ("Give 10 mg morphine.", "Make that 1 mg."),
+        ("Give 10 mg morphine.", "Already given."),
+        ("DNR order in place.", "Revoked today."),
+        ("Give tPA.", "Too late."),
+        ("Troponin 5000.", "Belongs to another patient."),
+        # reassurance, and danger behind it
+        ("Stable.", "Now in septic shock."),
+        ("No chest pain.", "Now reports crushing chest pain."),
+        ("Pulses intact.", "Left foot pulseless, in cardiac arrest."),
+        ("CT normal.", "Addendum: small SDH."),
+        ("Discharge today.", "Potassium 7.1."),
     ],
 )
 def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
