@@ -58,11 +58,15 @@ _DENIED_AFTER = re.compile(
 _LETTERS = r"(?:[A-J](?:,? (?:and |or )?)){0,8}"
 _SET_ASIDE = (
     r"(?:ruled out|excluded|rejected|dismissed|discarded|eliminated|refuted|set aside|unsupported"
-    r"|(?:less |un)likely(?! than\b))"
+    r"|incorrect|wrong|dropped|abandoned|no longer (?:held|supported|favou?red)"
+    r"|(?:initially|first|originally) (?:favou?red|supported|preferred|chosen|considered)"
+    r"|(?:deemed )?(?:less |un)likely(?! than\b))"
 )
 _LETTER_DENIED_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|(?:no one|nobody|none|no \w{1,20}))|n't"
-    r"|\binstead of|\b(?:rul(?:ed|ing) out|exclud(?:ed|ing)|reject(?:ed|ing)|dismiss(?:ed|ing)))"
+    r"|\b(?:instead of|(?:moved|shifted|switched|changed)(?: away)? from)"
+    r"|\b(?:rul(?:ed|ing) out|exclud(?:ed|ing)|reject(?:ed|ing)|dismiss(?:ed|ing)|dropp(?:ed|ing)"
+    r"|abandon(?:ed|ing)))"
     r"(?: (?:the|for|an?|answers?|options?|to|be|as|cho(?:ose|oses|se|sen)|pick(?:s|ed)?"
     r"|think(?:s|ing)?|select(?:s|ed)?|consider(?:s|ed)?|(?:support|favou?r|prefer)\w{0,4}"
     rf"|vot(?:e|es|ed)|held|holds?)){{0,4}} \W?{_LETTERS}\W?\Z",

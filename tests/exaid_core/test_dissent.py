@@ -218,6 +218,11 @@ def test_stated_answer(text: str, letter: str | None) -> None:
         "The family is split on surgery.",
         "Opinions differ in the literature about steroid use.",
         "Doctors initially differed but now concur.",
+        "B is incorrect; C is correct.",
+        "All agree that B is wrong and C right.",
+        "B was initially favored, but everyone now supports C.",
+        "They moved from B to C.",
+        "Everyone dropped B and settled on C.",
     ],
 )
 def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(
