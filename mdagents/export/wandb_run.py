@@ -36,7 +36,8 @@ def write_offline(
     import wandb  # imported here: it takes seconds to load
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        # Where it cannot be made, the package would write to /tmp.
+        (folder / "wandb").mkdir(parents=True, exist_ok=True)
         return [_write(run, folder, project, group) for run in runs]
     except (OSError, wandb.Error) as error:
         raise StorageError(f"wandb cannot write to {folder}: {error}") from None

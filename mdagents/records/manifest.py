@@ -395,12 +395,12 @@ def read_manifest(folder: Path) -> RunManifest | None:
     except (OSError, ValidationError) as error:
         raise ConfigError(
             f"{path} cannot be read as a run of this version ({problem_of(error)}); "
-            "start with --fresh to keep it under another name"
+            "a start with --fresh keeps it under another name"
         ) from error
     if manifest.schema_version.partition(".")[0] != SCHEMA_VERSION.partition(".")[0]:
         raise ConfigError(
             f"{path} is of version {manifest.schema_version}, and this program reads "
-            f"{SCHEMA_VERSION}; start with --fresh to keep it under another name"
+            f"{SCHEMA_VERSION}; a start with --fresh keeps it under another name"
         )
     if manifest.item_ids and manifest.totals.questions > len(manifest.item_ids):
         # Earlier versions did not record multiple epochs.

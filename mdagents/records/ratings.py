@@ -72,6 +72,7 @@ class Rating(BaseModel):
 
 
 FIELDS = tuple(Rating.model_fields)
+_REQUIRED = [name for name, field in Rating.model_fields.items() if field.is_required()]
 
 
 def add_ratings(folder: Path, ratings: Iterable[Rating]) -> None:
@@ -144,6 +145,11 @@ def read_csv(path: Path) -> list[Rating]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file)
+            if lacking := set(_REQUIRED) - set(rows.fieldnames or ()):
+                raise ConfigError(
+                    f"{path}: its first line must name the columns {', '.join(_REQUIRED)}, with "
+                    f"commas between them; it has no {min(lacking)}"
+                )
             for row in rows:
                 for name in ("rater", "remark", "case_id"):
                     row[name] = (row.get(name) or "").removeprefix("'")

@@ -122,15 +122,19 @@ def test_csv_is_read_as_it_was_written_and_runs_nothing(tmp_path: Path) -> None:
     assert read_csv(path) == ratings
 
 
-@pytest.mark.parametrize("content", ["", "rater,item\nA,answer\n", "\x00"])
+@pytest.mark.parametrize("content", ["", "rater,item\nA,answer\n", "\x00", "at;rater;item\n"])
 def test_csv_that_is_no_ratings(content: str, tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
     path.write_text(content)
-    if content.count("\n"):
-        with pytest.raises(ConfigError, match="line 2 is no rating"):
-            read_csv(path)
-    else:
-        assert read_csv(path) == []
+    with pytest.raises(ConfigError, match="its first line must name the columns at, rater, "):
+        read_csv(path)
+
+
+def test_a_line_of_csv_that_is_no_rating(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(write_csv([rating()]).replace(",4,", ",7,"))
+    with pytest.raises(ConfigError, match="line 2 is no rating"):
+        read_csv(path)
 
 
 def test_damaged_lines_and_values(tmp_path: Path) -> None:
