@@ -44,7 +44,7 @@ class _VitalSign:
 # Keyed by the kind of the names in `vital_signs.txt`. The thresholds are more extreme than those of
 # early warning scores, because such values are common in ordinary case reports.
 _VITAL_SIGNS: Mapping[str, _VitalSign] = {
-    "oxygen saturation": _VitalSign(20, 85, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|years?|/))"),
+    "oxygen saturation": _VitalSign(20, 85, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|/))"),
     "systolic pressure": _VitalSign(20, 81),
     "mean pressure": _VitalSign(15, 56, tail=r"(?!\s?cm)"),
     "blood pressure": _VitalSign(

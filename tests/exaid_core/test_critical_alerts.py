@@ -503,6 +503,10 @@ def test_a_denied_later_or_other_value_is_no_alert(text: str) -> None:
         ("BP 70s/40s despite pressors", "BP 70s/40"),
         ("MAPs in the 40s", "MAPs in the 40"),
         ("She meets criteria for septic shock.", "septic shock"),
+        ("satting 74% on room air", "satting 74"),
+        ("SpO2 on 2 L: 74%", "SpO2 on 2 L: 74"),
+        ("BP in the right arm 62/34", "BP in the right arm 62/34"),
+        ("Silent chest, exhausted.", "Silent chest"),
         ("I cannot get a pulse.", "cannot get a pulse"),
         ("He has been seizing for 25 minutes.", "has been seizing"),
     ],
@@ -530,6 +534,7 @@ def test_a_danger_beside_a_denial_a_fear_a_target_or_an_earlier_value(
         "Anaphylaxis at age 5",
         "GCS 14 on arrival, now 15",
         "BP 120/70, then 118/70",
+        "SpO2 88% on 2 L",
     ],
 )
 def test_a_bound_of_an_order_a_target_or_what_is_excluded_is_no_alert(text: str) -> None:
