@@ -154,11 +154,12 @@ def _new_statement() -> re.Pattern[str]:
 @cache
 def _cue_after() -> re.Pattern[str]:
     links = rf"(?:{_any('link').pattern}\s+){{1,5}}"
-    # Without a link verb the denial ends its clause: "BP 70/40, no urine output" denies none.
-    ends = rf"(?=\W*\Z|\s*[,)(–-]|\s+{_any('denied by').pattern})"
+    # Behind a comma or colon the denial ends its clause: "BP 70/40, no urine output" denies none.
+    ends = rf"(?=\W*\Z|\s*[,)(|–-]|\s+{_any('denied by').pattern})"
     denied = _any("denied").pattern
     return re.compile(
-        rf"[\s*_:=()–,-]{{0,4}}(?:{links}{denied}|{denied}{ends}|{_any('after').pattern})"
+        rf"[\s*_:=()|–,-]{{0,4}}(?:{links}{denied}|{denied}{ends}|{_any('after').pattern})"
+        rf"|[\s*_]{{0,4}}(?!no\b){denied}"
         rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,
     )
