@@ -127,7 +127,12 @@ class RunOutput:
         """Notice that rows of the ledger were lost; empty if none were."""
         spent = object_of(self.manifest, "spent")
         paid = sum(count_of(spent.get(name)) or 0 for name in ("calls", "cached_calls"))
-        kept = _lines_of(self.folder / "calls.jsonl") if paid else 0
+        try:
+            kept = _lines_of(self.folder / "calls.jsonl") if paid else 0
+        except OSError as error:
+            return (
+                f"calls.jsonl cannot be read ({error.strerror}), so whether it is whole is unknown"
+            )
         if kept >= paid:
             return ""
         replies = counted(paid, "reply", "replies")
@@ -146,11 +151,15 @@ class RunOutput:
 
 
 def _lines_of(path: Path) -> int:
-    """Return the number of lines of a file; 0 if it is missing or cannot be read."""
+    """Return the number of lines of a file; 0 if it is missing.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
-    except OSError:
+    except FileNotFoundError:
         return 0
 
 

@@ -280,6 +280,15 @@ def test_a_ledger_that_lost_rows_is_told(rows: int | None, said: list[str]) -> N
     ]
 
 
+def test_a_ledger_that_cannot_be_read_is_told() -> None:
+    folder = Path("output/unread")
+    (folder / "calls.jsonl").mkdir(parents=True)
+    (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    (folder / "run.json").write_text(json.dumps({"item_ids": ["1"], "spent": {"calls": 2}}))
+    (notice,) = read_output(folder).notices
+    assert notice.startswith("calls.jsonl cannot be read (Is a directory)")
+
+
 def test_settings_that_a_model_refused_are_told() -> None:
     folder = Path("output/spared")
     folder.mkdir(parents=True)
