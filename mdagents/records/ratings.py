@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -67,8 +68,12 @@ class Rating(BaseModel):
         return self.rater, self.case_id, self.item
 
     def is_later_than(self, other: Rating) -> bool:
-        """Return whether this rating counts beside another of the same rater and item."""
-        return self != other and self.at >= other.at
+        """Return whether this rating counts beside an earlier line on the same item.
+
+        Times may have any UTC offset; without one they are UTC. An unreadable time is no earlier.
+        """
+        mine, others = _time(self.at), _time(other.at)
+        return self != other and (mine is None or others is None or mine >= others)
 
 
 FIELDS = tuple(Rating.model_fields)
@@ -157,6 +162,14 @@ def read_csv(path: Path) -> list[Rating]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error
     return found
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:  # a spreadsheet writes times in other forms
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _validated(content: object, where: str) -> Rating:

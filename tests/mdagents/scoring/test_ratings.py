@@ -40,9 +40,15 @@ def test_alpha_is_that_of_the_published_examples() -> None:
 
 
 def test_the_latest_rating_counts_whatever_the_order_of_the_lines(tmp_path: Path) -> None:
-    late, early = rating(score=1, at="2026-02-01T00:00:00Z"), rating(score=5)
+    late, early = rating(score=1, at="2026-01-01T01:00:00+00:00"), rating(score=5)
     add_ratings(tmp_path, [late, early])
     assert read_ratings(tmp_path) == [late]
+    offset = rating(score=2, at="2026-01-01T02:30:00+02:00")
+    add_ratings(tmp_path, [offset])
+    assert read_ratings(tmp_path) == [late], "it is half past midnight in UTC"
+    unreadable = rating(score=3, at="1/1/2026 00:00")
+    add_ratings(tmp_path, [unreadable])
+    assert read_ratings(tmp_path) == [unreadable], "the last line, as its time is unknown"
 
 
 def test_ratings_of_another_run_are_refused_and_no_file_is_lost(
