@@ -134,6 +134,10 @@ class _Evidence:
             for dimension, by_unit in basic.items()
         }
         """Values in the basic unit by basic unit and unit, in ascending order."""
+        self._periods: defaultdict[Measure, set[str | None]] = defaultdict(set)
+        for quantity in self._quantities:
+            for dose in _of_a_dose(quantity):
+                self._periods[dose].add(_period(support, quantity))
         self._labels: defaultdict[str, set[str]] = defaultdict(set)
         for label in labeled.values():
             self._labels[label.name].add(label.number)
@@ -183,12 +187,8 @@ class _Evidence:
     def _has_period(self, text: str, claim: Quantity) -> bool:
         """Return False for a daily dose that is only a weekly one in the support, or vice versa."""
         period = _period(text, claim)
-        told = {
-            _period(self._support, quantity)
-            for quantity in self._quantities
-            if period and not set(_of_a_dose(claim)).isdisjoint(_of_a_dose(quantity))
-        }
-        return not told or period in told or None in told
+        told = set(chain.from_iterable(self._periods[dose] for dose in _of_a_dose(claim)))
+        return period is None or not told or period in told or None in told
 
     def _has(self, value: str, unit: str | None) -> bool:
         if self._tells_systolic and unit in (None, "mmhg") and "/" in value:
