@@ -111,6 +111,8 @@ _TAKING = re.compile(
     r"get|apply|put|buy|recommend|suggest|consider|uống|dùng|sử dụng|cho|bôi|tiêm|kê|mua|nhai|"
     r"uong|dung|boi|tiem|ke|nhai)\b"
 )
+_REACH = 300
+"""Number of characters before a medicine that are read, so that the work stays linear."""
 # Between a verb and its medicine.
 _UP_TO_SIX_WORDS = re.compile(r"(?:\s+\S+){0,6}?\s*")
 # Ends the scope of a denial: "do not worry, take aspirin", "avoid aspirin and use ibuprofen".
@@ -236,7 +238,7 @@ def _doses(written: str, plain: str) -> Iterator[re.Match[str]]:
 
 def _clause(text: str, end: int) -> str:
     """Return the part of a clause before a place."""
-    return _TURN.split(text[:end])[-1]
+    return _TURN.split(text[max(end - _REACH, 0) : end])[-1]
 
 
 def _is_hedged(written: str, plain: str, diagnosis: re.Match[str]) -> bool:
@@ -256,24 +258,30 @@ def _is_excused(written: str, plain: str, start: int, end: int) -> bool:
 
 def _is_advised(written: str, plain: str, start: int, end: int) -> bool:
     """Return whether the medicine `plain[start:end]` is to be taken; others are warnings."""
-    before, behind = written[:start], end
+    first = max(start - _REACH, 0)
+    before = written[:start]
     verbs = [
-        verb for verb in _TAKING.finditer(before) if _UP_TO_SIX_WORDS.fullmatch(before, verb.end())
+        verb
+        for verb in _TAKING.finditer(before, first)
+        if _UP_TO_SIX_WORDS.fullmatch(before, verb.end())
     ]
-    begin, verb = 0, start
+    begin, verb = first, start
     if verbs:
         # Only the words right before the verb can turn it around; "or" goes on with a denial.
         verb = verbs[-1].start()
-        if not before[:verb].endswith(" or "):
-            begin = max((turn.end() for turn in _TURN.finditer(before, 0, verb)), default=0)
+        if not before.endswith(" or ", 0, verb):
+            begin = max((turn.end() for turn in _TURN.finditer(before, first, verb)), default=first)
     if _is_excused(written, plain, begin, verb) or _TOO_MUCH.search(plain[verb:start]):
         return False
-    return not _HARMFUL.match(plain, behind)
+    return not _HARMFUL.match(plain, end)
 
 
 def _is_changed(written: str, plain: str) -> bool:
     """Return whether a sentence tells to take more, less or none of a medicine."""
-    return any(not _is_excused(written, plain, 0, one.start()) for one in _CHANGED.finditer(plain))
+    return any(
+        not _is_excused(written, plain, max(one.start() - _REACH, 0), one.start())
+        for one in _CHANGED.finditer(plain)
+    )
 
 
 def allowed(text: str) -> str:

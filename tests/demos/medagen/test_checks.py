@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from demos.medagen.checks import Fault, allowed, faults, is_in
@@ -145,6 +147,21 @@ def test_what_must_not_be_said(sentence: str, found: set[Fault]) -> None:
 def test_what_may_be_said(sentence: str) -> None:
     assert faults(sentence) == set()
     assert allowed(sentence) == sentence
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "do not take aspirin or ",
+        "do not stop your aspirin and ",
+        "you may have gout ",
+        "check 5 mg ",
+    ],
+)
+def test_a_long_sentence_takes_no_more_than_linear_time(piece: str) -> None:
+    start = time.process_time()
+    faults(piece * 4000)
+    assert time.process_time() - start < 10
 
 
 def test_languages() -> None:
