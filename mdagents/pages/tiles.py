@@ -79,12 +79,16 @@ def _tokens(run: RunOutput) -> Tile:
     value, unit = _in_words(teams + exaid)
     spent = object_of(run.manifest, "spent")
     paid = sum(count_of(spent.get(name)) or 0 for name in ("input_tokens", "output_tokens"))
-    # Of replies that were thrown away, and less those from the cache.
-    also = f" · paid for {' '.join(_in_words(paid))}" if paid and paid != teams + exaid else ""
+    # More with replies that were thrown away, fewer with those from the cache.
+    also = f" · paid for {_short(paid)}" if paid and paid != teams + exaid else ""
     if not exaid:
-        return Tile("Tokens", value, unit, note=f"teams only{also}".replace(" million", " M"))
-    note = f"teams {' '.join(_in_words(teams))} · EXAID {' '.join(_in_words(exaid))}{also}"
-    return Tile("Tokens", value, unit, _split(teams, exaid), note.replace(" million", " M"))
+        return Tile("Tokens", value, unit, note=f"teams only{also}")
+    note = f"teams {_short(teams)} · EXAID {_short(exaid)}{also}"
+    return Tile("Tokens", value, unit, _split(teams, exaid), note)
+
+
+def _short(tokens: float) -> str:
+    return " ".join(_in_words(tokens)).strip().replace("million", "M")
 
 
 def _in_words(tokens: float) -> tuple[str, str]:

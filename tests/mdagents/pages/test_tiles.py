@@ -1,0 +1,28 @@
+"""The four tiles of a run say the same as its ledger and its records."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from mdagents.pages.tiles import tiles_of_run
+from mdagents.scoring.report import make_report
+from tests.mdagents.scoring.made_up_runs import made_up
+
+
+@pytest.mark.parametrize(
+    ("paid", "note"),
+    [
+        (None, ""),
+        (0, ""),  # all replies came from the cache
+        (1284, ""),
+        (1500, " · paid for 1,500"),
+        (2_500_000, " · paid for 2.50 M"),
+    ],
+)
+def test_tokens_that_were_paid_are_named_where_they_differ(paid: int | None, note: str) -> None:
+    spent = {} if paid is None else {"input_tokens": paid, "output_tokens": 0}
+    run = replace(made_up("run", "A" * 12, tokens=100), manifest={"spent": spent})
+    (tile,) = (tile for tile in tiles_of_run(make_report(run), run) if tile.label == "Tokens")
+    assert (tile.value, tile.note) == ("1,284", f"teams 1,200 · EXAID 84{note}")
