@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
+import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import hypothesis
@@ -39,6 +42,8 @@ SLOW = ("process", "browser", "database", "embedded", "sweep", "long")
 _MOST_CPU = 0.5  # seconds of a test without such a marker
 _FIRST_USES = 30
 """Tests without a marker that may take longer: whichever comes first loads a library or a table."""
+_MOST_TIME = 600  # seconds of a test: what waits for ever must fail here, not at CI's own limit
+_AGAIN = 30  # seconds until a test is interrupted again: `Popen` waits once more on its way out
 _OVER = "seconds of CPU"
 _over: list[tuple[str, float]] = []
 
@@ -66,6 +71,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Spare the garbage collector 15,000 tests and their modules, a tenth of some tests' time."""
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
+    """Fail a test that does not end, and show where it waits."""
+    if not hasattr(signal, "setitimer"):  # Windows
+        return (yield)
+    signal.signal(signal.SIGALRM, _does_not_end)
+    signal.setitimer(signal.ITIMER_REAL, _MOST_TIME, _AGAIN)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _does_not_end(_number: int, _frame: FrameType | None) -> None:
+    faulthandler.dump_traceback(sys.__stderr__)
+    pytest.fail(f"it has not ended after {_MOST_TIME} seconds")
 
 
 @pytest.hookimpl(wrapper=True)
