@@ -19,7 +19,7 @@ from mdagents.datasets.picture_copies import copy_pictures, with_copies
 from mdagents.datasets.question_records import ID_FIELDS
 from mdagents.records.own_files import refuse_to_replace
 from mdagents.scoring.rows import newest_output, read_output
-from mdagents.settings import RoutedBy
+from mdagents.settings import Difficulty, RoutedBy
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
@@ -101,9 +101,12 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
         Path(options.data_dir) / options.dataset if is_shipped(dataset) else dataset.path.parent
     )
     folder = Path(options.to) if options.to else beside
-    for level in sorted(set(level_of.values())):
-        entries = [entry for entry in dataset.index if level_of.get(entry.id) == level]
-        _write_questions(dataset, entries, folder / f"{dataset.path.stem}_{level}.jsonl")
+    for level in sorted({*level_of.values(), *Difficulty}):
+        path = folder / f"{dataset.path.stem}_{level}.jsonl"
+        if entries := [entry for entry in dataset.index if level_of.get(entry.id) == level]:
+            _write_questions(dataset, entries, path)
+        elif path.exists():
+            print_result(f"{path}: left as it was; {run} routed no question to {level}")
     return 0
 
 

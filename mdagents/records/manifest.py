@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -364,7 +365,7 @@ def run_name(
     *,
     is_without_pictures: bool = False,
 ) -> str:
-    """Return `{model}_{dataset}_{how}_{n}samples`.
+    """Return `{model}_{dataset}_{how}_{n}samples`, with letters of any script.
 
     Args:
         model: Label of the run's models.
@@ -378,7 +379,7 @@ def run_name(
     mark = WITHOUT_PICTURES if is_without_pictures else ""
     parts = (model, dataset, how, f"{samples}samples", mark, changes_hash)
     name = "_".join(part for part in parts if part)
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
+    return re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", name)).strip("-.")
 
 
 def read_manifest(folder: Path) -> RunManifest | None:

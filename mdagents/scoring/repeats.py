@@ -59,7 +59,8 @@ def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
         return None
     from mdagents.scoring.positions import position_bias  # loads numpy: only when needed
 
-    questions = by_question(rows)
+    # By id, because a permutation test depends on the order of the questions.
+    questions = sorted(by_question(rows), key=lambda answers: answers[0].question_id)
     complete = [answers for answers in questions if len(answers) == epochs]
     right = [correct_answers(answers) for answers in complete]
     trials = [epochs] * len(complete)

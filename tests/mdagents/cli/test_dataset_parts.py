@@ -42,6 +42,18 @@ def test_split_by_routed_level_keeps_the_ids(capsys: pytest.CaptureFixture[str])
     assert [entry.id for entry in advanced.index] == ["sample_2"]
 
 
+def test_a_part_of_an_earlier_split_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    write_run({"one": "basic", "three": "basic"})
+    earlier = Path("data/mine/test_advanced.jsonl")
+    earlier.write_text("mine\n")
+    assert split(["--dataset", "mine"]) == 0
+    assert (
+        f"{earlier}: left as it was; output/run.json routed no question to advanced"
+        in capsys.readouterr().out
+    )
+    assert earlier.read_text() == "mine\n"
+
+
 def test_split_leaves_out_what_no_router_rated(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"one": "basic", "sample_2": "basic"}, routed_by="forced")
     assert split(["--dataset", "mine"]) == 2

@@ -153,6 +153,8 @@ def test_the_same_run_twice_gives_the_same_records(provider: FakeProvider, run: 
         (["--sample-id", "sample-004"], "gpt-4o-mini_sample_adaptive_1samples_"),
         (["--num-samples", "1", "--model", "openai/org/a b"], "org-a-b_sample_adaptive_1samples"),
         (["--num-samples", "1", "--model", "vllm/gpt-4o"], "vllm-gpt-4o_sample_adaptive_1samples"),
+        (["--limit", "1", "--model", "openai/言語 モデル"], "言語-モデル_sample_adaptive_1samples"),
+        (["--limit", "1", "--model", "openai/me\u0301d"], "m\xe9d_sample_adaptive_1samples"),
     ],
 )
 def test_run_names(run: Run, arguments: list[str], name: str) -> None:

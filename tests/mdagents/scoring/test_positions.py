@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import permutations, product
+from itertools import chain, permutations, product
 
 import numpy as np
 import pytest
 
 from mdagents.scoring.formatting import as_text
 from mdagents.scoring.positions import PositionBias, position_bias
+from mdagents.scoring.repeats import repeats
 from mdagents.scoring.report import make_report
 from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.scored_row import ScoredRow
@@ -126,6 +127,13 @@ def test_the_p_value_is_that_of_all_shuffles() -> None:
     for place, p in enumerate((bias.accuracy_p, bias.answers_p)):
         exact = np.mean([of[place] >= observed[place] - 1e-9 for of in shuffled])
         assert p == pytest.approx(exact, abs=0.04)
+
+
+def test_the_order_of_the_records_makes_no_difference() -> None:
+    rows = list(chain.from_iterable(questions_of(40, 3, lambda order: order[-1])))
+    figures = repeats(rows)
+    np.random.default_rng(1).shuffle(rows)  # type: ignore[arg-type]
+    assert repeats(rows) == figures
 
 
 def test_of_one_order_nothing_is_known() -> None:
