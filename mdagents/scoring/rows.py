@@ -25,7 +25,7 @@ from mdagents.scoring.verdict import OUTCOME, verdict_of
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
-from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.files.regular_file import read_regular, regular_file
 from mdagents_llm.text import counted
 
 _NAMES_SHOWN = 8  # fields listed in a message
@@ -154,10 +154,10 @@ def _lines_of(path: Path) -> int:
     """Return the number of lines of a file; 0 if it is missing.
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: The file cannot be read, or is not a regular file.
     """
     try:
-        with path.open("rb") as file:
+        with regular_file(path) as file:
             return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
     except FileNotFoundError:
         return 0

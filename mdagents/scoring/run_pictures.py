@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from mdagents.records.pictures import PictureRecord
 from mdagents.scoring.fields import entries_of
+from mdagents_llm.files.regular_file import regular_file
 
 _KEY = re.compile("[0-9a-f]{64}")
 _SIGNATURES: Mapping[str, tuple[bytes, ...]] = {
@@ -43,7 +44,7 @@ def trouble_with(picture: PictureRecord, folder: Path) -> str:
     try:
         if path.is_symlink():
             return "its copy in the run's folder has changed"
-        with path.open("rb") as file:
+        with regular_file(path) as file:
             begins = file.read(16)
             size = file.seek(0, 2)
     except (OSError, ValueError):

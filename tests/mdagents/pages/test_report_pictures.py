@@ -6,6 +6,7 @@ import base64
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -105,6 +106,7 @@ def test_a_picture_a_few_pixels_high_has_a_thumbnail() -> None:
         (lambda file: file.write_bytes(b"<script>alert(1)</script>"), "has changed"),
         (lambda file: file.write_bytes(file.read_bytes() + b"\0"), "has changed"),
         (lambda file: (file.unlink(), file.mkdir()), "missing from the run"),
+        (lambda file: (file.unlink(), os.mkfifo(file)), "missing from the run"),
         (lambda file: (file.rename("else.png"), file.symlink_to("../../../else.png")), "changed"),
     ],
 )
