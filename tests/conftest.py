@@ -87,7 +87,7 @@ def pytest_runtest_protocol() -> Iterator[None]:
 
 
 def _does_not_end(_number: int, _frame: FrameType | None) -> None:
-    faulthandler.dump_traceback(sys.__stderr__)
+    faulthandler.dump_traceback(2)
     pytest.fail(f"it has not ended after {_MOST_TIME} seconds")
 
 

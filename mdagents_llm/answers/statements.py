@@ -58,6 +58,9 @@ _ANOTHER = pattern(rf"{any_of('english another')}[\s-](?:\w+\s)?$")
 _ANOTHER_FOREIGN = pattern(rf"{any_of('another')}\s?$")
 _ANOTHER_LABEL = pattern(any_of("another label"))
 _DENIED = pattern(any_of("denied"))
+_DENIED_BEHIND = pattern(
+    rf"\W*[A-J](?:(?!(?<![A-Za-z])[A-J](?![A-Za-z])|[、，,]).){{0,60}}?{any_of('denied behind')}"
+)
 _SUPPOSED = pattern(rf"{any_of('supposed', 'if')}|^\W*{any_of('supposed first')}")
 _CONDITION = pattern(any_of("if", "condition"))
 _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
@@ -119,6 +122,9 @@ _ELSEWHERE = pattern(
     r"|(?-i:(?<![\w'-])[B-HJ](?![\w'-])|(?<![\w'-])[AI](?=\s?(?:[)\]:-]|$)))"
 )
 _CORRECTS = pattern(any_of("corrects"))
+_REPLACES = pattern(
+    rf"{any_of('taken back')}|\bfinal\b|\b(?:my|our) answer\b|\b(?:chang|revis|switch)\w{{1,4}}\b"
+)
 _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
 
 
@@ -175,7 +181,10 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
 def _is_aside(line: str, start: int, cue: Cue) -> bool:
     """Return whether a statement is about other patients than the one of an earlier statement."""
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
-    return cue.tentative or bool(_ASIDE.match(line) or _OF_A_GROUP.search(before))
+    if cue.tentative:
+        return True
+    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before)
+    return about_others is not None and not _REPLACES.search(line, start, cue.value)
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:
@@ -296,5 +305,8 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     if in_general or _OF_OTHERS.match(line, cue.value):
         return True
     if cue.colon:
-        return _ANOTHER_CASE.match(before) is not None
-    return bool(_CONDITION.search(behind) or _WRONG_BEHIND.match(behind))
+        of_another = _ANOTHER_CASE.match(before)
+        return of_another is not None and not _REPLACES.search(line, start, cue.value)
+    return bool(
+        _CONDITION.search(behind) or _WRONG_BEHIND.match(behind) or _DENIED_BEHIND.match(behind)
+    )

@@ -71,7 +71,7 @@ _MANY_LETTERS = re.compile(r"[\s(\[{\"']*(?P<letters>[A-J]{2,10})(?![\w-])")
 
 _HEDGES = rf"(?:{any_of('hedge')}[\s,:]*)*"
 _JOINER = rf"(?:,?\s?{any_of('or')}|[/,&+?|→>-]|\.\.)"
-_EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b))"
+_EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b|[⺀-힣]))"
 # Directly after a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
 _SECOND = re.compile(
     rf"[\s)\]}}\"'(.]*{_JOINER}[\s,(/]*{_HEDGES}[\s(\[{{\"'/]*(?P<letter>[A-J]){_EDGE}"
@@ -85,8 +85,9 @@ _SECOND_LABEL = re.compile(
 # "C if SBP < 90 mmHg, otherwise A", "A (if stable) or C (if unstable)"
 _IN_A_CASE = pattern(
     rf"[\s)\]]*[(,]?\s?{any_of('in a case')}[^.?!\n]{{0,100}}?"
-    rf"(?:[,;(]\s?|{any_of('or', 'else')}\s?)[\s(]*(?:{any_of('else')}\s)?"
-    r"(?-i:(?P<others>[A-J]))(?=\s?(?:[().,;:]|$)|\s?(?:if|for|when|falls|若|otherwise)\b)"
+    rf"(?:{any_of('else')}[\s,:(]{{0,3}}(?-i:(?P<other>[A-J]))(?![\w'-])"
+    rf"|(?:[,;]|{any_of('or')})[\s(]*(?-i:(?P<another>[A-J]))"
+    rf"[\s)]*[,(]?\s?(?:{any_of('in a case', 'else')}))"
 )
 _ARTICLE_BEHIND = re.compile(r"\s[a-zà-ÿ]")
 # "C, but D is correct"
@@ -99,7 +100,7 @@ _DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not')}")
 # "C → changed to D", "B (revised: C)"
 _REVISED = pattern(
     rf"[\s)\].,;:(\[→>–—-]*{any_of('revised')}"
-    rf"(?=[\s:(\[\"']*(?-i:[A-J])(?![\w'+-]|\s?\(?{any_of('in a case')}))"
+    rf"(?=[\s:(\[\"']*(?-i:[A-J])(?![\w'+-]|(?<=[AI])\s\w|\s?\(?{any_of('in a case')}))"
 )
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
@@ -227,7 +228,7 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     new_sentence = "." in rest.removesuffix(text)
     after = text[named.end :]
     each = _IN_A_CASE.match(rest)
-    if each and {*each["others"]} & set(options.letters) - {letter}:
+    if each and {each["other"], each["another"]} & set(options.letters) - {letter}:
         return SEVERAL
     if _second_letters(rest, after, named, new_sentence) & set(options.letters) - {letter}:
         return SEVERAL
