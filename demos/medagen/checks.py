@@ -63,10 +63,8 @@ _MAYBE = re.compile(
 _MAYBE_FOLDED = re.compile(
     r"\b(?:co the|nghi|neu|kha nang|dau hieu|nguy co|khong|chua|loai tru|giong|goi y|phong)\b"
 )
-# Said by the user, or asked.
-_TOLD = re.compile(
-    r"\b(?:because|since|as) |\byou (?:said|told|mentioned|wrote)\b|\b(?:vì|bạn nói)\b"
-)
+_TOLD = re.compile(r"\byou (?:said|told|mentioned|wrote)\b|\bbạn nói\b")
+_REASON = re.compile(r"\b(?:because|since|as|vì)\s+$")  # right before: "because you have asthma"
 
 
 class Fault(StrEnum):
@@ -89,17 +87,24 @@ _DOSE = re.compile(
     """,
     re.VERBOSE,
 )
-_OBSERVED = re.compile(r"\s*(?:check|measure|watch|look|đo|theo dõi)\b.*$")  # "… every two hours"
+# "Check her temperature every two hours"
+_OBSERVED = re.compile(
+    r"\s*(?:check|measure|watch|look|đo|theo dõi)\b(?:(?!\b(?:out|take|give|use|uống|cho|dùng)\b).)*"
+)
 _NAMED = re.compile(rf"\b(?:{_MEDICINE})\b", re.VERBOSE)
 # A medicine is named to be taken, unless the words before it say otherwise.
 _NOT_TO_TAKE = re.compile(
     r"""
     \b(?:do\ not|don't|dont|can't|cannot|never|avoid|without|not|no|stop|không|tránh|đừng|chưa|
-      ngưng|ask|asks|tell|bring|mention|list|whether|which|allerg\w+|
+      ngưng|bring|mention|list|whether|which|allerg\w+|
+      (?:asks?|tell)\ (?:(?:an?|the|your|his|her)\ )?
+      (?:doctors?|pharmacists?|nurses?|gp|paramedics?|physician|dentist|midwife|ambulance|triage|
+      them|about|before|if|what|how|when)|
       overdose|too\ (?:much|many)|prescribe[sd]|hỏi|mang\ theo|đem\ theo|dị\ ứng|quá\ liều)\b
     [^.;:]*$
     | \bif\s+(?:you|he|she|they|your\ \w+)(?:\ (?:have|has|already))?\s*$
-    | \b(?:doctors?|paramedics?|pharmacists?|ambulance|hospital|bác\ sĩ|dược\ sĩ)\b[^.;:,]*$
+    | \b(?:doctors?|paramedics?|pharmacists?|ambulance|hospital|bác\ sĩ|dược\ sĩ)\b
+      (?!\ (?:would|will)\ (?:tell|say|want)\b)[^.;:,]*$
     """,
     re.VERBOSE,
 )
@@ -117,10 +122,19 @@ _REACH = 300
 _UP_TO_SIX_WORDS = re.compile(r"(?:\s+\S+){0,6}?\s*")
 # Ends the scope of a denial: "do not worry, take aspirin", "avoid aspirin and use ibuprofen".
 _TURN = re.compile(r"[,;:]|\b(?:and|but|then|while|mà|nhưng|rồi|trong khi)\b")
-_ASKED = re.compile(r"(?:do|did|have|has|are|is) (?:you|he|she|they|your \w+) .*\?$")
-_TOO_MUCH = re.compile(r"\b(?:too (?:much|many)|more than|an overdose)\b")
+_ASKED = re.compile(
+    r"(?:do|did|have|has|are|is) (?:you|he|she|they|your \w+) (?!want|need|wish|know that).*\?$"
+)
+_QUESTION = re.compile(
+    r"(?:(?:and|so|but|also|then),? )?(?:do|does|did|have|has|had|are|is|was|were|can|could|would|"
+    r"will|should|what|which|when|where|who|how|why|any)\b(?! (?:you|he|she|they) know that).*\?$"
+    r"|.*\b(?:không|chưa|nào|gì|bao lâu|khi nào)\s?\?$"
+)
+_TOO_MUCH = re.compile(
+    r"\b(?:too (?:much|many)|an overdose)\b|^(?:taking|took|using|have|giving)\b.*\bmore than\b"
+)
 _HARMFUL = re.compile(
-    r"\s*\S{0,20}\s*(?:(?:is|are|can|may|should|must|do|does)\s+(?:not\b(?! (?:harm|danger|unsafe))"
+    r"\s*(?!that\b|which\b)\S{0,20}\s*(?:(?:is|are|can|may|should|must|do|does)\s+(?:not\b(?! (?:harm|danger|unsafe))"
     r"|unsafe|dangerous|harm|worsen|hide|mask|cause)|(?:don't|doesn't)\s+(?:help|work|treat))"
     r"(?! no\b)"
 )
@@ -157,8 +171,8 @@ _CARE = (
     r"nurse|specialist|medical|911|999|112|115)\b"
 )
 _NO_MATTER_OF_CARE = (
-    r"(?! (?:to )?(?:be afraid|wait|rush|hurry|worry|fast|undress|an? referral|an? appointment|"
-    r"referral|appointment)\b)"
+    r"(?! (?:to )?(?:be afraid|worry|fast|undress|an? referral|an? appointment|referral|appointment|"
+    r"wait(?! for (?:an?|the) ambulance)|(?:rush|hurry)(?! (?:\w+ ){0,3}(?:hospital|er|ed|a&e)\b))\b)"
 )
 _STAY_AWAY = re.compile(
     rf"""
@@ -196,7 +210,9 @@ _URGES = re.compile(
     r"(?:^|[,;:.]\s*)(?:please |hay )?(?:call|go|goi|den)\b[^.;]{0,40}"
     r"\b(?:911|999|112|115|er|emergency|ambulance|hospital|cap cuu|benh vien)\b"
 )
-_NEGATED = re.compile(r"\b(?:not|never|n't|don't|do not)\s+(?:\w+\s+)?$")
+_NEGATED = re.compile(r"\b(?:not|never|n't|don't|do not)\s+(?:\w{1,20}\s+)?$")
+_NEAR = 40
+"""Number of characters before a phrase in which its negation is looked for."""
 
 
 def faults(sentence: str) -> set[Fault]:
@@ -217,14 +233,14 @@ def faults(sentence: str) -> set[Fault]:
         found.add(Fault.MEDICINE)
     if _PRESCRIBED.search(plain) or _is_changed(written, plain):
         found.add(Fault.MEDICINE)
-    is_question = is_asked or written.endswith("?")
+    is_question = _QUESTION.match(written) is not None
     if not is_question and any(
         not _is_hedged(written, plain, at) for at in _CERTAIN.finditer(plain)
     ):
         found.add(Fault.DIAGNOSIS)
     away = _STAY_AWAY.finditer(plain)
     is_comfort = _COMFORT.search(plain) and not _URGES.search(plain)
-    if is_comfort or any(not _NEGATED.search(plain[: one.start()]) for one in away):
+    if is_comfort or any(not _is_negated(plain, one.start()) for one in away):
         found.add(Fault.KEEPS_FROM_CARE)
     return found
 
@@ -236,6 +252,10 @@ def _doses(written: str, plain: str) -> Iterator[re.Match[str]]:
             yield dose
 
 
+def _is_negated(plain: str, start: int) -> bool:
+    return _NEGATED.search(plain[max(start - _NEAR, 0) : start]) is not None
+
+
 def _clause(text: str, end: int) -> str:
     """Return the part of a clause before a place."""
     return _TURN.split(text[max(end - _REACH, 0) : end])[-1]
@@ -245,6 +265,8 @@ def _is_hedged(written: str, plain: str, diagnosis: re.Match[str]) -> bool:
     """Return whether a diagnosis is called possible in its clause, or was told by the user."""
     clause = _clause(written, diagnosis.end())
     if _MAYBE.search(clause) or _TOLD.search(clause):
+        return True
+    if _REASON.search(_clause(written, diagnosis.start())):
         return True
     return written == plain and _MAYBE_FOLDED.search(clause) is not None
 

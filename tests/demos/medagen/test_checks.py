@@ -43,6 +43,18 @@ D, M, C, K = Fault.DOSE, Fault.MEDICINE, Fault.DIAGNOSIS, Fault.KEEPS_FROM_CARE
         ("Hold your blood pressure pills today.", {M}),
         ("Hãy nhai một viên aspirin.", {D, M}),
         ("Uống 500 miligam mỗi sáu giờ.", {D}),
+        ("Measure out 5 ml every six hours.", {D}),
+        ("Watch the clock to take 2 tablets every 6 hours.", {D}),
+        ("Ask a friend to give you some ibuprofen.", {M}),
+        ("Your doctor would tell you to take ibuprofen.", {M}),
+        ("Take ibuprofen that does not cause drowsiness.", {M}),
+        ("Take more than one aspirin.", {M}),
+        ("Do you want to take ibuprofen?", {M}),
+        ("You have appendicitis, okay?", {C}),
+        ("Did you know that you have appendicitis?", {C}),
+        ("Because of the fever you have pneumonia.", {C}),
+        ("There's no need to rush to the hospital.", {K}),
+        ("There is no need to wait for an ambulance, drive yourself.", {K}),
         ("You're having a heart attack.", {C}),
         ("You've got appendicitis.", {C}),
         ("It's a panic attack.", {C}),
@@ -131,6 +143,14 @@ def test_what_must_not_be_said(sentence: str, found: set[Fault]) -> None:
         "Bạn cần nằm viện ngay.",
         "Chờ xe cấp cứu, đừng uống aspirin.",
         "You should definitely go to the emergency room.",
+        "Check her temperature every two hours.",
+        "Ask a pharmacist which painkillers you can use.",
+        "Tell the paramedics if you took aspirin.",
+        "Have you taken more than one aspirin?",
+        "Because you have asthma, call your doctor.",
+        "Taking more than one ibuprofen can harm your stomach.",
+        "Bạn có bị tiểu đường không?",
+        "Have you ever had a stroke?",
         "Do you have diabetes or asthma?",
         "Because you have diabetes, this is urgent.",
         "Whoever carries an adrenaline pen uses it as shown.",
@@ -156,11 +176,12 @@ def test_what_may_be_said(sentence: str) -> None:
         "do not stop your aspirin and ",
         "you may have gout ",
         "check 5 mg ",
+        "do not skip the hospital ",
     ],
 )
 def test_a_long_sentence_takes_no_more_than_linear_time(piece: str) -> None:
     start = time.process_time()
-    faults(piece * 4000)
+    faults(piece * 16_000)
     assert time.process_time() - start < 10
 
 

@@ -151,6 +151,16 @@ def test_red_flags_as_they_are_typed(message: str) -> None:
         "it was a stroke of luck",
         "phòng ngừa đột quỵ thế nào",
         "the room temperature is 41 degrees",
+        "the oven is 40 C",
+        "heart attack in 2027",
+        "I survived a heart attack last year",
+        "after his heart attack he takes aspirin",
+        "what are the signs of a stroke",
+        "my dad had a stroke at age 60",
+        "sợ bị đột quỵ",
+        "since my stroke I use a cane",
+        "how to prevent a heart attack",
+        "bố tôi có tiền sử nhồi máu cơ tim",
         "bath water is 40 degrees, is that too warm",
         "hồi nhỏ tôi từng bị co giật, giờ chỉ sổ mũi",
         "no chest pain. he does have a runny nose",
@@ -174,6 +184,14 @@ def test_what_is_denied_or_long_ago_raises_nothing(message: str) -> None:
     "message",
     [
         "I can't breathe",
+        "my baby is 2 months old and took her bottle, 39.0 C",
+        "my husband had a stroke at work an hour ago",
+        "he just had a heart attack at home",
+        "about an hour ago my husband had a heart attack",
+        "after dinner my dad had a heart attack",
+        "tôi lo lắm bố tôi bị đột quỵ",
+        "My 60 year old dad had a heart attack",
+        "he has a history of diabetes and is having a heart attack",
         "not only a cough but chest pain",
         "no fever but chest pain",
         "no idea why my chest hurts",
@@ -212,6 +230,20 @@ def test_what_is_not_denied_counts(message: str) -> None:
 
 
 # -- facts ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "gave her water, 40.1 C",
+        "my son just had a warm bath 39.8 C",
+        "the thermometer in her room says 40.1 C",
+        "con tôi nóng, tôi lo 40.2 độ",
+        "Bé uống nước, 39.5 độ",
+    ],
+)
+def test_a_fever_beside_the_name_of_a_thing_is_a_fever(message: str) -> None:
+    assert screened(message).triage_level is Level.URGENT
 
 
 def test_the_whole_conversation_counts() -> None:
