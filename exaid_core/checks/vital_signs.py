@@ -15,6 +15,11 @@ from exaid_core.checks.cue_finder import CueFinder
 
 _APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
+# The number is a time, a dose, or part of a hazard ratio.
+_NO_VALUE = (
+    r"(?!\s?-?\s?(?:s|sec\w*|min\w*|h|hrs?|hours?|days?|weeks?|months?|years?|mg|mcg|leads?|doses?)\b"
+    r"|\s?\(\d\d\s?% ?ci)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         tail=r"(?:'?s)?\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)",
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
-    "heart rate": _VitalSign(10, 30, tail=r"(?!\s?(?:%|years?|ms\b))"),
+    "heart rate": _VitalSign(10, 30, tail=rf"(?!\s?(?:%|ms\b)){_NO_VALUE}"),
     # A relative risk is abbreviated RR as well, and has decimals.
     "respiratory rate": _VitalSign(
         1, 8, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:liters?|l\b|%|days?|hours?|times))"
@@ -148,7 +153,7 @@ def _worse(tail: str) -> re.Pattern[str]:
     own = rf"(?!{_words('another').pattern})"
     return re.compile(
         rf"(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}(?:(?:it )?is |only )?"
-        rf"(?P<last>{_NUMBER})(?![\d.]*\d){tail}",
+        rf"(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}{tail}",
         re.IGNORECASE,
     )
 

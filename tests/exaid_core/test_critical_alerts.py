@@ -510,6 +510,11 @@ def test_a_denied_later_or_other_value_is_no_alert(text: str) -> None:
         ("Silent chest, exhausted.", "Silent chest"),
         ("I cannot get a pulse.", "cannot get a pulse"),
         ("He has been seizing for 25 minutes.", "has been seizing"),
+        ("He was intubated for GCS < 8.", "GCS < 8"),
+        ("He was dialyzed for K > 7.0.", "K > 7.0"),
+        ("The parameters worsened, SpO2 below 80% now.", "SpO2 below 80"),
+        ("A man had cardiac arrest at age 67 this morning.", "cardiac arrest"),
+        ("Newborn: anaphylaxis at age 2 days, ongoing.", "anaphylaxis"),
     ],
 )
 def test_a_danger_beside_a_denial_a_fear_a_target_or_an_earlier_value(
@@ -546,6 +551,18 @@ def test_a_danger_beside_a_denial_a_fear_a_target_or_an_earlier_value(
         "| septic shock | no |",
         "BP 120/70, then 118/70",
         "SpO2 88% on 2 L",
+        "Intubate for GCS < 8",
+        "Brother: cardiac arrest at age 45",
+        # The number behind the word is a time, a dose or a length.
+        "GCS 15 on arrival, then 6 hours later he seized",
+        "HR 88, now 12 weeks pregnant",
+        "HR 72, then 15 min later normal",
+        "HR 80 then 10 mg metoprolol",
+        "Bradycardia on 12-lead ECG.",
+        "Fetal bradycardia at 20 weeks.",
+        "Bradycardia in 24 hours",
+        "Hazard ratio: HR 12 (95% CI 3-40).",
+        "pulse 12-week course of steroids",
     ],
 )
 def test_a_bound_of_an_order_a_target_or_what_is_excluded_is_no_alert(text: str) -> None:
