@@ -58,7 +58,8 @@ _DENIED_AFTER = re.compile(
 _LETTERS = r"(?:[A-J](?:,? (?:and |or )?)){0,8}"
 _SET_ASIDE = (
     r"(?:ruled out|excluded|rejected|dismissed|discarded|eliminated|refuted|set aside|unsupported"
-    r"|incorrect|wrong|dropped|abandoned|no longer (?:held|supported|favou?red)"
+    r"|(?:is|are|was|were|as|clearly) (?:incorrect|wrong)|dropped(?! to\b)|abandoned"
+    r"|no longer (?:held|supported|favou?red)"
     r"|(?:initially|first|originally) (?:favou?red|supported|preferred|chosen|considered)"
     r"|(?:deemed )?(?:less |un)likely(?! than\b))"
 )

@@ -246,6 +246,8 @@ def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(
         "B is less likely than C for doctor1",
         "Patient's doctors disagree.",
         "It is not clear whether B or C.",
+        "B dropped to one vote, C has one vote.",
+        "doctor0 thinks C wrong and B right; doctor1 the reverse.",
     ],
 )
 def test_other_words_that_show_the_disagreement(summary: str) -> None:

@@ -213,6 +213,12 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
         ),
         ("Order CT, MRI, lumbar puncture. Call.", 20, "Order CT, MRI…"),
         ("doctor0: Proposed SCA. | doctor1: Agreed.", 30, "doctor0: Proposed SCA…"),
+        (
+            "The answer is well supported by all. Since the ECG shows ST elevation, do PCI.",
+            50,
+            "The answer is well supported by all…",
+        ),
+        ("Clear fluids only. Started on day 2.", 20, "Clear fluids only…"),
         ("患者无发热。给予肝素。", 8, "患者无发热…"),
         ("発熱はない。投与した。", 8, "発熱はない…"),
         ("Fieber. Kein Husten.", 10, "Fieber…"),
