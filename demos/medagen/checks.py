@@ -89,7 +89,8 @@ _DOSE = re.compile(
 )
 # "Check her temperature every two hours"
 _OBSERVED = re.compile(
-    r"\s*(?:check|measure|watch|look|đo|theo dõi)\b(?:(?!\b(?:out|take|give|use|uống|cho|dùng)\b).)*"
+    r"\s*(?:check|measure|watch|look|đo|theo dõi)\b"
+    r"(?:(?!\b(?:out|take|give|use|uống|cho|dùng)\b).)*"
 )
 _NAMED = re.compile(rf"\b(?:{_MEDICINE})\b", re.VERBOSE)
 # A medicine is named to be taken, unless the words before it say otherwise.
@@ -134,7 +135,8 @@ _TOO_MUCH = re.compile(
     r"\b(?:too (?:much|many)|an overdose)\b|^(?:taking|took|using|have|giving)\b.*\bmore than\b"
 )
 _HARMFUL = re.compile(
-    r"\s*(?!that\b|which\b)\S{0,20}\s*(?:(?:is|are|can|may|should|must|do|does)\s+(?:not\b(?! (?:harm|danger|unsafe))"
+    r"\s*(?!that\b|which\b)\S{0,20}\s*(?:(?:is|are|can|may|should|must|do|does)\s+"
+    r"(?:not\b(?! (?:harm|danger|unsafe))"
     r"|unsafe|dangerous|harm|worsen|hide|mask|cause)|(?:don't|doesn't)\s+(?:help|work|treat))"
     r"(?! no\b)"
 )
@@ -171,8 +173,9 @@ _CARE = (
     r"nurse|specialist|medical|911|999|112|115)\b"
 )
 _NO_MATTER_OF_CARE = (
-    r"(?! (?:to )?(?:be afraid|worry|fast|undress|an? referral|an? appointment|referral|appointment|"
-    r"wait(?! for (?:an?|the) ambulance)|(?:rush|hurry)(?! (?:\w+ ){0,3}(?:hospital|er|ed|a&e)\b))\b)"
+    r"(?! (?:to )?(?:be afraid|worry|fast|undress|(?:an? )?(?:referral|appointment)|"
+    r"wait(?! for (?:an?|the) ambulance)|"
+    r"(?:rush|hurry)(?! (?:\w+ ){0,3}(?:hospital|er|ed|a&e)\b))\b)"
 )
 _STAY_AWAY = re.compile(
     rf"""

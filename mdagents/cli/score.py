@@ -214,13 +214,18 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
             f"two inputs are called {twice[0]} and would share one CSV; score each "
             "alone, with --output"
         )
-    if output:
-        refuse_to_replace(Path(output), *inputs)
+    _spare(inputs, output, options)
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
         _score(run, path, options)
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
+
+
+def _spare(inputs: Sequence[Path], output: str | None, options: argparse.Namespace) -> None:
+    """Refuse outputs that would replace an input or a file of a run."""
+    for name in filter(None, (output, options.latex)):
+        refuse_to_replace(Path(name), *inputs)
 
 
 def _read(path: Path, options: argparse.Namespace) -> RunOutput:
@@ -315,6 +320,7 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         raise ConfigError(f"{flag} names the runs itself; leave --input out")
     if len(names) < 2:
         raise ConfigError(f"{flag} needs two runs or more")
+    _spare([Path(name) for name in names], options.output, options)
     runs = [_read(Path(name), options) for name in names]
     places = {(run.folder if run.folder.is_dir() else run.path).resolve() for run in runs}
     if len(places) < len(runs):
@@ -372,6 +378,7 @@ def _audit(options: argparse.Namespace) -> None:
     """
     if options.input:
         raise ConfigError("--audit names the runs itself; leave --input out")
+    _spare([Path(name) for name in options.audit], options.output, options)
     runs = [_read(Path(name), options) for name in options.audit]
     if len({run.folder.resolve() for run in runs}) < len(runs):
         raise ConfigError("--audit names the same run twice")

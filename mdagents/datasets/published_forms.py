@@ -81,6 +81,7 @@ def _agreeing(record: Record, read: Record, where: str) -> Record:
     letters = options if isinstance(options, dict) and letter in options else {}
     for name, value in record.items():
         names_another = isinstance(value, str) and value != letter and value in letters
+        names_another = names_another and value != letters[letter]  # blood group B is option C
         if names_another and names_right_option(name):
             raise ConfigError(
                 f"{where}: field '{name}' is option {value} and the right option is {letter}; one "

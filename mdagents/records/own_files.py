@@ -8,7 +8,7 @@ from mdagents_llm.errors import ConfigError
 
 
 def refuse_to_replace(path: Path, *inputs: Path) -> None:
-    """Refuse an output that is an input, a file in the folder of a run, or a run's JSON array.
+    """Refuse an output that is an input, a file of a run, or a run's JSON array.
 
     Args:
         path: File to write, which may be missing.
@@ -21,7 +21,8 @@ def refuse_to_replace(path: Path, *inputs: Path) -> None:
         return
     if any(one.exists() and path.samefile(one) for one in inputs):
         raise ConfigError(f"{path} is the input; name another file for the output")
-    is_in_run = path.suffix in (".json", ".jsonl") and _is_run(path.parent)
+    folders = path.absolute().parents[:2]  # a run's, or one in it, such as its traces
+    is_in_run = path.suffix in (".json", ".jsonl", ".gz") and any(map(_is_run, folders))
     if is_in_run or (path.suffix == ".json" and _is_run(path.with_suffix(""))):
         raise ConfigError(f"{path} belongs to a run; name another file for the output")
 

@@ -14,16 +14,22 @@ _ONLY_LETTER = re.compile(
     re.IGNORECASE,
 )
 _CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer(?: is)?\s*:?\s*$", re.IGNORECASE)
-SEVERAL = re.compile(
+_SEVERAL = re.compile(
     r"\$LETTERS\b|\b(?:all|any) that apply\b"
-    r"|\b(?:select|choose|mark|check|tick|pick|give|list|name) (?:all|the (?:two|three)|two|three) "
+    r"|\b(?:select|choose|mark|tick|pick) (?:all|the (?:two|three)|two|three) "
     r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
-    r"|\b(?:two|three|several|multiple) letters\b"
+    r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
+    r"\b(?:two|three|several|multiple) letters\b"
     r"|\bwhich (?:two|three) (?:of|are|options|answers)\b"
     r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b",
     re.IGNORECASE,
 )
-"""A prompt that may ask for more than one letter."""
+_ONE = re.compile(r"\b(?:single|one) (?:best )?(?:letter|answer|option)\b", re.IGNORECASE)
+
+
+def asks_for_several(prompt: str) -> bool:
+    """Return whether a prompt asks for more than one letter."""
+    return _SEVERAL.search(prompt) is not None and _ONE.search(prompt) is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from mdagents.datasets.pictures.question_picture import QuestionPicture, given_p
 from mdagents.datasets.question_prompts import PromptedQuestion, read_prompt, without_instructions
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.runs.one_question import question_of
-from mdagents.serve.answer_form import SEVERAL, AnswerForm, form_of
+from mdagents.serve.answer_form import AnswerForm, asks_for_several, form_of
 from mdagents.serve.errors import ApiError, invalid
 from mdagents.serve.structured import Filling, plan_filling
 from mdagents_llm.errors import ConfigError
@@ -236,7 +236,7 @@ def _asked(
     prompt = read_prompt(asked.text)
     if prompt is None:
         raise invalid(_NO_OPTIONS, "messages", "no_options")
-    if SEVERAL.search(asked.text):
+    if asks_for_several(asked.text):
         raise invalid("the prompt asks for several letters; a team decides for one", "messages")
     question = _question(prompt, system, asked.images)
     if has_examples or prompt.has_examples:

@@ -92,6 +92,12 @@ def test_what_is_no_question_for_us_is_told_from_what_is_broken(
     assert str(caught.value).startswith(f"x.jsonl line 4: {caught.value.reason}; mdagents data ")
 
 
+def test_the_text_of_the_right_option_may_be_the_letter_of_another() -> None:
+    groups = {"A": "O", "B": "A", "C": "B", "D": "AB"}
+    record = {"question": "Which group?", "options": groups, "answer": "B", "answer_idx": "C"}
+    assert parse_question(record, "line 1", 1).gold == "C"
+
+
 def test_options_that_repeat_are_kept() -> None:
     assert [*read(MMLU).options.values()] == ["facial", "vagus", "facial", "optic"]
 

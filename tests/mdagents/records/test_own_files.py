@@ -17,12 +17,16 @@ def run(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in ("run.json", "samples.jsonl", "notes.csv"):
         (folder / name).touch()
+    (folder / "traces").mkdir()
+    (folder / "traces" / "q.jsonl.gz").touch()
     (tmp_path / "run.json").touch()
     (tmp_path / "other.json").touch()
     return folder
 
 
-@pytest.mark.parametrize("name", ["run/run.json", "run/samples.jsonl", "run.json"])
+@pytest.mark.parametrize(
+    "name", ["run/run.json", "run/samples.jsonl", "run.json", "run/traces/q.jsonl.gz"]
+)
 def test_a_file_of_a_run_is_not_replaced(run: Path, name: str) -> None:
     with pytest.raises(ConfigError, match="belongs to a run; name another file"):
         refuse_to_replace(run.parent / name)

@@ -11,6 +11,7 @@ import httpx2
 import openai
 import pytest
 
+from mdagents.serve.answer_form import asks_for_several
 from mdagents.serve.app import LARGEST_BODY, Timing
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.faults import Fault
@@ -90,6 +91,23 @@ def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider)
             assert served.post("/v1/responses", json=sent).status_code == 400
         assert served.rows() == []
     assert not provider.calls
+
+
+@pytest.mark.parametrize(
+    ("prompt", "is_several"),
+    [
+        ("Select all that apply.", True),
+        ("Choose the two correct answers.", True),
+        ("Respond with three letters, such as ABD.", True),
+        ("Which two of these are true?", True),
+        ("First list all options that you can rule out. Then answer with a single letter.", False),
+        ("Check all answers against the guidelines before you pick one letter.", False),
+        ("Name two options you can exclude, then give the single best answer.", False),
+        ("Snellen chart: he misses three letters on the line.", False),
+    ],
+)
+def test_a_prompt_that_asks_for_several_letters(prompt: str, is_several: bool) -> None:
+    assert asks_for_several(prompt) == is_several
 
 
 def test_who_is_not_answered(provider: FakeProvider) -> None:
