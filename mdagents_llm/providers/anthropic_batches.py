@@ -98,11 +98,11 @@ class AnthropicBatches:
                 result = content["result"]
                 match result["type"]:
                     case "succeeded":
-                        return self._chat.reply(result["message"], request)
+                        return self._chat.read(result["message"], request)
                     case "errored":
                         raise self._chat.failure(None, result["error"], body)
-        except WithheldError:
-            return self._chat.refusal()
+        except WithheldError as withheld:
+            return self._chat.refusal(withheld.usage)
         raise ProviderError(f"the batch ended: {result['type']}", kind=ErrorKind.UNANSWERED)
 
     async def _post(self, path: str, body: object) -> dict[str, Any]:

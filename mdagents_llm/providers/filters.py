@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mdagents_llm.chat import TokenUsage
 from mdagents_llm.providers.error_body import ErrorBody
 from mdagents_llm.providers.http_errors import own_words
 
@@ -63,6 +64,9 @@ _WRONG_FORM = re.compile(r"(?i)invalid responses api request")
 
 class WithheldError(Exception):
     """Raised when the endpoint's content filter withheld the reply."""
+
+    usage: TokenUsage = TokenUsage()
+    """Tokens that the endpoint reports nevertheless."""
 
 
 def is_withheld(status: int | None, said: ErrorBody) -> bool:

@@ -123,10 +123,10 @@ class OpenAIBatches:
                 response = content["response"]
                 status, body = response["status_code"], response["body"]
                 if status == httpx2.codes.OK:
-                    return self._chat.reply(body, request)
+                    return self._chat.read(body, request)
             raise self._chat.failure(status, body, self._chat.body(request, whole=True))
-        except WithheldError:
-            return self._chat.refusal()
+        except WithheldError as withheld:
+            return self._chat.refusal(withheld.usage)
 
     def _problem(self, problems: Sequence[BatchError]) -> ProviderError:
         """Return the error of a refused batch, of the kind that a single call would have had."""

@@ -99,8 +99,8 @@ class SdkChat(ABC):
                 if on_text is not None and STREAM not in self._refused:
                     return await self._stream(self._streamed(body), request, on_text)
                 reply = self._read(await self._content(body), request)
-        except WithheldError:
-            return self.refusal()
+        except WithheldError as withheld:
+            return self.refusal(withheld.usage)
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -127,9 +127,19 @@ class SdkChat(ABC):
             ValueError: `raw` is not a reply of the API (or another of `OTHER_SHAPES`).
         """
 
-    def refusal(self) -> ChatReply:
+    def read(self, raw: Any, request: ChatRequest) -> ChatReply:
+        """Return a parsed response body as a reply, as `reply` does.
+
+        Raises:
+            UnusableReplyError: It is no reply, and reports tokens; the error is its cause.
+            ValueError: It is no reply (or another of `OTHER_SHAPES`).
+        """
+        with self._paid(lambda: raw.get("usage") if isinstance(raw, dict) else None):
+            return self.reply(raw, request)
+
+    def refusal(self, usage: TokenUsage) -> ChatReply:
         """Return the reply for an error of a content filter: a refusal without text."""
-        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+        return ChatReply("", usage, StopReason.REFUSAL, self._model)
 
     @contextmanager
     def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
@@ -160,6 +170,9 @@ class SdkChat(ABC):
                     raise unusable.__cause__ or unusable
             except ProviderError as failure:
                 failure.reply = unusable.reply
+                raise
+            except WithheldError as withheld:
+                withheld.usage = unusable.reply.usage
                 raise
         except OTHER_SHAPES as error:
             kind = type(error).__name__
@@ -233,9 +246,7 @@ class SdkChat(ABC):
 
     def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
         """Return the reply of a body."""
-        raw = parse_json(content)
-        with self._paid(lambda: raw.get("usage") if isinstance(raw, dict) else None):
-            return self.reply(raw, request)
+        return self.read(parse_json(content), request)
 
     @contextmanager
     def _paid(self, usage: Callable[[], Any]) -> Iterator[None]:

@@ -10,12 +10,13 @@ import pytest
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
-from mdagents_llm.chat import ChatMessage, ChatRequest, StopReason, TokenUsage
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import UNUSABLE, CallRow, Price, Totals
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.http_errors import one_line, retry_after_seconds, seconds_of_duration
+from mdagents_llm.providers.openai_batches import OpenAIBatches
 from mdagents_llm.providers.openai_chat import OpenAIChat
 
 REQUEST = ChatRequest(messages=(ChatMessage("user", "Hi"),), max_tokens=50)
@@ -42,6 +43,12 @@ def chat(body: Any, status: int = 200, headers: dict[str, str] | None = None) ->
         http_client=httpx2.AsyncClient(transport=httpx2.MockTransport(answer)),
     )
     return OpenAIChat(client, "m", ModelInfo())
+
+
+def in_a_batch(body: dict[str, Any]) -> ChatReply:
+    """Read a body as the result of a batch."""
+    batches = OpenAIBatches(AsyncOpenAI(api_key="k"), chat(body))
+    return batches.read({"response": {"status_code": 200, "body": body}}, REQUEST)
 
 
 def with_choice(**choice: Any) -> dict[str, Any]:
@@ -124,6 +131,16 @@ async def test_an_unusable_reply_with_a_usage_is_paid(choice: dict[str, object])
     )  # fmt: skip
     assert (row.outcome, row.replied) == (UNUSABLE, True)
     assert Totals.of(row).usage.total_tokens == 60
+    with pytest.raises(ProviderError) as of_batch:
+        in_a_batch(body)
+    assert of_batch.value.reply == caught.value.reply
+
+
+async def test_a_withheld_reply_with_a_usage_is_paid() -> None:
+    error = {"code": "content_filter", "message": "The response was filtered"}
+    body = with_choice(error=error) | {"usage": {"prompt_tokens": 50, "completion_tokens": 10}}
+    for reply in (await chat(body).generate(REQUEST), in_a_batch(body)):
+        assert (reply.stop_reason, reply.usage) == (StopReason.REFUSAL, TokenUsage(50, 10))
 
 
 async def test_a_whole_reply_may_lack_its_finish_reason() -> None:
