@@ -192,6 +192,11 @@ class CallRow:
         return self.outcome in REPLIED
 
     @property
+    def is_usable(self) -> bool:
+        """Whether the attempt received a reply of which something could be read."""
+        return self.replied and self.outcome != UNUSABLE
+
+    @property
     def started_ms(self) -> int:
         """Start of the attempt, in ms since 1970 UTC."""
         return ms_of(self.started_at)

@@ -30,6 +30,7 @@ from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
+from mdagents_llm.text import counted
 from mdagents_llm.web.address import Place, add_address_flags, has_screen, listen, note_of
 
 if TYPE_CHECKING:
@@ -251,9 +252,9 @@ def _spent(team: Totals, exaid: Totals) -> str:
 
 
 def _totals(totals: Totals) -> str:
-    calls = "1 call" if totals.calls == 1 else f"{totals.calls} calls"
-    failed = f", {totals.failed_attempts} attempts failed" if totals.failed_attempts else ""
-    return f"{calls}, {totals.usage.total_tokens:,} tokens{failed}"
+    attempts = counted(totals.failed_attempts, "failed attempt")
+    failed = f", {attempts}" if totals.failed_attempts else ""
+    return f"{counted(totals.calls, 'call')}, {totals.usage.total_tokens:,} tokens{failed}"
 
 
 def _case(name: str) -> ClinicalCase:

@@ -252,7 +252,7 @@ class Bar(Display):
         if spent.cost_usd:
             figures.append(f"${spent.cost_usd:.2f}")
         if spent.failed_attempts:
-            figures.append(f"{spent.failed_attempts} failed attempts")
+            figures.append(counted(spent.failed_attempts, "failed attempt"))
         if waits := self._waits(snapshot):
             figures.append(waits)
         if left := left_to_summarise(snapshot, self._questions):

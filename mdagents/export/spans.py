@@ -137,7 +137,7 @@ def model_call(
     if start != call.started_ms:
         about["replayed_at"] = timestamp_of(call.started_ms)
     if call.replied:
-        text = said if call.reply is None else call.reply
+        text = said if call.reply is None and call.is_usable else call.reply or ""
         output = answer(call.model, text, _STOP_REASONS[call.outcome], call.reasoning or "")
         output.usage = model_usage(Totals.of(call))
     else:
@@ -155,7 +155,7 @@ def model_call(
         config=_CONFIG,
         output=output,
         cache="read" if call.cached else None,
-        error=None if call.replied else call.outcome,
+        error=None if call.is_usable else call.outcome,
         metadata=about,
     )
 

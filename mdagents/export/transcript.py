@@ -100,7 +100,7 @@ def case_span(name: str, sources: Sources) -> Span:
 def _turn(turn: TranscriptTurn, calls: Sequence[CallRow], sources: Sources) -> Span:
     within = (turn.started_ms, turn.ended_ms)
     start, end = map(time_of, within)
-    speaker = max((n for n, call in enumerate(calls) if call.replied), default=None)
+    speaker = max((n for n, call in enumerate(calls) if call.is_usable), default=None)
     items: _Items = [
         model_call(call, turn.text if number == speaker else "", within, sources.seen_by(call))
         for number, call in enumerate(calls)

@@ -27,6 +27,7 @@ from mdagents.scoring.formatting import percent, usd
 from mdagents.scoring.run_names import method_of, title_of
 from mdagents.settings import Status
 from mdagents_llm.clock import ms_of
+from mdagents_llm.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +278,10 @@ class RunPage:
     @property
     def missing(self) -> str:
         """Notice of records that the totals count but that are missing; empty if none is."""
-        there, counted = self.decided.count, self.run.totals.questions
-        if self.run.state is not RunState.FINISHED or self.is_reading or there >= counted:
+        there, asked = self.decided.count, self.run.totals.questions
+        if self.run.state is not RunState.FINISHED or self.is_reading or there >= asked:
             return ""
-        return f"records of {counted - there} of {counted} questions are missing"
+        return f"records of {asked - there} of {counted(asked, 'question')} are missing"
 
     @property
     def reason(self) -> str:
@@ -356,7 +357,7 @@ class RunPage:
             if status not in (Status.ANSWERED, Status.SKIPPED)
         ]
         if spent.failed_attempts:
-            faults.append(f"{spent.failed_attempts:,} attempts failed")
+            faults.append(counted(spent.failed_attempts, "failed attempt"))
         return ", ".join(faults)
 
     def parts(self) -> Iterator[Part]:

@@ -146,7 +146,7 @@ class RunTotals(BaseModel):
 
     @property
     def could_not_work(self) -> bool:
-        """Whether nothing was answered without a reply, or most questions ended in `api_error`.
+        """Whether no reply came and nothing was answered, or most questions ended in `api_error`.
 
         Such a run measures an endpoint, not a model, and does not count as finished.
         """
@@ -174,7 +174,7 @@ class Spent(BaseModel):
     a part of the failed ones."""
     failed_attempts: int = 0
     """Attempts without a usable reply, but for those that were given up when the run was stopped;
-    an unusable reply that reported its tokens is one of `calls`, too."""
+    an unusable reply that reported its tokens is also one of `calls`."""
     input_tokens: int = 0
     output_tokens: int = 0
     prepared_tokens: int = 0

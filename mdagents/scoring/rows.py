@@ -129,6 +129,8 @@ class RunOutput:
         paid = sum(count_of(spent.get(name)) or 0 for name in ("calls", "cached_calls"))
         try:
             kept = _lines_of(self.folder / "calls.jsonl") if paid else 0
+        except FileNotFoundError:
+            return "calls.jsonl is missing, so that there are no figures of single calls"
         except OSError as error:
             return (
                 f"calls.jsonl cannot be read ({error.strerror}), so whether it is whole is unknown"
@@ -151,16 +153,13 @@ class RunOutput:
 
 
 def _lines_of(path: Path) -> int:
-    """Return the number of lines of a file; 0 if it is missing.
+    """Return the number of lines of a file.
 
     Raises:
         OSError: The file cannot be read, or is not a regular file.
     """
-    try:
-        with regular_file(path) as file:
-            return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
-    except FileNotFoundError:
-        return 0
+    with regular_file(path) as file:
+        return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
 
 
 def newest_output(output_dir: Path) -> Path:

@@ -68,7 +68,7 @@ def add_call(
         of_call(row, with_text=with_text),
         start_time=began_at,
     )
-    if row.outcome == UNUSABLE or (not row.replied and row.outcome != ABORTED):
+    if not row.is_usable and row.outcome != ABORTED:
         span.set_status(FAILED)
     span.end(ended_at)
 

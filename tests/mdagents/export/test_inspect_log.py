@@ -17,10 +17,13 @@ import pytest
 
 from mdagents.export import LogFormat, export_run
 from mdagents.export.cli import main
+from mdagents.export.spans import model_call
 from mdagents.scoring.group import make_group
 from mdagents.scoring.rows import read_output
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.errors import BenchError
+from mdagents_llm.ledger import CallRow
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import Run, records
 
@@ -490,6 +493,19 @@ def test_prompts_and_replies_where_they_were_logged(provider: FakeProvider, run:
     assert (
         events(sample, "model")[-1]["output"]["completion"].splitlines()[-1].startswith("Answer: ")
     )
+
+
+def test_an_unusable_attempt_is_an_error_that_was_paid() -> None:
+    request = ChatRequest((ChatMessage("user", "?"),), max_tokens=5)
+    reply = ChatReply("", TokenUsage(50, 10), StopReason.STOP, "m")
+    call = CallRow.of(
+        request, reply, provider="p", model="m", price=lambda _: None,
+        started_at="2026-01-01T00:00:00+00:00", failure="bad_body",
+    )  # fmt: skip
+    event = model_call(call, "The text of the turn.", None)
+    assert (event.error, event.output.completion) == ("unusable", "")
+    assert event.output.usage is not None
+    assert event.output.usage.total_tokens == 60
 
 
 def test_an_array_alone_says_what_its_records_say(run: Run) -> None:

@@ -264,7 +264,7 @@ def test_prices_of_batches_are_told(spent: object, said: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"), [(None, ["has 0 rows"]), (0, ["has 0 rows"]), (2, ["has 2 rows"]), (3, [])]
+    ("rows", "said"), [(None, ["is missing"]), (0, ["has 0 rows"]), (2, ["has 2 rows"]), (3, [])]
 )
 def test_a_ledger_that_lost_rows_is_told(rows: int | None, said: list[str]) -> None:
     folder = Path("output/lost")
@@ -286,7 +286,7 @@ def test_a_ledger_that_cannot_be_read_is_told() -> None:
     (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
     (folder / "run.json").write_text(json.dumps({"item_ids": ["1"], "spent": {"calls": 2}}))
     (notice,) = read_output(folder).notices
-    assert notice.startswith("calls.jsonl cannot be read (Is a directory)")
+    assert notice.startswith("calls.jsonl cannot be read (a folder, not a file)")
 
 
 def test_settings_that_a_model_refused_are_told() -> None:
