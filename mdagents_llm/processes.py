@@ -1,4 +1,4 @@
-"""Processes of this program: a parallel map over workers, and modules run on their own."""
+"""Processes of this program: a parallel map over workers, modules run on their own, their end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain, islice
 from pathlib import Path
 from threading import Thread
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from mdagents_llm.errors import BenchError
 
 if TYPE_CHECKING:
+    from asyncio.subprocess import Process as AsyncProcess
     from concurrent.futures import Future
 
 _Task = TypeVar("_Task")
@@ -50,6 +51,21 @@ def run_module(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]
         there = (str(packages), variables.get("PYTHONPATH", ""))
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, there))
     return [sys.executable, "-P", "-m", module, *arguments], variables
+
+
+async def end_child(child: AsyncProcess) -> None:
+    """Kill a process if it is still alive, and wait for its end.
+
+    What it has written is read first, because `wait` may otherwise wait for ever
+    (https://github.com/python/cpython/issues/119710).
+    """
+    if child.returncode is not None:
+        return
+    with suppress(ProcessLookupError):
+        child.kill()
+    if child.stdout is not None:
+        await child.stdout.read()
+    await child.wait()
 
 
 def in_processes(

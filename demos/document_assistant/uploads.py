@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import re
@@ -24,6 +23,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import regular_file
 from mdagents_llm.finishing import finished
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.processes import end_child
 from mdagents_llm.text import well_formed
 
 KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
@@ -183,7 +183,7 @@ async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
     except TimeoutError:
         raise UploadError(f"{name} takes longer than {limits.seconds} s to read") from None
     finally:
-        await finished(_ended(child))
+        await finished(end_child(child))
     try:
         answer: dict[str, Any] = json.loads(said)
     except ValueError:
@@ -193,13 +193,6 @@ async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
     if "refused" in answer:
         raise UploadError(f"{name} {_one_line(str(answer['refused']))}")
     return str(answer["text"])
-
-
-async def _ended(child: asyncio.subprocess.Process) -> None:
-    if child.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
 
 
 def _one_line(text: str) -> str:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from mdagents.mcp.reader import READING_SECONDS, Job, Outcome
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.processes import run_module
+from mdagents_llm.processes import end_child, run_module
 
 _AT_ONCE = 2  # jobs; others wait, within their time
 
@@ -53,7 +53,5 @@ async def _run(job: Job) -> bytes:
     try:
         text, _ = await process.communicate(job.model_dump_json().encode())
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        await end_child(process)
     return text

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from dataclasses import replace
 from pathlib import Path
@@ -153,11 +153,12 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, in a thread of its own if a notebook's event loop is running."""
     if not _is_in_a_loop():
         return asyncio.run(work)
-    loop: Future[asyncio.AbstractEventLoop] = Future()
+    started: Future[asyncio.Task[T]] = Future()
     done: Future[T] = Future()
 
     async def cancellable() -> T:
-        loop.set_result(asyncio.get_running_loop())
+        task: Any = asyncio.current_task()
+        started.set_result(task)
         return await work
 
     def complete() -> None:
@@ -172,10 +173,13 @@ def _complete(work: Coroutine[Any, Any, T]) -> T:
         try:
             return done.result()
         except KeyboardInterrupt:
-            either: list[Future[Any]] = [loop, done]
+            either: list[Future[Any]] = [started, done]
             wait(either, return_when=FIRST_COMPLETED)
-            if loop.done():
-                loop.result().call_soon_threadsafe(_cancel_all, loop.result())
+            if started.done():
+                # Not every task: https://github.com/python/cpython/issues/125502.
+                task = started.result()
+                with suppress(RuntimeError):  # the loop has ended meanwhile
+                    task.get_loop().call_soon_threadsafe(task.cancel)
             wait([done])  # finished questions are then written, and the run's lock is released
             raise
 
@@ -199,11 +203,6 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
-    for task in asyncio.all_tasks(loop):
-        task.cancel()
 
 
 def load(run: RunResult | Path | str) -> pd.DataFrame:

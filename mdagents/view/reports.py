@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from mdagents.live import LIVE_FILE
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.processes import run_module
+from mdagents_llm.processes import end_child, run_module
 
 _AT_A_TIME = 2  # processes, each of which uses a core
 _KEPT = 20_000_000  # bytes of cached reports
@@ -47,9 +47,7 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
         try:
             status = await process.wait()
         finally:
-            if process.returncode is None:  # the request was canceled
-                process.kill()
-                await process.wait()
+            await end_child(process)  # alive only if the request was canceled
         if status:
             errors.seek(0)
             last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]

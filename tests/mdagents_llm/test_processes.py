@@ -1,5 +1,6 @@
 """A function mapped over many items in several processes: order, bounds, errors and its end."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mdagents_llm.errors import BenchError
-from mdagents_llm.processes import in_processes
+from mdagents_llm.processes import end_child, in_processes
 
 pytestmark = pytest.mark.process
 
@@ -138,3 +139,14 @@ def test_they_end_with_the_program(
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < until, "they are still there"
         time.sleep(0.01)
+
+
+async def test_a_child_that_writes_without_end_is_ended() -> None:
+    for _ in range(5):
+        child = await asyncio.create_subprocess_exec("yes", stdout=subprocess.PIPE)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await child.communicate()
+        async with asyncio.timeout(30):
+            await end_child(child)
+        assert child.returncode == -signal.SIGKILL
