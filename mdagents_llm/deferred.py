@@ -17,7 +17,8 @@ def deferred(*packages: str) -> Iterator[None]:
 
     Their submodules can be imported without that. `importlib.util.LazyLoader` would run the code
     even then, since importing a submodule reads the `__path__` of its package. A package that
-    is loaded already stays as it is.
+    is loaded already stays as it is. While they are imported, its submodules must not use names of
+    the package: two threads could wait for each other.
 
     Args:
         packages: Full names of the packages, such as `openai.types`.

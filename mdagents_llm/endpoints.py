@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
 import ssl
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
-from mdagents_llm.config import Environment, env_file, origin_of
+from mdagents_llm.config import Environment, env_file, origin_of, set_by_process
 from mdagents_llm.deferred import deferred
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
@@ -380,7 +379,8 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
             "break or a curly quotation mark; copy the key again"
         )
     is_encrypted = not (spec.base_url or provider.base_url).lower().startswith("http:")
-    if is_encrypted and (trusted := os.environ.get("SSL_CERT_FILE")):
+    # `.env` is not read by the HTTP libraries.
+    if is_encrypted and (trusted := set_by_process(("SSL_CERT_FILE",)).get("SSL_CERT_FILE")):
         _check_certificates(trusted)
 
 
