@@ -168,7 +168,7 @@ def write_results(study: Comparison, folder: Path) -> list[Path]:
     for figure in head_of_comparison(study).figures:
         path = folder / f"{NAME}-{figure.name}.svg"
         drawing = figure.draw(_WIDTH).save("svg")
-        # For dark pages, too.
+        # Also for dark pages.
         replace_file(path, drawing.replace(b"fill: none", b"fill: #ffffff", 1))
         paths.append(path)
     return paths

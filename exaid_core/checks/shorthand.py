@@ -59,7 +59,7 @@ _NUMERAL = re.compile(r"\b[IVX]{1,4}(?=[a-dA-D]?\b)")
 # "stages II and IIIb", and the murmur "III/VI"
 _NUMERALS = listed(r"[IVX]{1,4}[a-dA-D]?\b")
 _ROMAN_LIST = re.compile(rf"(?:{LABELED} |\b(?=[IV]{{1,3}}/VI\b))(?P<list>{_NUMERALS})")
-_SURELY_NUMERAL = re.compile(r"\b(?:II|III|VI|VII|VIII|IX|XI|XII)\b")  # IV is intravenous, too
+_SURELY_NUMERAL = re.compile(r"\b(?:II|III|VI|VII|VIII|IX|XI|XII)\b")  # IV is also intravenous
 _ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
 
 

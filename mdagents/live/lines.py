@@ -136,7 +136,7 @@ class FeedLine:
 
 
 def item_of(line: bytes) -> ItemKey | None:
-    """Return the question of an encoded line, without decoding it; None for a damaged line, too."""
+    """Return the question of an encoded line, without decoding it; None also for a damaged line."""
     start = line.find(_ITEM) + len(_ITEM)
     try:
         return _item(line[start : line.find(b',"kind":', start)])

@@ -59,7 +59,7 @@ class Word(NamedTuple):
     text: str
     """The word without an article."""
     beginning: str
-    """First letters, which a form of the word has, too."""
+    """First letters, which a form of the word shares."""
     is_acronym: bool
     """Whether the words that it abbreviates also match."""
     base: float
@@ -182,7 +182,7 @@ class Sources:
                     counted[at] = counted.get(at, 0.0) + word.base * alike
         best: Quote | None = None
         most = 0.0
-        # One rare word of two is not enough: the share must be exceeded without weights, too.
+        # One rare word of two is not enough: the share must also be exceeded without weights.
         likely = [at for at, count in counted.items() if count > enough * total_count]
         for turn, place in sorted(likely):
             weight = told[turn, place]

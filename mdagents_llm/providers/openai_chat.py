@@ -325,7 +325,7 @@ def made(
     """Return a reply built from its parts.
 
     If a schema was requested, the arguments of a tool call in place of text are the reply. A whole
-    reply with text may lack its finish reason, at OpenAI and Azure, too
+    reply with text may lack its finish reason, also at OpenAI and Azure
     (https://github.com/openai/openai-openapi/pull/20).
 
     Args:
