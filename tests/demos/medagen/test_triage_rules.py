@@ -153,6 +153,8 @@ def test_red_flags_as_they_are_typed(message: str) -> None:
         "the room temperature is 41 degrees",
         "the oven is 40 C",
         "heart attack in 2027",
+        "my father had a heart attack at 50, does that mean I should get checked?",
+        "my grandfather died of a heart attack",
         "I survived a heart attack last year",
         "after his heart attack he takes aspirin",
         "what are the signs of a stroke",
