@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+_FINAL = "<|channel|>final<|message|>"  # gpt-oss
 _NAMES = ("think", "thinking", "thought", "seed:think")
 _TAGS = {
     **{f"<{name}>": f"</{name}>" for name in _NAMES},
@@ -14,13 +15,17 @@ _TAGS = {
     "◁think▷": "◁/think▷",  # Kimi-VL
 }
 """Opening tag -> closing tag, in lower case."""
+_TAGS |= {f"<|channel|>{name}<|message|>": _FINAL for name in ("analysis", "commentary")}
+_MARKS = ("<|start|>assistant", "<|end|>", "<|return|>")
+"""Other tags of gpt-oss, which are dropped."""
 OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 """Pattern of an opening tag."""
-CLOSING = re.compile("|".join(map(re.escape, _TAGS.values())), re.IGNORECASE)
+CLOSING = re.compile("|".join(map(re.escape, dict.fromkeys(_TAGS.values()))), re.IGNORECASE)
 """Pattern of a closing tag."""
-_ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}", re.IGNORECASE)
+_MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
+_ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}|{_MARK.pattern}", re.IGNORECASE)
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
-_EVERY_TAG = (*_TAGS, *_TAGS.values())
+_EVERY_TAG = (*_TAGS, *_TAGS.values(), *_MARKS)
 _LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
 
 
@@ -40,7 +45,7 @@ class ThinkTags:
     @property
     def hidden(self) -> str:
         """Hidden reasoning so far, without its tags."""
-        return "".join(self._hidden)
+        return _MARK.sub("", "".join(self._hidden))
 
     def feed(self, delta: str) -> str:
         """Return the visible text that a piece completes, which may be empty."""
@@ -99,14 +104,14 @@ def split_reasoning(text: str) -> tuple[str, str]:
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
     closed, opened = CLOSING.search(text), OPENING.search(text)
-    if closed is None and opened is None:
+    if closed is None and opened is None and _MARK.search(text) is None:
         return text, ""
     before = ""
     if closed and not (opened and opened.start() < closed.start()):
         before, text = text[: closed.start()], text[closed.end() :].lstrip()
     tags = ThinkTags()
     visible = tags.feed(text) + tags.end()
-    return visible, before + tags.hidden
+    return visible, _MARK.sub("", before) + tags.hidden
 
 
 def without_reasoning(text: str) -> str:

@@ -190,7 +190,8 @@ class AnthropicChat(SdkChat):
                 case "message_delta":
                     stop = event["delta"].get("stop_reason") or stop
                     counts = event.get("usage") or {}
-                    usage |= {name: n for name, n in counts.items() if n is not None}
+                    # Some servers repeat the input as 0.
+                    usage |= {name: n for name, n in counts.items() if n or not usage.get(name)}
                 case "message_stop":
                     has_ended = True
         if stop is None and not (has_ended and texts):

@@ -15,7 +15,11 @@ from dataclasses import dataclass
 import httpx2
 
 from mdagents_llm.chat import ChatReply
-from mdagents_llm.providers.http_errors import OTHER_SHAPES, seconds_of_duration
+from mdagents_llm.providers.http_errors import (
+    OTHER_SHAPES,
+    seconds_in_words,
+    seconds_of_duration,
+)
 
 _WORDS = frozenset(
     [
@@ -39,6 +43,8 @@ _WORDS = frozenset(
     ]
 )
 """Names of fields that hold a message, or an object with one; in lower case."""
+_WITHIN = frozenset(["value", "cause", "upstreamresponse"])
+"""Names of fields that may hold an object with a message; a text may echo the prompt."""
 _CODES = frozenset(
     [
         "code",
@@ -73,7 +79,7 @@ class ErrorBody:
     status: int | None = None
     """HTTP status in the body; None if it has none."""
     retry_after: float | None = None
-    """Seconds to wait before a retry (Google's RetryInfo); None if the body names none."""
+    """Seconds to wait before a retry (Google's RetryInfo, or in words); None if there are none."""
 
 
 class ErrorInReplyError(Exception):
@@ -120,12 +126,13 @@ def read_error(body: object) -> ErrorBody:
     """Return the content of an error body, given as parsed JSON or as text."""
     found = _Found()
     found.look_at(body, 0)
+    words = ": ".join(found.words)
     return ErrorBody(
-        words=": ".join(found.words),
+        words=words,
         code=" ".join(dict.fromkeys(found.codes)),
         param=found.param,
         status=found.status,
-        retry_after=found.retry_after,
+        retry_after=seconds_in_words(words) if found.retry_after is None else found.retry_after,
     )
 
 
@@ -195,7 +202,7 @@ class _Found:
         if isinstance(place := named.get("loc"), list) and isinstance(named.get("msg"), str):
             named["msg"] = f"{_place(place)}: {named['msg']}"
         for name, value in named.items():
-            if name in _WORDS:
+            if name in _WORDS or (name in _WITHIN and isinstance(value, dict)):
                 self.look_at(value, depth + 1)
 
     def _read_code(self, value: object) -> None:

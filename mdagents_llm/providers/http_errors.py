@@ -26,7 +26,12 @@ _QUOTA = (
     "credit balance",
     "spend_limit",
     "usage_limit",
-    "api usage limits",
+    "usage limit",
+    "monthly limit exhausted",  # Z.ai
+    "insufficient_user_quota",  # one-api
+    "budget_exceeded",  # LiteLLM
+    "budget has been exceeded",
+    "-per-day",  # OpenRouter
     "insufficient balance",
     "balance is insufficient",  # SiliconFlow
     "insufficient credit",
@@ -38,6 +43,7 @@ _QUOTA = (
     "accountoverdue",  # Volcengine
     "payment required",
     "余额不足",  # Zhipu: insufficient balance
+    "使用上限",  # Zhipu: usage limit
 )
 _OF_QUOTA = (None, 400, 403, 429, 500)  # Anthropic returns 400 to an account without credit
 _CONTEXT = (
@@ -59,6 +65,8 @@ _CONTEXT = (
     "range of input length",  # Model Studio
     "prompt too long",  # Ollama
     "too many tokens",
+    "maximum prompt length",  # xAI
+    "prompt token count",  # Copilot
 )
 _SCHEMA = (
     "response_format",
@@ -71,6 +79,9 @@ _SCHEMA = (
     "schema",
     "tool_choice",  # Anthropic, where a forced tool carries the schema
     "output_config",
+    "structured-output",
+    "structured output",
+    "structured_output",
 )
 _NO_EYES = re.compile(
     r"(image|vision|multi-?modal)\w*\b.{0,60}(\bnot|n't|\bonly) (be )?"
@@ -106,6 +117,11 @@ _REFUSED = re.compile(
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
 """Wordings by which endpoints refuse a setting as such, as opposed to its value."""
+_STREAMED_ONLY = re.compile(
+    r"(?i)\bonly supports? (the )?stream|non-streaming calls"
+    r"|\bstream`? ?(=|must be( set to)?) ?`?(true|false)"
+)
+"""Wordings of Model Studio and ModelScope about a call without a stream, as for QwQ."""
 _IS_THINKING = re.compile(r"(?i)reasoning|thinking|effort")
 """Names of reasoning settings, which differ between endpoints."""
 _THINKING = re.compile(r"(?i)reasoning|\bthink|\beffort\b|\bbudget\b")
@@ -126,7 +142,13 @@ _NO_MODEL = (
     "invalid_model",
     "model_not_found",
     "model_decommissioned",  # Groq
+    "model_not_supported",  # Copilot
+    "unsupported model",
+    "no models loaded",  # LM Studio
+    "failed to load model",
 )
+_NO_CHANNEL = ("无可用渠道", "no available channel")  # one-api: nobody serves the model
+
 _NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _FILE = "SSL_CERT_FILE"
 _AUTH = (
@@ -136,8 +158,19 @@ _AUTH = (
     "invalid_authentication",
     "authentication_error",
     "unauthorized",
+    "organization has been disabled",  # Anthropic
+    "location is not supported",  # Gemini
 )
-_RATE = ("rate_limit", "rate limit", "ratelimit", "too many requests", "resource_exhausted")
+_RATE = (
+    "rate_limit",
+    "rate limit",
+    "ratelimit",
+    "too many requests",
+    "resource_exhausted",
+    "throttling",  # Bedrock
+    "please wait before",
+    "per minute",  # Cerebras
+)
 _BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
@@ -197,6 +230,8 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
         return ErrorKind.QUOTA
     if status == 429 or (status in (None, 400, 403, 500) and _has(words, _RATE)):
         return ErrorKind.RATE_LIMIT
+    if _has(words, _NO_CHANNEL):
+        return ErrorKind.MODEL_NOT_FOUND
     if asked_with_schema and status in (404, 500, 501) and _is_about_a_schema(words):
         return ErrorKind.SCHEMA_UNSUPPORTED
     if status in by_status:
@@ -255,7 +290,7 @@ def is_refused(
         about: Setting that the error is about; empty if the endpoint does not name it separately.
         code: The endpoint's machine-readable codes.
     """
-    if status not in (None, 400, 422):
+    if status not in (None, 400, 422) and "does not support parameters" not in message:  # LiteLLM
         return False
     is_named = about in ("", setting.rpartition(".")[2])  # for `reasoning.summary`, `summary`
     if _IS_THINKING.match(setting) and (is_named or _THINKING.search(about)):
@@ -279,6 +314,16 @@ def is_refused(
         for named in name.finditer(clause)
         for refused in _REFUSED.finditer(clause)
     )
+
+
+def is_streamed_only(status: int | None, message: str) -> bool:
+    """Return whether an error means that a model replies in streams alone.
+
+    Args:
+        status: HTTP status; None for an error inside a reply.
+        message: The endpoint's error message.
+    """
+    return status in (None, 400, 422) and _STREAMED_ONLY.search(own_words(message)) is not None
 
 
 def own_words(message: str) -> str:
@@ -373,6 +418,23 @@ def _number(value: object) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
+
+
+_WAIT = re.compile(
+    r"(?i)\b(?:try(?:ing)? again|retry|wait|reset)\w*\s(?:in|after)\s"
+    r"(?P<time>(?:\d+(?:\.\d+)?\s?(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?"
+    r"|s(?:econds?|ecs?)?)\b\s?|\d+(?:\.\d+)?(?:h|ms?|s)){1,4})"
+)
+_PART = re.compile(r"(?i)(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>ms|milli|h|m|s)")
+_SECONDS_OF = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
+
+
+def seconds_in_words(message: str) -> float | None:
+    """Return the seconds that a message asks to wait, as in `try again in 7m12s`, or None."""
+    if (asked := _WAIT.search(own_words(message))) is None:
+        return None
+    parts = _PART.finditer(asked["time"])
+    return sum(float(part["number"]) * _SECONDS_OF[part["unit"].lower()] for part in parts)
 
 
 def seconds_of_duration(value: object) -> float | None:

@@ -38,12 +38,19 @@ _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_
 """Names of the token limit of a reply; if a model refuses one, the other is sent."""
 _STREAM_OPTIONS = "stream_options"
 _LENGTH = frozenset(
-    ["length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"]
+    [
+        "length",
+        "model_length",
+        "max_tokens",
+        "max_output_tokens",
+        "model_context_window_exceeded",
+        "repetition",
+    ]
 )
-"""Finish reasons of a truncated reply: OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai."""
+"""Finish reasons of a truncated reply: OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai, and
+vLLM, which ends a loop."""
 _BROKEN_OFF = frozenset(
     [
-        "error",
         "abort",
         "insufficient_system_resource",
         "network_error",
@@ -54,7 +61,8 @@ _BROKEN_OFF = frozenset(
         "malformed_function_call",
     ]
 )
-"""Finish reasons of an aborted reply: OpenRouter, Mistral, vLLM, DeepSeek, Z.ai, …"""
+"""Finish reasons of an aborted reply, besides `error` and `error_finish`: OpenRouter, Mistral,
+vLLM, DeepSeek, Z.ai, …"""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
 and newer vLLM."""
@@ -108,7 +116,7 @@ class OpenAIChat(SdkChat):
     _of_schema = frozenset(["response_format", "grammar"])
     _elsewhere = re.compile(
         r"(?i)(only (supported|available) (in|with|through|via)|use) (the )?"
-        r"(/?v1/responses|responses api)|not a chat model"
+        r"(/?v1/responses|responses api)|not a chat model|chatcompletion operation does not work"
     )
     """Wordings by which an endpoint says that a model supports only the other API."""
     _other_api = "--api responses asks it by the Responses API"
@@ -235,6 +243,7 @@ class Chunks:
         self.model = model
         self._tags = ThinkTags()
         self._shown = ""
+        self._has_deltas = False
         self.message: dict[str, Any] = {}
         """Message in the form of a whole reply; empty until the first text."""
         self.finish: str | None = None
@@ -256,7 +265,7 @@ class Chunks:
         check_object(chunk)
         raise_error_in(chunk, "choices")
         self.model = served_model(chunk.get("model") or self.model, self._asked)
-        self.usage = chunk.get("usage") or self.usage
+        self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
         number: object = None
         for place, choice in enumerate(chunk.get("choices") or ()):
             # From chunk to chunk, it counts tokens at some servers (TGI#1648, foundry-local#263).
@@ -265,8 +274,11 @@ class Chunks:
             elif choice.get("index") != number:
                 continue  # another choice, for which nobody asked
             _raise_error_of(choice)
-            delta = choice.get("delta") or choice.get("message") or {"content": choice.get("text")}
-            self._add(delta)
+            if delta := choice.get("delta"):
+                self._has_deltas = True
+            elif (delta := choice.get("message")) and self._has_deltas:
+                self.message = {}  # a whole message after its parts
+            self._add(delta or {"content": choice.get("text")})
             self.finish = choice.get("finish_reason") or self.finish
 
     def _add(self, delta: Mapping[str, Any]) -> None:
@@ -421,7 +433,9 @@ def usage_of(usage: Any) -> TokenUsage:
         completion = total - prompt
     if type(reasoning) is int and type(completion) is int:
         reasoning = min(reasoning, completion)  # if the total leaves no room for it
-    cached = of_input.get("cached_tokens") or 0
+    # Moonshot and DeepSeek name them elsewhere.
+    elsewhere = usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    cached = of_input.get("cached_tokens") or elsewhere or 0
     written = of_input.get("cache_write_tokens") or 0
     try:
         return checked_usage(prompt, completion, cached, reasoning, written)
@@ -433,7 +447,7 @@ def _stop_reason(finish: object, refusal: object) -> StopReason:
     name = str(finish).lower()
     if refusal or is_filters(name):
         return StopReason.REFUSAL
-    if name.partition(":")[0] in _BROKEN_OFF:
+    if name.startswith("error") or name.partition(":")[0] in _BROKEN_OFF:
         message = f"the endpoint broke the reply off (finish reason {finish})"
         raise ProviderError(message, kind=ErrorKind.SERVER)
     return StopReason.LENGTH if name in _LENGTH else StopReason.STOP

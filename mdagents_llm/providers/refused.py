@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import NoReturn
 
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.providers.http_errors import is_refused, one_line
+from mdagents_llm.providers.http_errors import is_refused, is_streamed_only, one_line
 from mdagents_llm.terminal.printing import print_line
 
 STREAM = "stream"
 """Name of the setting that requests streaming."""
+WHOLE = "whole"
+"""Name for a reply that is not streamed, which some models refuse."""
 
 
 class Refused:
@@ -27,7 +30,7 @@ class Refused:
 
     def raise_for(
         self,
-        sent: Iterable[str],
+        sent: Collection[str],
         host: str,
         status: int | None,
         message: str,
@@ -49,13 +52,18 @@ class Refused:
             ProviderError: A setting was refused (`setting_refused` or `stream_refused`): the same
                 call can be made without it.
         """
+        if is_streamed_only(status, message) and STREAM not in sent:
+            self._refuse(WHOLE, host, status, message)
         for setting in sent:
             if is_refused(setting, status, message, about, code):
                 if setting.lower().startswith(("thinking", "reasoning", "effort")) and (
                     setting not in self._names
                 ):
                     print_line(f"NOTE: {host} refuses '{setting}' as it was given: it is left out")
-                self._names.add(setting)
-                said = f"{status or 'error'} from {host}: {one_line(message)}"
-                kind = ErrorKind.STREAM_REFUSED if setting == STREAM else ErrorKind.SETTING_REFUSED
-                raise ProviderError(said, kind=kind, status=status)
+                self._refuse(setting, host, status, message)
+
+    def _refuse(self, setting: str, host: str, status: int | None, message: str) -> NoReturn:
+        self._names.add(setting)
+        said = f"{status or 'error'} from {host}: {one_line(message)}"
+        kind = ErrorKind.STREAM_REFUSED if setting == STREAM else ErrorKind.SETTING_REFUSED
+        raise ProviderError(said, kind=kind, status=status)

@@ -41,11 +41,15 @@ from mdagents_llm.providers.http_errors import (
 )
 from mdagents_llm.providers.picture_body import has_pictures, plain
 from mdagents_llm.providers.pool import Pool
-from mdagents_llm.providers.refused import STREAM, Refused
+from mdagents_llm.providers.refused import STREAM, WHOLE, Refused
 
 DONE = "[DONE]"
 """Data of the event that ends a stream."""
 _LONGEST_DRAIN = 0.1  # seconds
+
+
+def _unseen(text: str | None) -> None:
+    """Take the text of a stream that nobody watches."""
 
 
 class SdkChat(ABC):
@@ -94,10 +98,11 @@ class SdkChat(ABC):
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """Answer one request; the reply is streamed when `on_text` is given."""
         body = self.body(request)
+        is_streamed = on_text is not None or WHOLE in self._refused
         try:
             with self.errors(body):
-                if on_text is not None and STREAM not in self._refused:
-                    return await self._stream(self._streamed(body), request, on_text)
+                if is_streamed and STREAM not in self._refused:
+                    return await self._stream(self._streamed(body), request, on_text or _unseen)
                 reply = self._read(await self._content(body), request)
         except WithheldError as withheld:
             return self.refusal(withheld.usage)
@@ -210,7 +215,7 @@ class SdkChat(ABC):
             self._host,
             status,
             words,
-            code=said.code,
+            code=f"{said.code} {said.param}",
             retry_after=said.retry_after if retry_after is None else retry_after,
             asked_with_schema=not body.keys().isdisjoint(self._of_schema),
             asked_with_pictures=has_pictures(body),

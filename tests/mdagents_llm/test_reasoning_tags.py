@@ -22,6 +22,12 @@ TEXTS = [
     ("<think>a<think>b</think>C", "C", "a<think>b"),
     ("a < b, p <0.05 and [thin]", "a < b, p <0.05 and [thin]", ""),
     ("ends with <thin", "ends with <thin", ""),
+    (
+        "<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>",
+        "B",
+        "a",
+    ),
+    ("<|start|>assistant<|channel|>final<|message|>B<|end|>", "B", ""),
     ("", "", ""),
 ]
 """Text, its visible part, its reasoning."""

@@ -99,6 +99,13 @@ async def test_a_reply_is_not_lost_for_its_usage(usage: Any) -> None:
     assert reply.usage.total_tokens > 0
 
 
+@pytest.mark.parametrize("name", ["cached_tokens", "prompt_cache_hit_tokens"])
+async def test_cached_tokens_beside_the_details(name: str) -> None:
+    usage = {"prompt_tokens": 100, "completion_tokens": 20, name: 64}  # vercel/ai#12352
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert reply.usage == TokenUsage(100, 20, cached_input_tokens=64)
+
+
 @pytest.mark.parametrize(
     "details", [{"cached_tokens": 999}, {"cached_tokens": -1}, {"cached_tokens": "some"}]
 )

@@ -22,6 +22,7 @@ from mdagents_llm.endpoints import ModelSpec, Runtime
 from mdagents_llm.errors import BenchError, EndpointDown, ProviderError, StructuredOutputError
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.llm_registry import ModelRegistry
+from mdagents_llm.providers.error_body import read_error
 from tests.conftest import SHARED
 
 ANSWER = '{"answer": "B"}'
@@ -650,6 +651,197 @@ SHAPES = {
         },
         "deprecated-generative-ai-python#744",
     ),
+    # Errors that are told by their words alone.
+    **{
+        f"{comes}: {words[:40]}": Shape(wire, comes, {"error": {"message": words}}, source, status)
+        for comes, status, wire, words, source in (
+            (
+                RETRIED,
+                400,
+                "openai",
+                "Too many tokens, please wait before trying again.",
+                "opencode#39621",
+            ),
+            (
+                RETRIED,
+                500,
+                "openai",
+                "Tokens per minute limit exceeded - too many tokens processed.",
+                "continue#9800",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "Rate limit exceeded: free-models-per-day. Add 10 credits",
+                "cline#5301",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "you have reached your session usage limit, upgrade",
+                "continue#11444",
+            ),
+            (DOWN, 429, "openai", "Weekly/Monthly Limit Exhausted.", "openclaw#33813"),
+            (DOWN, 429, "openai", "已达到 5 小时的使用上限。", "dirge#818"),
+            (
+                DOWN,
+                400,
+                "openai",
+                "Budget has been exceeded! Current cost: 26.075, Max budget: 0.25",
+                "litellm#22726",
+            ),
+            (
+                DOWN,
+                400,
+                "openai",
+                "No models loaded. Please load a model in the developer page",
+                "openhuman#4181",
+            ),
+            (
+                DOWN,
+                400,
+                "openai",
+                'Failed to load model "gpt-oss-20b". Error: Error loading model.',
+                "continue#10150",
+            ),
+            (
+                DOWN,
+                400,
+                "openai",
+                "Unsupported model anthropic.claude-3, please use models API",
+                "bedrock-access-gateway#103",
+            ),
+            (DOWN, 503, "openai", "当前分组 default 下对于模型  无可用渠道", "one-api#2340"),
+            (
+                DOWN,
+                400,
+                "openai",
+                "The chatCompletion operation does not work with the specified model",
+                "vscode#277663",
+            ),
+            (DOWN, 400, "anthropic", "This organization has been disabled.", "claude-code#72457"),
+            (
+                DOWN,
+                400,
+                "gemini",
+                "User location is not supported for the API use.",
+                "gemini-cli#24641",
+            ),
+            (
+                "context_length",
+                400,
+                "openai",
+                "This model's maximum prompt length is 131072",
+                "cline#3120",
+            ),
+            (
+                "context_length",
+                400,
+                "openai",
+                "prompt token count of 93854 exceeds the limit of 90000",
+                "copilot-more#35",
+            ),
+        )
+    },
+    "an error within a value": Shape(
+        "openai",
+        "context_length",
+        stream(
+            {
+                "error": {
+                    "message": "Stream error occurred",
+                    "value": {"error_message": "This model's maximum context length is 40960"},
+                }
+            }
+        ),
+        "vercel/ai#18303",
+        streams=True,
+    ),
+    "the error is the text": Shape(
+        "openai",
+        RETRIED,
+        completion({"content": "Too many tokens, please wait."}, "error_finish"),
+        "billion-context-pi#169",
+    ),
+    "a setting refused with status 500": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": "ollama does not support parameters: {'seed': 1}"}},
+        "litellm#3923",
+        500,
+        then=True,
+    ),
+    "a schema refused by the name of the setting": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": "Invalid input", "param": "response_format"}},
+        "command-code#685",
+        400,
+        then=True,
+    ),
+    "a schema refused as a feature": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": "some-model does not support feature: structured-outputs"}},
+        "MinusPod#628",
+        400,
+        then=True,
+    ),
+    **{
+        f"only streams: {words[:40]}": Shape(
+            "openai", ANSWERED, {"error": {"message": words}}, source, 400, then=True
+        )
+        for words, source in (
+            (
+                "This model only support stream mode, please enable the stream parameter",
+                "ragflow#5912",
+            ),
+            (
+                "parameter.enable_thinking must be set to false for non-streaming calls",
+                "ragflow#8972",
+            ),
+            ("enable thinking can not be support when `stream=False`.", "claude-code-router#948"),
+        )
+    },
+    # What follows or surrounds the text.
+    "a whole message after its parts": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            delta(ANSWER[:4]),
+            delta(ANSWER[4:]),
+            {
+                "object": "chat.completion",
+                "choices": [{"message": {"content": ANSWER}, "finish_reason": "stop"}],
+                "usage": USAGE,
+            },
+        ),
+        "GoModel#1068",
+        streams=True,
+    ),
+    "channels of gpt-oss": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {
+                "content": '<|channel|>analysis<|message|>{"answer": "A"}?<|end|><|start|>assistant'
+                f"<|channel|>final<|message|>{ANSWER}<|return|>"
+            }
+        ),
+        "mlx-lm#1867",
+    ),
+    "usage of Groq": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER), delta(None, "stop", x_groq={"id": "r", "usage": USAGE})),
+        "vercel/ai#8723",
+        streams=True,
+    ),
+    "a loop that was ended": Shape(
+        "openai", UNREADABLE, completion({"content": ANSWER[:-1]}, "repetition"), "litellm#27101"
+    ),
     "a refusal that is a number": Shape(
         "openai", RETRIED, completion({"content": ANSWER, "refusal": 5}), "ours"
     ),
@@ -751,6 +943,26 @@ async def test_errors_mean_the_same_by_the_typed_way_of_an_sdk(
 ) -> None:
     comes, what, _ = await what_comes(SHAPES[name], make_runtime, LLM_TYPED_CALLS="1")
     assert comes == SHAPES[name].comes, str(what)
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [
+        ("Rate limit reached. Please try again in 14.036s. Visit …", 14.036),  # codex#10055
+        ("Rate limit is exceeded. Try again in 17 seconds.", 17),  # codex#3764
+        ("on requests per day (RPD): Limit 200. Please try again in 7m12s.", 432),  # codex#797
+        ("Please try again in 9m38.016s.", 578.016),  # continue#10920
+        ("Please retry after 45 seconds", 45),  # paperless-gpt#814
+        ("Please retry after 86400 seconds.", 86_400),  # TinyLLM#17
+        ("Your quota will reset after 5h59m59s.", 21_599),  # claude-relay-service#746
+        ("Please try again in 300ms.", 0.3),
+        ("Please try again later, in 5 steps.", None),
+        ("Try again in a minute.", None),
+    ],
+)
+def test_a_wait_in_words(words: str, seconds: float | None) -> None:
+    found = read_error({"error": {"message": words}}).retry_after
+    assert found == (None if seconds is None else pytest.approx(seconds))
 
 
 async def test_thoughts_that_are_only_in_the_total_are_output(
