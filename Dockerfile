@@ -1,6 +1,6 @@
 # The programs of the benchmark in a container; docs/how-to/container.md says how to build and use it.
 ARG PYTHON=3.11-slim-bookworm
-# with-model has the embedded model inside (94 MB); without-model is for endpoints alone.
+# with-model has the embedded model inside (98 MB); without-model is for endpoints alone.
 ARG MODEL=with-model
 
 FROM python:${PYTHON} AS packages

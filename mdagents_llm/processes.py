@@ -56,7 +56,7 @@ def run_module(module: str, *arguments: str) -> tuple[list[str], dict[str, str]]
 async def end_child(child: AsyncProcess) -> None:
     """Kill a process if it is still alive, and wait for its end.
 
-    What it has written is read first, because `wait` may otherwise wait for ever
+    What it has written is read first, because `wait` may otherwise wait forever
     (https://github.com/python/cpython/issues/119710).
     """
     if child.returncode is not None:

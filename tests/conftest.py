@@ -42,7 +42,7 @@ SLOW = ("process", "browser", "database", "embedded", "sweep", "long")
 _MOST_CPU = 0.5  # seconds of a test without such a marker
 _FIRST_USES = 30
 """Tests without a marker that may take longer: whichever comes first loads a library or a table."""
-_MOST_TIME = 900  # seconds of a test: what waits for ever must fail here, not at CI's own limit
+_MOST_TIME = 900  # seconds of a test: what waits forever must fail here, not at CI's own limit
 _AGAIN = 30  # seconds until a test is interrupted again: `Popen` waits once more on its way out
 _OVER = "seconds of CPU"
 _over: list[tuple[str, float]] = []

@@ -69,7 +69,8 @@ async def answer(
         options: Letter -> text, with consecutive letters from A; or the texts alone. They are shown
             in this order; an option that is empty or `n/a` is left out, and the letters close up.
         team: `adaptive` (a router decides), a level, or a method such as `cot`; None: the team of
-            `config`, by default `adaptive`. `few_shot` needs a data set, and so a run.
+            `config`, by default `adaptive`. `few_shot` and `medprompt` need a data set, and
+            so a run.
         model: Model, as for `--model`; None: the model of `config`, whose default depends on the
             API keys.
         gold: Letter of the right option; empty when it is unknown, and `correct` is None then.

@@ -256,7 +256,7 @@ async def test_closing_at_any_time_loses_sight_of_nothing(plan: Plan, seconds: i
     before = asyncio.get_running_loop().time()
     await exaid.close(seconds)
     assert asyncio.get_running_loop().time() - before <= seconds
-    await asyncio.gather(*speakers)  # none of them waits for ever
+    await asyncio.gather(*speakers)  # none of them waits forever
     assert len(exaid.summaries) == len(models.summarised)
     said = sum(flush.accumulated_ctu for flush in exaid.log.flushes)
     covered = sum(len(text) for block in models.summarised for _, text in block) / len("Four")
