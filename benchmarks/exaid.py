@@ -546,7 +546,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser("exaid", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=20, help="of a run [%(default)s]")
-    add("--in-flight", type=int, default=2, help="questions under way at once [%(default)s]")
+    add("--in-flight", type=int, default=2, help="questions in progress at once [%(default)s]")
     add("--connections", type=int, default=16, help="--max-connections of main.py [%(default)s]")
     add("--latency", type=float, default=0.2, help="of the team's calls, seconds [%(default)s]")
     add("--retries", type=int, default=5, help="of a call that fails [%(default)s]")

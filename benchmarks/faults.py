@@ -286,7 +286,7 @@ def _show_kills(done: Sequence[Kill], questions: int, duration: float, cache_mod
             "killed after": f"{kill.after:.2f} s",
             "questions finished": kill.finished,
             "calls of open questions": kill.calls_of_open_questions,
-            "calls under way": kill.calls_under_way,
+            "calls in progress": kill.calls_under_way,
             "calls redone": kill.redone,
             "same records": "yes" if kill.same_records else "NO",
         }
@@ -296,7 +296,7 @@ def _show_kills(done: Sequence[Kill], questions: int, duration: float, cache_mod
     show_table(title, rows)
 
     cached = cache_mode == "on"
-    what = "calls under way" if cached else "calls of open questions"
+    what = "calls in progress" if cached else "calls of open questions"
     beyond = [max(0, kill.redone - kill.allowed(cached=cached)) for kill in done]
     different = sum(not kill.same_records for kill in done)
     redone, calls = sum(kill.redone for kill in done), len(done) * questions * CALLS_OF_BASIC

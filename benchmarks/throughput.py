@@ -156,7 +156,7 @@ def measure_many(
 
     title = (
         f"{questions:,} basic questions = {calls:,} calls, latency {latency * 1000:.0f} ms, "
-        f"{in_flight} under way: ideal {ideal:.2f} s; medians of {rounds}"
+        f"{in_flight} in progress: ideal {ideal:.2f} s; medians of {rounds}"
     )
     rows = [
         {
@@ -198,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--latency", type=float, default=0.2, help="seconds [%(default)s]")
     add("--single", type=int, default=5, help="questions of a run in part 1 [%(default)s]")
     add("--questions", type=int, default=1000, help="of a run in part 2 [%(default)s]")
-    add("--in-flight", type=int, default=200, help="calls under way in part 2 [%(default)s]")
+    add("--in-flight", type=int, default=200, help="calls in progress in part 2 [%(default)s]")
     add("--rounds", type=int, default=3, help="runs of each variant [%(default)s]")
     quick = {"latency": 0.1, "single": 2, "questions": 60, "in_flight": 30, "rounds": 1}
     options = parse(parser, argv, quick)

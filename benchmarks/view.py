@@ -612,7 +612,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser("view", __doc__)
     add = parser.add_argument
     add("--questions", type=int, default=120, help="of a run [%(default)s]")
-    add("--in-flight", type=int, default=32, help="questions under way at once [%(default)s]")
+    add("--in-flight", type=int, default=32, help="questions in progress at once [%(default)s]")
     add("--rounds", type=int, default=3, help="runs of each kind [%(default)s]")
     add("--readers", type=int, default=19, help="of the event streams [%(default)s]")
     add("--latency", type=float, default=0.3, help="seconds of the shortest call [%(default)s]")

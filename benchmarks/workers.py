@@ -222,7 +222,7 @@ def measure_limits(place: Workspace, workers: Sequence[str], questions: int) -> 
     results = []
     rpm, connections = 1500, 10
     for name, flags in (
-        ("calls under way", ("--max-connections", str(connections))),
+        ("calls in progress", ("--max-connections", str(connections))),
         ("calls a minute", ("--rpm", str(rpm))),
     ):
         with Provider("--latency", "0.1") as provider:

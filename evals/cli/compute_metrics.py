@@ -58,7 +58,7 @@ def add_extractor_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--negation",
         action="store_true",
-        help="a concept that its clause denies is another one than the same concept affirmed",
+        help="count a concept that its clause denies apart from the same concept affirmed",
     )
     parser.add_argument(
         "--extractor",

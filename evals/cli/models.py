@@ -38,7 +38,7 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         type=CacheMode,
         choices=list(CacheMode),
         default=CacheMode.ON,
-        help="on: record replies and use them again; only: recorded replies, no model is asked; "
+        help="on: record replies and use them again; only: recorded replies without any call; "
         "off [%(default)s]",
     )
     add("--replies", type=Path, metavar="FILE", help=f"recorded replies [OUT/{REPLIES}]")

@@ -80,7 +80,7 @@ def add_replay_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="traces under replay at once [%(default)s]",
     )
-    add("--fresh", action="store_true", help="make run logs again that are there")
+    add("--fresh", action="store_true", help="replace run logs that exist")
     add_model_options(parser)
 
 

@@ -39,7 +39,7 @@ class Kind(StrEnum):
     IDENTICAL_OPTIONS = "identical options"
     NOT_AVAILABLE = "n/a option"
     """An option is a placeholder such as "n/a"."""
-    PLACES = "speaks of places"
+    PLACES = "reference to places"
     """An option is like "All of the above": the options of the question are not shuffled."""
     PICTURE = "picture"
     """The question has a picture that is not there or cannot be sent."""
@@ -318,7 +318,7 @@ def _as_json(checked: Sequence[Checked], findings: Sequence[Finding]) -> dict[st
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
-        description="Looks for what is wrong with the questions of a data set: "
+        description="Checks the questions of a data set for errors: "
         + ", ".join(Kind)
         + ".",
         epilog="Exit status: 0 nothing found, 1 findings, 2 wrong use.",

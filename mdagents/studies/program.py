@@ -70,7 +70,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
         description="Compares methods, models and data sets: many runs, one question answered.",
-        epilog="docs/how-to/studies.md says what stands in STUDY.",
+        epilog="docs/how-to/studies.md describes STUDY.",
         allow_abbrev=False,
     )
     add = parser.add_argument

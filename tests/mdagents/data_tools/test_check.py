@@ -104,7 +104,7 @@ def test_options_that_speak_of_places(capsys: pytest.CaptureFixture[str]) -> Non
     ]  # fmt: skip
     assert main(["mine"]) == 1
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "data/mine/test.jsonl: 2 questions, found 2 speaks of places (1 right)"
+    assert last == "data/mine/test.jsonl: 2 questions, found 2 reference to places (1 right)"
 
 
 def test_how_a_file_of_medmcqa_counts_is_said(capsys: pytest.CaptureFixture[str]) -> None:
