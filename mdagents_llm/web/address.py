@@ -20,7 +20,7 @@ SERVER = "mdagents-view"
 """Value of the `server` header, by which one view recognizes another."""
 
 _TRIED = 100  # ports to try, starting at PORT, if none was requested
-_ANSWERS_WITHIN = 5.0  # seconds, as on a busy machine
+_ANSWERS_WITHIN = 3.0  # seconds, as on a busy machine
 _ANY = ("0.0.0.0", "::")
 _ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}  # RFC 5737, RFC 3849
 
