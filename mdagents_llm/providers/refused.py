@@ -52,7 +52,8 @@ class Refused:
             ProviderError: A setting was refused (`setting_refused` or `stream_refused`): the same
                 call can be made without it.
         """
-        if is_streamed_only(status, message) and STREAM not in sent:
+        is_asked_whole = STREAM not in sent and WHOLE not in self._names
+        if is_asked_whole and is_streamed_only(status, message):
             self._refuse(WHOLE, host, status, message)
         for setting in sent:
             if is_refused(setting, status, message, about, code):

@@ -805,6 +805,12 @@ SHAPES = {
             ("enable thinking can not be support when `stream=False`.", "claude-code-router#948"),
         )
     },
+    **{
+        f"only streams, and no stream either: {wire}": Shape(
+            wire, "bad_request", {"error": {"message": "It only supports streams"}}, "ours", 400
+        )
+        for wire in SPECS
+    },
     # What follows or surrounds the text.
     "a whole message after its parts": Shape(
         "openai",
