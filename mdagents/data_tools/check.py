@@ -318,9 +318,7 @@ def _as_json(checked: Sequence[Checked], findings: Sequence[Finding]) -> dict[st
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
-        description="Checks the questions of a data set for errors: "
-        + ", ".join(Kind)
-        + ".",
+        description="Checks the questions of a data set for errors: " + ", ".join(Kind) + ".",
         epilog="Exit status: 0 nothing found, 1 findings, 2 wrong use.",
     )
     add = parser.add_argument
