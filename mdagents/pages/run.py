@@ -290,6 +290,8 @@ class RunPage:
         if not starts or self.run.state is not RunState.INTERRUPTED:
             return ""
         why = starts[-1].reason or "stopped without a word, as by kill -9"
+        if why.startswith("the run has reached --"):
+            return f"{why}; raise it, and the command resumes"
         return f"{why}; the same command resumes"
 
     @property

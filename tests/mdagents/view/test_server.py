@@ -378,6 +378,13 @@ def test_a_question_of_a_run_that_was_stopped_is_not_under_way(unfinished: Path)
     assert why[1:] in stopped[0]
 
 
+def test_a_run_that_reached_its_limit_says_to_raise_it(unfinished: Path) -> None:
+    write_end(unfinished, "2026-11-23T00:00:00Z", reason="the run has reached --token-limit 200")
+    with serving() as address:
+        page = " ".join(httpx2.get(f"{address}/runs/{unfinished.name}").text.split())
+    assert "he run has reached --token-limit 200; raise it, and the command resumes" in page
+
+
 @pytest.fixture
 def different_runs(provider: FakeProvider, run: Run) -> list[str]:
     """Names of runs of two questions and of three."""
