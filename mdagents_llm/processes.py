@@ -25,6 +25,7 @@ _Task = TypeVar("_Task")
 _Result = TypeVar("_Result")
 
 _AHEAD = 4  # tasks for each process whose results nobody has taken yet
+_SECONDS_TO_READ = 10  # what a killed process has left in its pipes
 _MOST = 8  # processes: each loads its own modules into memory
 
 
@@ -59,13 +60,17 @@ async def end_child(child: AsyncProcess) -> None:
     What it has written is read first, because `wait` may otherwise wait forever
     (https://github.com/python/cpython/issues/119710).
     """
+    import asyncio  # slow to import, and most programs end no child
+
     if child.returncode is not None:
         return
     with suppress(ProcessLookupError):
         child.kill()
-    if child.stdout is not None:
-        await child.stdout.read()
-    await child.wait()
+    with suppress(TimeoutError):  # a process that it started may hold the pipe
+        async with asyncio.timeout(_SECONDS_TO_READ):
+            for pipe in filter(None, (child.stdout, child.stderr)):
+                await pipe.read()
+            await child.wait()
 
 
 def in_processes(

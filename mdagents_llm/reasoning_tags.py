@@ -6,27 +6,38 @@ A server without a reasoning parser returns the tags as part of the reply.
 from __future__ import annotations
 
 import re
+from functools import cache
 
-_FINAL = "<|channel|>final<|message|>"  # gpt-oss
 _NAMES = ("think", "thinking", "thought", "seed:think")
+_FINAL = "<|channel|>final"  # gpt-oss
 _TAGS = {
-    **{f"<{name}>": f"</{name}>" for name in _NAMES},
-    "[think]": "[/think]",  # Magistral
-    "◁think▷": "◁/think▷",  # Kimi-VL
+    **{f"<{name}>": (f"</{name}>",) for name in _NAMES},
+    "[think]": ("[/think]",),  # Magistral
+    "◁think▷": ("◁/think▷",),  # Kimi-VL
+    "<|channel|>analysis": ("<|end|>", _FINAL),
 }
-"""Opening tag -> closing tag, in lower case."""
-_TAGS |= {f"<|channel|>{name}<|message|>": _FINAL for name in ("analysis", "commentary")}
-_MARKS = ("<|start|>assistant", "<|end|>", "<|return|>")
-"""Other tags of gpt-oss, which are dropped."""
+"""Opening tag -> closing tags, in lower case."""
+_MARKS = (
+    "<|start|>assistant", "<|channel|>commentary", "<|constrain|>json", "<|message|>", "<|end|>",
+    "<|return|>",
+)  # fmt: skip
+"""Other tags of gpt-oss, which are dropped: https://cookbook.openai.com/articles/openai-harmony."""
+_CLOSING = (*(close for close, *_ in _TAGS.values() if close not in _MARKS), _FINAL)
 OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 """Pattern of an opening tag."""
-CLOSING = re.compile("|".join(map(re.escape, dict.fromkeys(_TAGS.values()))), re.IGNORECASE)
-"""Pattern of a closing tag."""
+CLOSING = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
+"""Pattern of a closing tag, before which text may be reasoning whose opening tag is missing."""
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
 _ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}|{_MARK.pattern}", re.IGNORECASE)
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
-_EVERY_TAG = (*_TAGS, *_TAGS.values(), *_MARKS)
+_EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
 _LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
+
+
+@cache
+def _any_of(closing: tuple[str, ...]) -> re.Pattern[str]:
+    """Return the pattern of these closing tags; of every tag without one."""
+    return re.compile("|".join(map(re.escape, closing)), re.IGNORECASE) if closing else _ANY
 
 
 class ThinkTags:
@@ -38,7 +49,7 @@ class ThinkTags:
 
     def __init__(self) -> None:
         self._pending = ""  # possible beginning of a tag
-        self._closing: str | None = None  # closing tag to look for while inside reasoning
+        self._closing: tuple[str, ...] = ()  # closing tags to look for while inside reasoning
         self._visible = False  # whether any visible text other than whitespace was seen
         self._hidden: list[str] = []
 
@@ -50,7 +61,7 @@ class ThinkTags:
     def feed(self, delta: str) -> str:
         """Return the visible text that a piece completes, which may be empty."""
         visible: list[str] = []
-        if not self._pending and self._closing is None and not _BEGINNING.search(delta):
+        if not self._pending and not self._closing and not _BEGINNING.search(delta):
             self._put(delta, visible)  # fast path for nearly every piece
             return visible[0]
         text, self._pending = self._pending + delta, ""
@@ -61,10 +72,7 @@ class ThinkTags:
                 self._pending = text[end:]
                 break
             tag = text[end:start].lower()
-            if self._closing is None:
-                self._closing = _TAGS.get(tag)
-            else:
-                self._closing = None
+            self._closing = () if self._closing else _TAGS.get(tag, ())
             text = text[start:]
         return "".join(visible)
 
@@ -77,10 +85,9 @@ class ThinkTags:
 
     def _next_tag(self, text: str) -> tuple[int, int | None]:
         """Return the start and end of the next tag; the end is None if the tag is incomplete."""
-        pattern = re.compile(re.escape(self._closing), re.IGNORECASE) if self._closing else _ANY
-        if found := pattern.search(text):
+        if found := _any_of(self._closing).search(text):
             return found.span()
-        tags = (self._closing,) if self._closing else _EVERY_TAG
+        tags = self._closing or _EVERY_TAG
         for begin in range(max(0, len(text) - _LONGEST), len(text)):
             tail = text[begin:].lower()
             if any(tag.startswith(tail) for tag in tags):
@@ -88,7 +95,7 @@ class ThinkTags:
         return len(text), None
 
     def _put(self, text: str, visible: list[str]) -> None:
-        if self._closing is not None:
+        if self._closing:
             self._hidden.append(text)
             return
         if not self._visible and self._hidden:

@@ -87,6 +87,7 @@ _DOSE = re.compile(
     """,
     re.VERBOSE,
 )
+_AMOUNT = re.compile(rf"{_NUMBER}\s*{_UNIT}\b", re.VERBOSE)
 # "Check her temperature every two hours"
 _OBSERVED = re.compile(
     r"\s*(?:check|measure|watch|look|đo|theo dõi)\b"
@@ -100,7 +101,7 @@ _NOT_TO_TAKE = re.compile(
       ngưng|bring|mention|list|whether|which|allerg\w+|
       (?:asks?|tell)\ (?:(?:an?|the|your|his|her)\ )?
       (?:doctors?|pharmacists?|nurses?|gp|paramedics?|physician|dentist|midwife|ambulance|triage|
-      them|about|before|if|what|how|when)|
+      them(?!\ to\s*$)|about|before|if|what|how|when)|
       overdose|too\ (?:much|many)|prescribe[sd]|hỏi|mang\ theo|đem\ theo|dị\ ứng|quá\ liều)\b
     [^.;:]*$
     | \bif\s+(?:you|he|she|they|your\ \w+)(?:\ (?:have|has|already))?\s*$
@@ -128,7 +129,8 @@ _ASKED = re.compile(
 )
 _QUESTION = re.compile(
     r"(?:(?:and|so|but|also|then),? )?(?:do|does|did|have|has|had|are|is|was|were|can|could|would|"
-    r"will|should|what|which|when|where|who|how|why|any)\b(?! (?:you|he|she|they) know that).*\?$"
+    r"will|should|what|which|when|where|who|how|why|any)\b(?! (?:you|he|she|they) know that)"
+    r"(?!.*, (?:ok|okay|right|correct|yes|no)\?$).*\?$"
     r"|.*\b(?:không|chưa|nào|gì|bao lâu|khi nào)\s?\?$"
 )
 _TOO_MUCH = re.compile(
@@ -175,7 +177,7 @@ _CARE = (
 _NO_MATTER_OF_CARE = (
     r"(?! (?:to )?(?:be afraid|worry|fast|undress|(?:an? )?(?:referral|appointment)|"
     r"wait(?! for (?:an?|the) ambulance)|"
-    r"(?:rush|hurry)(?! (?:\w+ ){0,3}(?:hospital|er|ed|a&e)\b))\b)"
+    r"(?:rush|hurry)(?! (?:[\w']+ ){0,4}(?:hospital|er|ed|a&e|emergency|doctor|clinic|gp)\b))\b)"
 )
 _STAY_AWAY = re.compile(
     rf"""
@@ -224,9 +226,7 @@ def faults(sentence: str) -> set[Fault]:
     plain = "".join(fold(letter) or letter for letter in written)  # keeps the length of `written`
     is_asked = _ASKED.match(plain) is not None
     found: set[Fault] = set()
-    if any(
-        not _OBSERVED.fullmatch(_clause(written, one.start())) for one in _doses(written, plain)
-    ):
+    if any(not _is_observation(written, plain, one) for one in _doses(written, plain)):
         found.add(Fault.DOSE)
     named = [] if is_asked else [one.span() for one in _NAMED.finditer(plain)]
     named += (
@@ -253,6 +253,12 @@ def _doses(written: str, plain: str) -> Iterator[re.Match[str]]:
     for dose in _DOSE.finditer(plain):
         if not written.startswith("nằm", dose.start()):
             yield dose
+
+
+def _is_observation(written: str, plain: str, dose: re.Match[str]) -> bool:
+    """Return whether a "dose" is how often something is observed."""
+    is_amount = _AMOUNT.match(plain, dose.start()) is not None
+    return not is_amount and _OBSERVED.fullmatch(_clause(written, dose.start())) is not None
 
 
 def _is_negated(plain: str, start: int) -> bool:

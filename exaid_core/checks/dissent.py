@@ -58,7 +58,10 @@ _DENIED_AFTER = re.compile(
 _LETTERS = r"(?:[A-J](?:,? (?:and |or )?)){0,8}"
 _SET_ASIDE = (
     r"(?:ruled out|excluded|rejected|dismissed|discarded|eliminated|refuted|set aside|unsupported"
-    r"|(?:is|are|was|were|as|clearly) (?:incorrect|wrong)|dropped(?! to\b)|abandoned"
+    r"|(?:is|are|was|were|being|been|as|clearly)(?: (?:also|then|now|both|all|clearly))*"
+    r" (?:incorrect|wrong)"
+    r"|(?<!thinks . )(?<!believes . )(?<!considers . )(?<!finds . )(?:incorrect|wrong)"
+    r"|dropped(?! to (?:\w+ )?votes?\b)|abandoned"
     r"|no longer (?:held|supported|favou?red)"
     r"|(?:initially|first|originally) (?:favou?red|supported|preferred|chosen|considered)"
     r"|(?:deemed )?(?:less |un)likely(?! than\b))"

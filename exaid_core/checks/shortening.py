@@ -89,10 +89,12 @@ _OWN_FINDING = re.compile(
 )
 # What is kept reassures, and what is left out may not.
 _REASSURES = re.compile(
-    r"\b(?:no|denie[sd]|normal|stable|intact|negative|discharged?|improv\w+)\b",
+    r"\b(?:no|denie[sd]|normal|stable|intact|negative|discharged?|improv\w+"
+    r"|(?:is|are|was|feels?|doing|looks?|appears?|remains?) well(?! \w+ed\b)"
+    r"|clear(?! (?:fluids?|liquids?|margins?)))\b",
     re.IGNORECASE,
 )
-_NEWS = re.compile(r"\W*(?:now|new|suddenly|since (?:then|yesterday|\d))\b", re.IGNORECASE)
+_NEWS = re.compile(r"\W*(?:now|new|since|started|suddenly)\b", re.IGNORECASE)
 _STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
 _CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
 _COMMON = frozenset(

@@ -17,7 +17,8 @@ _APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
 # The number is a time, a dose, or part of a hazard ratio.
 _NO_VALUE = (
-    r"(?!\s?-?\s?(?:s|sec\w*|min\w*|h|hrs?|hours?|days?|weeks?|months?|years?|mg|mcg|leads?|doses?)\b"
+    r"(?!\s?-?\s?(?:secs?|seconds?(?! degree)|min(?:s|utes?)? (?:later|ago|after|before|into)|hrs?"
+    r"|hours?|days?|weeks?|months?|years?|mg|mcg|leads?|doses?)\b"
     r"|\s?\(\d\d\s?% ?ci)"
 )
 
@@ -153,7 +154,7 @@ def _worse(tail: str) -> re.Pattern[str]:
     own = rf"(?!{_words('another').pattern})"
     return re.compile(
         rf"(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}(?:(?:it )?is |only )?"
-        rf"(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}{tail}",
+        rf"(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}(?!\s?h\b(?!/)){tail}",
         re.IGNORECASE,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import operator
 import re
 import unicodedata
@@ -356,6 +357,9 @@ def without_pictures(pictured: object, options: Mapping[str, object]) -> bool:
     return bool(pictured) and options.get("images") == "drop"
 
 
+_LONGEST_NAME = 200  # bytes; a file name may have 255, with its ending
+
+
 def run_name(
     model: str,
     dataset: str,
@@ -379,7 +383,12 @@ def run_name(
     mark = WITHOUT_PICTURES if is_without_pictures else ""
     parts = (model, dataset, how, f"{samples}samples", mark, changes_hash)
     name = "_".join(part for part in parts if part)
-    return re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", name)).strip("-.")
+    name = re.sub(r"[^\w.-]+", "-", unicodedata.normalize("NFC", name)).strip("-.")
+    encoded = name.encode()
+    if len(encoded) <= _LONGEST_NAME:
+        return name
+    begin = encoded[:_LONGEST_NAME].decode(errors="ignore")
+    return f"{begin}-{hashlib.sha256(encoded).hexdigest()[:8]}"
 
 
 def read_manifest(folder: Path) -> RunManifest | None:

@@ -16,12 +16,15 @@ _ONLY_LETTER = re.compile(
 _CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer(?: is)?\s*:?\s*$", re.IGNORECASE)
 _SEVERAL = re.compile(
     r"\$LETTERS\b|\b(?:all|any) that apply\b"
-    r"|\b(?:select|choose|mark|tick|pick) (?:all|the (?:two|three)|two|three) "
-    r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
-    r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
-    r"\b(?:two|three|several|multiple) letters\b"
     r"|\bwhich (?:two|three) (?:of|are|options|answers)\b"
     r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b",
+    re.IGNORECASE,
+)
+_PERHAPS_SEVERAL = re.compile(
+    r"\b(?:select|choose|mark|tick|pick) (?:all|the (?:two|three)|two|three) "
+    r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
+    r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
+    r"\b(?:two|three|several|multiple) letters\b",
     re.IGNORECASE,
 )
 _ONE = re.compile(r"\b(?:single|one) (?:best )?(?:letter|answer|option)\b", re.IGNORECASE)
@@ -29,7 +32,9 @@ _ONE = re.compile(r"\b(?:single|one) (?:best )?(?:letter|answer|option)\b", re.I
 
 def asks_for_several(prompt: str) -> bool:
     """Return whether a prompt asks for more than one letter."""
-    return _SEVERAL.search(prompt) is not None and _ONE.search(prompt) is None
+    if _SEVERAL.search(prompt):
+        return True
+    return _PERHAPS_SEVERAL.search(prompt) is not None and _ONE.search(prompt) is None
 
 
 @dataclass(frozen=True, slots=True)

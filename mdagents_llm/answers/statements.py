@@ -123,7 +123,9 @@ _ELSEWHERE = pattern(
 )
 _CORRECTS = pattern(any_of("corrects"))
 _REPLACES = pattern(
-    rf"{any_of('taken back')}|\bfinal\b|\b(?:my|our) answer\b|\b(?:chang|revis|switch)\w{{1,4}}\b"
+    rf"{any_of('taken back')}\W*(?:(?:so|and) )?(?:the )?(?:correct |right |best )?\Z"
+    r"|\bfinal (?:answer|decision|choice)\b|\b(?:my|our) (?:answer|choice)\b"
+    r"|\b(?:chang|revis|switch)\w{1,4} (?:my|our|the|this) (?:answer|choice|vote)\b"
 )
 _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
 
@@ -184,7 +186,16 @@ def _is_aside(line: str, start: int, cue: Cue) -> bool:
     if cue.tentative:
         return True
     about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before)
-    return about_others is not None and not _REPLACES.search(line, start, cue.value)
+    return about_others is not None and not _replaces(line, start, cue)
+
+
+def _replaces(line: str, start: int, cue: Cue) -> bool:
+    """Return whether the words of a statement, or those right before it, correct an earlier one."""
+    return bool(
+        _TAKEN_BACK.match(line, start, cue.start)
+        or _REPLACES.search(line, start, cue.start)
+        or _REPLACES.search(line, start, cue.value)
+    )
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:
@@ -306,7 +317,7 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
         return True
     if cue.colon:
         of_another = _ANOTHER_CASE.match(before)
-        return of_another is not None and not _REPLACES.search(line, start, cue.value)
+        return of_another is not None and not _replaces(line, start, cue)
     return bool(
         _CONDITION.search(behind) or _WRONG_BEHIND.match(behind) or _DENIED_BEHIND.match(behind)
     )

@@ -100,7 +100,8 @@ _DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not')}")
 # "C → changed to D", "B (revised: C)"
 _REVISED = pattern(
     rf"[\s)\].,;:(\[→>–—-]*{any_of('revised')}"
-    rf"(?=[\s:(\[\"']*(?-i:[A-J])(?![\w'+-]|(?<=[AI])\s\w|\s?\(?{any_of('in a case')}))"
+    rf"(?=[\s:(\[\"']*(?-i:[A-J])(?![\w'+-]|\s?\(?{any_of('in a case')})"
+    r"(?!(?<=:\s[AI])\s(?!because|since|after|based|due|given|on|for)\w))"
 )
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")

@@ -15,11 +15,7 @@ from dataclasses import dataclass
 import httpx2
 
 from mdagents_llm.chat import ChatReply
-from mdagents_llm.providers.http_errors import (
-    OTHER_SHAPES,
-    seconds_in_words,
-    seconds_of_duration,
-)
+from mdagents_llm.providers.http_errors import OTHER_SHAPES, seconds_of_duration
 
 _WORDS = frozenset(
     [
@@ -79,7 +75,7 @@ class ErrorBody:
     status: int | None = None
     """HTTP status in the body; None if it has none."""
     retry_after: float | None = None
-    """Seconds to wait before a retry (Google's RetryInfo, or in words); None if there are none."""
+    """Seconds to wait before a retry (Google's RetryInfo); None if the body names none."""
 
 
 class ErrorInReplyError(Exception):
@@ -126,13 +122,12 @@ def read_error(body: object) -> ErrorBody:
     """Return the content of an error body, given as parsed JSON or as text."""
     found = _Found()
     found.look_at(body, 0)
-    words = ": ".join(found.words)
     return ErrorBody(
-        words=words,
+        words=": ".join(found.words),
         code=" ".join(dict.fromkeys(found.codes)),
         param=found.param,
         status=found.status,
-        retry_after=seconds_in_words(words) if found.retry_after is None else found.retry_after,
+        retry_after=found.retry_after,
     )
 
 

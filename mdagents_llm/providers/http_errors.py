@@ -26,12 +26,13 @@ _QUOTA = (
     "credit balance",
     "spend_limit",
     "usage_limit",
-    "usage limit",
+    "your usage limit",
+    "session usage limit",  # Ollama
     "monthly limit exhausted",  # Z.ai
     "insufficient_user_quota",  # one-api
     "budget_exceeded",  # LiteLLM
     "budget has been exceeded",
-    "-per-day",  # OpenRouter
+    "models-per-day",  # OpenRouter
     "insufficient balance",
     "balance is insufficient",  # SiliconFlow
     "insufficient credit",
@@ -133,8 +134,11 @@ _OF_THINKING = {  # the first two are Anthropic's, which are distinct settings
 _BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
 _CLAUSE = re.compile(r"[.;\n]\s")
 _FARTHEST = 80  # maximum characters between a setting's name and the words that refuse it
-_ECHO = re.compile(r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value=""")
-"""Pattern at which an error message begins to echo the request, prompts included."""
+_ECHO = re.compile(
+    r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value="""
+    r"|(?<=input at pos )\d"  # llama.cpp, before the reply
+)
+"""Pattern at which an error message begins to echo the request or the reply."""
 _NO_MODEL = (
     "model not exist",  # DeepSeek
     "not a valid model",  # OpenRouter
@@ -143,7 +147,7 @@ _NO_MODEL = (
     "model_not_found",
     "model_decommissioned",  # Groq
     "model_not_supported",  # Copilot
-    "unsupported model",
+    "use models api to get a list of supported models",  # Bedrock Access Gateway
     "no models loaded",  # LM Studio
     "failed to load model",
 )
@@ -169,7 +173,8 @@ _RATE = (
     "resource_exhausted",
     "throttling",  # Bedrock
     "please wait before",
-    "per minute",  # Cerebras
+    "tokens per minute",  # Cerebras
+    "requests per minute",
 )
 _BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
@@ -195,7 +200,7 @@ def status_error(
         status: HTTP status; None for an error in place of a reply, without a status.
         message: The endpoint's error message; keys in it are masked, and it is shortened.
         code: The endpoint's machine-readable code and type; empty if it has none.
-        retry_after: Seconds that the endpoint asked to wait; None if it did not.
+        retry_after: Seconds that the endpoint asked to wait; None if it did so at most in words.
         asked_with_schema: Whether the request used native schema support, so that an error
             about a schema means that the endpoint does not support it.
         asked_with_pictures: Whether the request had pictures.
@@ -204,12 +209,13 @@ def status_error(
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
     said = one_line(own)
+    kind = (asked_with_pictures and _kind_of_picture(status, words)) or _kind(
+        status, words, asked_with_schema
+    )
+    if retry_after is None and kind in (ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED):
+        retry_after = seconds_in_words(own)
     return ProviderError(
-        f"{start}: {said}" if said else start,
-        kind=(asked_with_pictures and _kind_of_picture(status, words))
-        or _kind(status, words, asked_with_schema),
-        status=status,
-        retry_after=retry_after,
+        f"{start}: {said}" if said else start, kind=kind, status=status, retry_after=retry_after
     )
 
 
@@ -421,17 +427,17 @@ def _number(value: object) -> float | None:
 
 
 _WAIT = re.compile(
-    r"(?i)\b(?:try(?:ing)? again|retry|wait|reset)\w*\s(?:in|after)\s"
-    r"(?P<time>(?:\d+(?:\.\d+)?\s?(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?"
-    r"|s(?:econds?|ecs?)?)\b\s?|\d+(?:\.\d+)?(?:h|ms?|s)){1,4})"
+    r"(?ai)\b(?:try(?:ing)? again|retry|wait|reset)\w*\s(?:in|after)\s"
+    r"(?P<time>(?:\d{1,7}(?:\.\d{1,9})?\s?"
+    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:econds?|ecs?)?)(?![a-z])\s?){1,4})"
 )
-_PART = re.compile(r"(?i)(?P<number>\d+(?:\.\d+)?)\s?(?P<unit>ms|milli|h|m|s)")
+_PART = re.compile(r"(?ai)(?P<number>\d{1,7}(?:\.\d{1,9})?)\s?(?P<unit>ms|milli|h|m|s)")
 _SECONDS_OF = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 def seconds_in_words(message: str) -> float | None:
     """Return the seconds that a message asks to wait, as in `try again in 7m12s`, or None."""
-    if (asked := _WAIT.search(own_words(message))) is None:
+    if (asked := _WAIT.search(message)) is None:
         return None
     parts = _PART.finditer(asked["time"])
     return sum(float(part["number"]) * _SECONDS_OF[part["unit"].lower()] for part in parts)

@@ -265,7 +265,9 @@ class Chunks:
         check_object(chunk)
         raise_error_in(chunk, "choices")
         self.model = served_model(chunk.get("model") or self.model, self._asked)
-        self.usage = chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage") or self.usage
+        of_groq = chunk.get("x_groq")
+        usage = of_groq.get("usage") if isinstance(of_groq, dict) else None
+        self.usage = chunk.get("usage") or usage or self.usage
         number: object = None
         for place, choice in enumerate(chunk.get("choices") or ()):
             # From chunk to chunk, it counts tokens at some servers (TGI#1648, foundry-local#263).
@@ -276,7 +278,7 @@ class Chunks:
             _raise_error_of(choice)
             if delta := choice.get("delta"):
                 self._has_deltas = True
-            elif (delta := choice.get("message")) and self._has_deltas:
+            elif (delta := choice.get("message")) and self._has_deltas and _says(delta):
                 self.message = {}  # a whole message after its parts
             self._add(delta or {"content": choice.get("text")})
             self.finish = choice.get("finish_reason") or self.finish
@@ -318,6 +320,10 @@ def check_object(value: object) -> None:
     """
     if not isinstance(value, dict):
         raise TypeError("a part of the reply is not an object")
+
+
+def _says(message: Mapping[str, Any]) -> bool:
+    return any(message.get(name) for name in ("content", "refusal", "tool_calls", "function_call"))
 
 
 def _raise_error_of(choice: Mapping[str, Any]) -> None:

@@ -223,6 +223,10 @@ def test_stated_answer(text: str, letter: str | None) -> None:
         "B was initially favored, but everyone now supports C.",
         "They moved from B to C.",
         "Everyone dropped B and settled on C.",
+        "C is correct; B and D are both incorrect.",
+        "The answer is C, and B is also wrong.",
+        "The panel chose C; B incorrect.",
+        "The answer is C; B was dropped to avoid bleeding.",
     ],
 )
 def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(

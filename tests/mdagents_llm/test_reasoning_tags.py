@@ -28,6 +28,10 @@ TEXTS = [
         "a",
     ),
     ("<|start|>assistant<|channel|>final<|message|>B<|end|>", "B", ""),
+    ("<|channel|>analysis<|message|>a<|end|>B", "B", "a"),  # sglang#31019
+    ("<|channel|>commentary<|message|>B<|end|>", "B", ""),
+    ("<|channel|>analysis<|message|>a<|channel|>final<|message|>B", "B", "a"),
+    ("<|channel|>analysis<|message|>never closed", "", "never closed"),
     ("", "", ""),
 ]
 """Text, its visible part, its reasoning."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mdagents.display import accuracy_so_far
-from mdagents.records.manifest import RunManifest
+from mdagents.records.manifest import RunManifest, run_name
 from mdagents.records.sample import SampleRecord
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
@@ -162,6 +162,12 @@ def test_run_names(run: Run, arguments: list[str], name: str) -> None:
     (folder,) = [file.parent for file in Path("output").glob("*/run.json")]
     assert folder.name.startswith(name)
     assert (len(folder.name) == len(name) + 8) == name.endswith("_")
+
+
+def test_a_run_name_fits_a_file_name() -> None:
+    names = {run_name("心" * 80 + end, "sample", "adaptive", 1, "") for end in ("a", "b")}
+    assert len(names) == 2
+    assert all(len(f"{name}.json".encode()) < 255 for name in names)
 
 
 def test_json_is_one_object_on_stdout(run: Run) -> None:

@@ -97,6 +97,8 @@ def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider)
     ("prompt", "is_several"),
     [
         ("Select all that apply.", True),
+        ("Select all that apply (at least one option is correct).", True),
+        ("$LETTERS: one letter per line", True),
         ("Choose the two correct answers.", True),
         ("Respond with three letters, such as ABD.", True),
         ("Which two of these are true?", True),

@@ -19,10 +19,16 @@ from pydantic import BaseModel
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatReply, ChatRequest, StopReason
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import ModelSpec, Runtime
-from mdagents_llm.errors import BenchError, EndpointDown, ProviderError, StructuredOutputError
+from mdagents_llm.errors import (
+    BenchError,
+    EndpointDown,
+    ErrorKind,
+    ProviderError,
+    StructuredOutputError,
+)
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.llm_registry import ModelRegistry
-from mdagents_llm.providers.error_body import read_error
+from mdagents_llm.providers.http_errors import status_error
 from tests.conftest import SHARED
 
 ANSWER = '{"answer": "B"}'
@@ -710,7 +716,7 @@ SHAPES = {
                 DOWN,
                 400,
                 "openai",
-                "Unsupported model anthropic.claude-3, please use models API",
+                "Unsupported model x, please use models API to get a list of supported models",
                 "bedrock-access-gateway#103",
             ),
             (DOWN, 503, "openai", "当前分组 default 下对于模型  无可用渠道", "one-api#2340"),
@@ -826,6 +832,37 @@ SHAPES = {
         ),
         "GoModel#1068",
         streams=True,
+    ),
+    "an empty message after the parts": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            delta(ANSWER),
+            {
+                "choices": [
+                    {
+                        "delta": {},
+                        "message": {"role": "assistant", "content": ""},
+                        "finish_reason": "stop",
+                    }
+                ],
+                "usage": USAGE,
+                "x_groq": "abc",
+            },
+        ),
+        "ours",
+        streams=True,
+    ),
+    "a constrained channel of gpt-oss": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {
+                "content": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+                f"<|channel|>final <|constrain|>json<|message|>{ANSWER}"
+            }
+        ),
+        "ours",
     ),
     "channels of gpt-oss": Shape(
         "openai",
@@ -964,11 +1001,31 @@ async def test_errors_mean_the_same_by_the_typed_way_of_an_sdk(
         ("Please try again in 300ms.", 0.3),
         ("Please try again later, in 5 steps.", None),
         ("Try again in a minute.", None),
+        (f"Try again in {'9' * 400} seconds", None),
+        ("Try again in 5 \u017f", None),
     ],
 )
 def test_a_wait_in_words(words: str, seconds: float | None) -> None:
-    found = read_error({"error": {"message": words}}).retry_after
+    found = status_error("host", 429, words).retry_after
     assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "kind"),
+    [
+        # llama.cpp#20761: the reply follows the place.
+        (500, "Failed to parse input at pos 0: if high, retry in 2 hours", ErrorKind.SERVER),
+        (500, "Failed to parse input at pos 0: Metformin once-per-day", ErrorKind.SERVER),
+        (504, "upstream request timeout: stream reset after 900s", ErrorKind.SERVER),
+        (500, "GPU memory usage limit exceeded", ErrorKind.SERVER),
+        (400, "max_tokens exceeds the token usage limit", ErrorKind.BAD_REQUEST),
+        (400, "Unsupported model parameter: top_k", ErrorKind.BAD_REQUEST),
+        (400, "maximum context length 8192, HR 40 per minute", ErrorKind.CONTEXT_LENGTH),
+    ],
+)
+def test_words_that_look_like_a_limit(status: int, words: str, kind: ErrorKind) -> None:
+    error = status_error("host", status, words)
+    assert (error.kind, error.retry_after) == (kind, None)
 
 
 async def test_thoughts_that_are_only_in_the_total_are_output(
