@@ -29,7 +29,7 @@ async def test_advanced_calls(
 
 
 async def test_advanced_depth(provider: FakeProvider, solve: Solve) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     await solve(ADVANCED)
     assert depth(provider.calls) == 8
 

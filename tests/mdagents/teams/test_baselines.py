@@ -276,7 +276,7 @@ def test_typography_does_not_change_a_fingerprint(text: str, suffix: str) -> Non
 @pytest.mark.process
 @pytest.mark.parametrize("method", BASELINES)
 def test_a_run(provider: FakeProvider, run: Run, method: str) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     status, _, err = run("--num-samples", "1", *asked_for(method))
     assert status == 0
     calls, steps = len(provider.calls), depth(provider.calls)

@@ -61,7 +61,7 @@ def persona(call: ServedCall) -> str:
 
 
 async def test_experts_who_agree_decide_with_four_calls(provider: FakeProvider, case: Case) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     first_opinions(provider, "CCC")
     solved = await climbed(case)
     assert solved.decision is not None
@@ -80,7 +80,7 @@ async def test_experts_who_agree_decide_with_four_calls(provider: FakeProvider, 
 async def test_experts_who_never_agree_climb_the_whole_ladder(
     provider: FakeProvider, case: Case
 ) -> None:
-    provider.latency = 0.05  # calls side by side must be seen to overlap, on a busy machine, too
+    provider.latency = 0.2  # calls side by side must be seen to overlap, also on a busy machine
     first_opinions(provider, "ABC")
     later_opinions(provider, "ABC")
     chatter(provider)

@@ -47,7 +47,7 @@ async def decided(case: Case, **changes: Any) -> Decision:
 
 
 async def test_experts_who_agree_with_the_first_report(provider: FakeProvider, case: Case) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     reports(provider)
     votes(provider, "yyy")
     decision = await decided(case)
@@ -59,7 +59,7 @@ async def test_experts_who_agree_with_the_first_report(provider: FakeProvider, c
 
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 async def test_experts_who_never_agree(provider: FakeProvider, case: Case, rounds: int) -> None:
-    provider.latency = 0.05
+    provider.latency = 0.1
     reports(provider)
     votes(provider, *["nnn"] * rounds)
     await decided(case, rounds=rounds)

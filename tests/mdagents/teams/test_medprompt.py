@@ -118,7 +118,7 @@ async def test_calls_and_depth(provider: FakeProvider, case: Case) -> None:
     examples = library()
     await examples.prepare()
     assert provider.calls == [], "it embeds, and asks no model"
-    provider.latency = 0.02
+    provider.latency = 0.1
     await solve(case, examples)
     assert len(provider.calls) == 5 + 5
     assert depth(provider.calls) == 2

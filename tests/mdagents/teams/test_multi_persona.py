@@ -39,7 +39,7 @@ async def test_personas_who_agree_need_no_discussion(provider: FakeProvider, cas
 
 
 async def test_personas_who_differ_discuss_in_one_reply(provider: FakeProvider, case: Case) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     drafts(provider, "CB")
     provider.when(DISCUSS, {"discussion": "The sailor has no vegetables."})
     provider.when(CONCLUDE, {"analysis": "So C.", "answer": "C"})

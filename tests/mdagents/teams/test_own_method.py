@@ -233,7 +233,7 @@ def test_a_package_counts_with_all_its_sources(
     write("", "lab_of_test/__init__.py")
     write(GOOD.replace("async def solve", "async def quick"), "lab_of_test/teams.py")
     write("Choose.", "lab_of_test/prompt.txt")
-    provider.latency = 0.02
+    provider.latency = 0.1
     run("--method", "lab_of_test.teams:quick", "--num-samples", "1")
     assert depth(provider.calls) == 1
     assert "_teams.quick_1samples_" in manifest()["name"]

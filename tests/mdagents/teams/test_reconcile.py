@@ -60,7 +60,7 @@ async def test_models_that_agree_are_asked_once(provider: FakeProvider, table: C
 async def test_models_that_never_agree_are_asked_in_every_round(
     provider: FakeProvider, table: Case
 ) -> None:
-    provider.latency = 0.02
+    provider.latency = 0.1
     answers(provider, [("A", 0.9)] * 3, [("B", 0.95)] * 3, [("C", 0.7)] * 3)
     decision = await held(table)
     assert (decision.letter, len(provider.calls)) == ("A", 9), "0.8 each for A and B: the first"
