@@ -411,7 +411,10 @@ def _audit(options: argparse.Namespace) -> None:
 
 
 def _stem(what: str, runs: Sequence[RunOutput]) -> str:
-    names = "_vs_".join(run.name for run in runs)
+    parts = [run.name for run in runs]
+    if len(set(parts)) < len(parts):  # files of one name in several folders
+        parts = [f"{run.path.resolve().parent.name}-{run.name}" for run in runs]
+    names = "_vs_".join(parts)
     if len(names) <= _LONGEST_STEM:
         return f"{what}_{names}"
     return f"{what}_{len(runs)}runs_{hashlib.sha256(names.encode()).hexdigest()[:8]}"

@@ -74,6 +74,18 @@ def test_two_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "written: evaluation/compare_one_vs_two.json" in text
 
 
+def test_files_of_one_name_in_other_folders_are_another_comparison() -> None:
+    for folder in ("a", "b", "c"):
+        write(answers("AABB", tokens=100), "run.json")
+        Path(folder).mkdir()
+        Path("output/run.json").rename(f"{folder}/run.json")
+    for second in ("b", "c"):
+        assert evaluate("--compare", "a/run.json", f"{second}/run.json") == 0
+    assert {path.stem for path in Path("evaluation").glob("*.json")} == {
+        "compare_a-run_vs_b-run", "compare_a-run_vs_c-run",
+    }  # fmt: skip
+
+
 def test_a_run_beside_itself() -> None:
     pair = compared(answers("AB-"), answers("AB-")).pairs[0]
     assert (pair.difference, pair.difference_low, pair.difference_high) == (0, 0, 0)
