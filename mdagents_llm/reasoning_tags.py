@@ -28,6 +28,8 @@ OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 CLOSING = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
 """Pattern of a closing tag, before which text may be reasoning whose opening tag is missing."""
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
+_HEADER = re.compile(r"<\|channel\|>[^<]{0,60}(?:<\|constrain\|>[^<]{0,20})?<\|message\|>")
+_FINAL_HEADER = re.compile(_HEADER.pattern.replace("[^<]{0,60}", "final[^<]{0,60}", 1))
 _ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}|{_MARK.pattern}", re.IGNORECASE)
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
@@ -110,6 +112,9 @@ def split_reasoning(text: str) -> tuple[str, str]:
     Text before a closing tag without an opening one also counts as reasoning: the chat templates of
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
+    if finals := list(_FINAL_HEADER.finditer(text)):  # a header before it may be malformed
+        before, text = text[: finals[-1].start()], text[finals[-1].end() :]
+        return _MARK.sub("", text), _MARK.sub("", _HEADER.sub("", before))
     closed, opened = CLOSING.search(text), OPENING.search(text)
     if closed is None and opened is None and _MARK.search(text) is None:
         return text, ""

@@ -58,6 +58,15 @@ def test_text_before_an_unopened_closing_tag_is_reasoning() -> None:
     assert without_reasoning("a</think><think>b</think>B") == "B"
 
 
+@pytest.mark.parametrize("header", ["commentary?commentary?", "commentary to=assistant", "??"])
+def test_a_malformed_channel_before_the_final_one_is_reasoning(header: str) -> None:
+    text = (  # llama.cpp#27720
+        f"<|channel|>{header}<|message|>x<|end|><|start|>assistant<|channel|>analysis<|message|>y"
+        "<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>"
+    )
+    assert split_reasoning(text) == ("B", "xy")
+
+
 def test_visible_text_is_passed_on_at_once() -> None:
     tags = ThinkTags()
     assert tags.feed("p <") == "p "
