@@ -122,7 +122,7 @@ def part_note(dataset: Dataset) -> str:
     if published is None or held >= published:
         return ""
     return (
-        f"this file of {dataset.name} holds {len(dataset.index):,} of the {published:,} published "
+        f"This file of {dataset.name} holds {len(dataset.index):,} of the {published:,} published "
         f"questions: a score is one of this part, not of {dataset.name}."
     )
 
