@@ -83,6 +83,12 @@ def test_workers_are_killed_at_random_moments(
         with_kill(rng.choice(machine.workers()))  # also one that starts
     status, out, err = ended(process)
     assert status == 0, err
+    # A question that was there at three deaths is given up: at the third and the fourth, one.
+    given_up = [record["error"] for record in records("killed") if record["status"] != "answered"]
+    assert len(given_up) <= kills - 2, out
+    assert set(given_up) <= {"3 workers died while they answered this question"}
+    status, out, err = ended(machine.start(*flags, "--output-dir", "killed", "--retry-errors"))
+    assert status == 0, err
     assert "answered 120" in out
     assert provider.max_in_flight <= 9
     # Calls whose replies had not come back, or had not been reported, are made again.
