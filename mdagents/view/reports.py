@@ -14,6 +14,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.processes import end_child, run_module
 
 _AT_A_TIME = 2  # processes, each of which uses a core
+_LONGEST = 1_800.0  # seconds; a run of 50,000 questions takes a third of it on two cores
 _KEPT = 20_000_000  # bytes of cached reports
 
 Folders = tuple[Path, ...]
@@ -28,7 +29,7 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
         common: Whether to compare only the questions that all runs hold.
 
     Raises:
-        ConfigError: The report cannot be made; the message says why.
+        ConfigError: The report cannot be made, or not in time; the message says why.
     """
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryFile() as errors:
         name = Path(made) / "report.json"
@@ -45,9 +46,15 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
             env=variables,
         )
         try:
-            status = await process.wait()
+            async with asyncio.timeout(_LONGEST):
+                status = await process.wait()
+        except TimeoutError:
+            raise ConfigError(
+                f"the report was not made within {_LONGEST:g} s; make it in a terminal: python "
+                "evaluate_text_output.py --html"
+            ) from None
         finally:
-            await end_child(process)  # alive only if the request was canceled
+            await end_child(process)  # alive only if the request was canceled or took too long
         if status:
             errors.seek(0)
             last = errors.read().decode(errors="replace").strip().rpartition("\n")[2]

@@ -116,7 +116,9 @@ def finished(provider: FakeProvider, run: Run) -> Path:
 
 @pytest.mark.process
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
-async def test_a_report_that_nobody_waits_for_leaves_no_process(finished: Path) -> None:
+async def test_a_report_that_nobody_waits_for_leaves_no_process(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     chance, before = random.Random(6), set(children(os.getpid()))
     for _ in range(12):
         making = asyncio.create_task(make_report((finished,)))
@@ -128,6 +130,10 @@ async def test_a_report_that_nobody_waits_for_leaves_no_process(finished: Path) 
     assert b"<!doctype html>" in (await make_report((finished,)))[:100]
     with pytest.raises(ConfigError, match="names the same run twice"):
         await make_report((finished, finished))
+    monkeypatch.setattr("mdagents.view.reports._LONGEST", 0.05)
+    with pytest.raises(ConfigError, match=r"not made within 0.05 s; make it in a terminal"):
+        await make_report((finished,))
+    assert set(children(os.getpid())) <= before
 
 
 @pytest.mark.process
