@@ -12,8 +12,7 @@ from mdagents_llm.chat import ChatReply
 from mdagents_llm.endpoints import ModelSpec, Runtime
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import Thinking
-from tests.mdagents_llm.providers.test_provider_contract import REQUEST
-from tests.mdagents_llm.providers.test_shapes import (
+from tests.mdagents_llm.providers.shapes import (
     ANSWER,
     ANSWERED,
     Shape,
@@ -23,6 +22,7 @@ from tests.mdagents_llm.providers.test_shapes import (
     stream,
     what_comes,
 )
+from tests.mdagents_llm.providers.test_provider_contract import REQUEST
 
 THOUGHT = "The rash is annular."
 OF_ANTHROPIC = {

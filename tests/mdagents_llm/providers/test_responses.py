@@ -19,7 +19,7 @@ from mdagents_llm.endpoints import Runtime
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.model_configs import load_model_configs
-from tests.mdagents_llm.providers.test_shapes import (
+from tests.mdagents_llm.providers.shapes import (
     ANSWER,
     ANSWERED,
     DOWN,
@@ -32,7 +32,7 @@ from tests.mdagents_llm.providers.test_shapes import (
     stream,
     what_comes,
 )
-from tests.mdagents_llm.providers.test_shapes import Shape as AnyShape
+from tests.mdagents_llm.providers.shapes import Shape as AnyShape
 
 Shape = partial(AnyShape, "responses")
 USAGE = {

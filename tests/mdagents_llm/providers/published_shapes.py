@@ -1,0 +1,815 @@
+"""Shapes of replies and errors, as quoted in public bug reports among others.
+
+Bodies are facts; the texts in them are ours.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tests.mdagents_llm.providers.shapes import (
+    ANSWER,
+    ANSWERED,
+    DOWN,
+    REFUSED,
+    RETRIED,
+    SPECS,
+    UNREADABLE,
+    USAGE,
+    Shape,
+    completion,
+    delta,
+    stream,
+)
+
+SHAPES = {
+    # Errors, by the place of their words.
+    "error is a text": Shape(
+        "openai",
+        ANSWERED,
+        {
+            "code": "Client specified an invalid argument",
+            "error": "Argument not supported on this model: seed",
+        },
+        "inspect_ai#2267",
+        400,
+        then=True,
+    ),
+    "detail is a list": Shape(
+        "openai",
+        ANSWERED,
+        {
+            "detail": [
+                {
+                    "loc": ["body", "seed"],
+                    "msg": "Extra inputs are not permitted",
+                    "type": "extra_forbidden",
+                }
+            ]
+        },
+        "openclaude#739",
+        422,
+        then=True,
+    ),
+    "reason inside raw": Shape(
+        "openai",
+        ANSWERED,
+        {
+            "error": {
+                "message": "Provider returned error",
+                "code": 400,
+                "metadata": {
+                    "raw": json.dumps(
+                        {
+                            "error": {
+                                "message": "Unsupported parameter: 'seed' is not supported here.",
+                                "param": "seed",
+                                "code": "unsupported_parameter",
+                            }
+                        }
+                    )
+                },
+            }
+        },
+        "pal-mcp-server#134",
+        400,
+        then=True,
+    ),
+    "TGI": Shape(
+        "openai", RETRIED, {"error": "Model is overloaded", "error_type": "overloaded"}, "ours", 429
+    ),
+    "a list with an error": Shape(
+        "openai",
+        DOWN,
+        [
+            {
+                "error": {
+                    "code": 400,
+                    "message": "API key not valid. Please pass a valid API key.",
+                    "status": "INVALID_ARGUMENT",
+                }
+            }
+        ],
+        "gemini-cli#12823",
+        400,
+    ),
+    "no credit in a 200": Shape(
+        "openai",
+        DOWN,
+        {"error": {"code": 402, "message": "Insufficient credits"}, "user_id": "u"},
+        "aider#3550",
+    ),
+    "rate limit in a 200": Shape(
+        "openai",
+        RETRIED,
+        {"error": {"code": 429, "message": "Rate limit exceeded: free-models-per-min"}},
+        "ours",
+    ),
+    "rate limit in a stream": Shape(
+        "openai",
+        RETRIED,
+        stream({"error": {"code": 429, "message": "Provider returned error"}}),
+        "OmniRoute#8210",
+        streams=True,
+    ),
+    "wrong key in a stream": Shape(
+        "openai",
+        DOWN,
+        stream({"error": {"message": "No auth credentials found", "code": 401}}),
+        "local-operator#223",
+        streams=True,
+    ),
+    "no stream": Shape(
+        "openai",
+        ANSWERED,
+        {
+            "error": {
+                "message": "Your organization must be verified to stream this model.",
+                "param": "stream",
+                "code": "unsupported_value",
+            }
+        },
+        "crush#422",
+        400,
+        streams=True,
+        then=True,
+    ),
+    # Filters.
+    "invalid_prompt": Shape(
+        "openai",
+        REFUSED,
+        {"error": {"message": "Invalid prompt: your prompt was flagged", "code": "invalid_prompt"}},
+        "pal-mcp-server#178",
+        400,
+    ),
+    "DataInspectionFailed": Shape(
+        "openai",
+        REFUSED,
+        {
+            "error": {
+                "code": "data_inspection_failed",
+                "message": "Input data may contain inappropriate content.",
+            }
+        },
+        "owl#432",
+        400,
+    ),
+    "Content Exists Risk": Shape(
+        "openai",
+        REFUSED,
+        {"error": {"message": "Content Exists Risk", "type": "invalid_request_error"}},
+        "DeepSeek-V2#30",
+        400,
+    ),
+    "code 1301": Shape(
+        "openai",
+        REFUSED,
+        {"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}},
+        "langchain4j#1079",
+        400,
+    ),
+    "SAFETY_CHECK_TYPE": Shape(
+        "openai",
+        REFUSED,
+        {
+            "code": "The caller does not have permission",
+            "error": "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO",
+        },
+        "llmgateway#1785",
+        403,
+    ),
+    "moderation of OpenRouter": Shape(
+        "openai",
+        REFUSED,
+        {
+            "error": {
+                "code": 403,
+                "message": "Input was flagged",
+                "metadata": {"reasons": ["violence"], "flagged_input": "…"},
+            }
+        },
+        "OpenRouter: Errors",
+        403,
+    ),
+    "finish sensitive": Shape(
+        "openai", REFUSED, completion({"content": ""}, "sensitive"), "dify#7559"
+    ),
+    "finish guardrail_intervened": Shape(
+        "openai", REFUSED, completion({"content": ""}, "guardrail_intervened"), "ours"
+    ),
+    "filter in a stream": Shape(
+        "openai",
+        REFUSED,
+        stream(delta("{"), delta(None, "content_filter")),
+        "Azure: content filtering",
+        streams=True,
+    ),
+    "Claude blocked": Shape(
+        "anthropic",
+        REFUSED,
+        {
+            "type": "error",
+            "error": {
+                "type": "invalid_request_error",
+                "message": "Output blocked by content filtering policy",
+            },
+        },
+        "claude-code#55789",
+        400,
+    ),
+    "Gemini blocks the prompt": Shape(
+        "gemini",
+        REFUSED,
+        {
+            "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+            "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9},
+        },
+        "ours",
+    ),
+    "a key without access": Shape(
+        "openai",
+        DOWN,
+        {"error": {"message": "The caller does not have permission"}},
+        "a control",
+        403,
+    ),
+    # Replies.
+    "parts with thinking": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+                    {"type": "text", "text": ANSWER},
+                ]
+            }
+        ),
+        "integration_openai#408",
+    ),
+    "parts in a stream": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            delta([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}]),
+            delta([{"type": "text", "text": ANSWER}]),
+            delta(None, "stop", usage=USAGE),
+        ),
+        "agent-framework#6978",
+        streams=True,
+    ),
+    "usage chunk without choices": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER), delta(None, "stop"), {"model": "m", "usage": USAGE}),
+        "pi#1671",
+        streams=True,
+    ),
+    "choices null": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER, "stop"), {"choices": None, "usage": USAGE}),
+        "pydantic-ai#5165",
+        streams=True,
+    ),
+    "data null": Shape(
+        "openai",
+        ANSWERED,
+        stream("null", delta(ANSWER, "stop"), {"choices": [], "usage": USAGE}),
+        "hermes-agent#80822",
+        streams=True,
+    ),
+    "delta null": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {"choices": [{"delta": None, "finish_reason": None}]},
+            delta(ANSWER, "stop", usage=USAGE),
+        ),
+        "eneo#126",
+        streams=True,
+    ),
+    "JSON for a stream": Shape("openai", ANSWERED, completion(), "tinyagents#56", streams=True),
+    "a stream that nobody asked for": Shape(
+        "openai", ANSWERED, stream(delta(ANSWER, "stop", usage=USAGE)), "unsloth#6570"
+    ),
+    "no finish before DONE": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER), {"choices": [], "usage": USAGE}),
+        "ollama#4357",
+        streams=True,
+    ),
+    "a tool call": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {"content": None, "tool_calls": [{"function": {"name": "json", "arguments": ANSWER}}]},
+            "tool_calls",
+        ),
+        "ours",
+    ),
+    "the same object twice": Shape(
+        "openai", ANSWERED, completion({"content": f"{ANSWER}\n{ANSWER}"}), "ours"
+    ),
+    "<think> before the text": Shape(
+        "openai",
+        ANSWERED,
+        completion({"content": f'<think>{{"answer": "A"}}</think>{ANSWER}'}),
+        "ours",
+    ),
+    "<think> over chunks": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            delta("<thi"),
+            delta('nk>{"answer": "A"}</'),
+            delta(f"think>{ANSWER}", "stop", usage=USAGE),
+        ),
+        "ours",
+        streams=True,
+    ),
+    "all text in reasoning_content": Shape(
+        "openai",
+        UNREADABLE,
+        completion({"content": None, "reasoning_content": ANSWER}),
+        "vllm#16182",
+    ),
+    "a broken reply": Shape("openai", RETRIED, completion({"content": "{"}, "error"), "ours"),
+    # Usage.
+    "no usage": Shape(
+        "openai",
+        ANSWERED,
+        {k: v for k, v in completion().items() if k != "usage"},
+        "koboldcpp#2480",
+    ),
+    "negative usage": Shape(
+        "openai",
+        ANSWERED,
+        completion(usage={"prompt_tokens": 1151, "completion_tokens": -35, "total_tokens": 1116}),
+        "async-openai#404",
+    ),
+    "more reasoning than completion": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            usage={
+                "prompt_tokens": 951,
+                "completion_tokens": 6000,
+                "total_tokens": 6952,
+                "completion_tokens_details": {"reasoning_tokens": 6001},
+            }
+        ),
+        "vercel/ai#18614",
+    ),
+    "usage true": Shape(
+        "openai", ANSWERED, completion(usage={**USAGE, "prompt_tokens": True}), "found by attack"
+    ),
+    "absurd usage": Shape(
+        "openai", ANSWERED, completion(usage={**USAGE, "prompt_tokens": 10**30}), "found by attack"
+    ),
+    "more cached than sent": Shape(
+        "openai",
+        ANSWERED,
+        completion(usage={**USAGE, "prompt_tokens_details": {"cached_tokens": 999}}),
+        "found by attack",
+    ),
+    "usage of null": Shape(
+        "openai", ANSWERED, completion(usage=dict.fromkeys(USAGE)), "found by attack"
+    ),
+    "no completion tokens": Shape(
+        "openai",
+        ANSWERED,
+        completion(usage={"prompt_tokens": 1066, "total_tokens": 1103}),
+        "MCP-Bridge#48",
+    ),
+    "two choices in one chunk": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {
+                "choices": [
+                    {"index": 0, "delta": {"content": ANSWER}, "finish_reason": "stop"},
+                    {"index": 1, "delta": {"content": '{"answer": "A"}'}},
+                ],
+                "usage": USAGE,
+            }
+        ),
+        "found by attack",
+        streams=True,
+    ),
+    "several parts in one chunk": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {
+                "choices": [
+                    {"index": 0, "delta": {"content": ANSWER[:6]}},
+                    {"index": 0, "delta": {"content": ANSWER[6:]}, "finish_reason": "stop"},
+                ],
+                "usage": USAGE,
+            }
+        ),
+        "envoyproxy/ai-gateway#1487",
+        streams=True,
+    ),
+    "an index that counts tokens": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {"choices": [{"index": 1, "delta": {"content": ANSWER[:6]}, "finish_reason": None}]},
+            {"choices": [{"index": 2, "delta": {"content": ANSWER[6:]}, "finish_reason": None}]},
+            {"choices": [{"index": 3, "delta": {}, "finish_reason": "stop"}], "usage": USAGE},
+        ),
+        "text-generation-inference#1648, foundry-local#263",
+        streams=True,
+    ),
+    "no finish reason": Shape("openai", ANSWERED, completion(finish=None), "openai-openapi#20"),
+    "thoughts in the total": Shape(
+        "openai", ANSWERED, completion(usage={**USAGE, "total_tokens": 525}), "any-llm#1290"
+    ),
+    "a model that is a list": Shape("openai", ANSWERED, completion(model=["x"]), "found by attack"),
+    "a model with half a character": Shape(
+        "openai", ANSWERED, completion(model="a\ud800"), "found by attack"
+    ),
+    # Tried after the code was written, as quoted.
+    "context size in a 500": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "code": 500,
+                "message": "the request exceeds the available context size",
+                "type": "exceed_context_size_error",
+                "n_prompt_tokens": 1407,
+                "n_ctx": 256,
+            }
+        },
+        "llama.cpp#15780",
+        500,
+    ),
+    "context size in a 500, without a type": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "code": 500,
+                "message": "Context size has been exceeded.",
+                "type": "server_error",
+            }
+        },
+        "llama.cpp#19774",
+        500,
+    ),
+    "context size in a 200": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "code": 400,
+                "message": "the request exceeds the available context size",
+                "type": "exceed_context_size_error",
+            }
+        },
+        "textgen#7257",
+    ),
+    "prompt and completion": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "message": "This model's maximum context length is 131072 tokens. However, "
+                "you requested 131134 tokens (122942 in the messages, 8192 in the completion).",
+                "type": "invalid_request_error",
+                "code": "invalid_request_error",
+            }
+        },
+        "fast-agent#621",
+        400,
+    ),
+    "no room for a reply": Shape(
+        "openai",
+        "context_length",
+        {
+            "object": "error",
+            "message": "max_tokens must be at least 1, got -186.",
+            "type": "BadRequestError",
+            "param": None,
+            "code": 400,
+        },
+        "vllm#4667",
+        400,
+    ),
+    "a limit of a worker in a stream": Shape(
+        "openai",
+        RETRIED,
+        stream(
+            {
+                "id": "x",
+                "choices": [],
+                "error": {
+                    "code": 502,
+                    "message": "Worker local total request limit reached (33/32)",
+                },
+            }
+        ),
+        "OmniRoute#8210",
+        streams=True,
+    ),
+    "an error beside a finish reason": Shape(
+        "openai",
+        RETRIED,
+        stream(
+            delta("{"),
+            delta(
+                None,
+                "error",
+                error={
+                    "code": 502,
+                    "message": "Provider disconnected",
+                    "metadata": {"error_type": "provider_unavailable"},
+                },
+            ),
+        ),
+        "local-operator#223",
+        streams=True,
+    ),
+    "a finish reason by another name": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {
+                "model": "m",
+                "choices": [
+                    {"delta": {"content": ANSWER}, "finish_reason": None, "finishReason": "stop"}
+                ],
+                "usage": USAGE,
+            }
+        ),
+        "llmcord#84",
+        streams=True,
+    ),
+    "finish reasons that are empty": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER[:4], ""), delta(ANSWER[4:], ""), delta("", "stop", usage=USAGE)),
+        "ollama#4357",
+        streams=True,
+    ),
+    "Claude overloaded in a stream": Shape(
+        "anthropic",
+        RETRIED,
+        'event: error\ndata: {"type":"error","error":{"details":null,"type":"overloaded_error",'
+        '"message":"Overloaded"}}\n\n',
+        "gpt-cli#71",
+        streams=True,
+        headers={"content-type": "text/event-stream"},
+    ),
+    "Gemini without content and usage": Shape(
+        "gemini",
+        UNREADABLE,
+        {"candidates": [{"finishReason": "MAX_TOKENS", "index": 0}], "promptFeedback": {}},
+        "generative-ai-docs#235",
+    ),
+    "Gemini stops without parts": Shape(
+        "gemini",
+        UNREADABLE,
+        {
+            "candidates": [{"content": {"role": "model"}, "finishReason": "STOP", "index": 0}],
+            "usageMetadata": {"promptTokenCount": 11280, "totalTokenCount": 11280},
+            "modelVersion": "gemini-2.5-pro",
+        },
+        "deprecated-generative-ai-python#744",
+    ),
+    # Errors that are told by their words alone.
+    **{
+        f"{comes}: {words[:40]}": Shape(wire, comes, {"error": {"message": words}}, source, status)
+        for comes, status, wire, words, source in (
+            (
+                RETRIED,
+                400,
+                "openai",
+                "Too many tokens, please wait before trying again.",
+                "opencode#39621",
+            ),
+            (
+                RETRIED,
+                500,
+                "openai",
+                "Tokens per minute limit exceeded - too many tokens processed.",
+                "continue#9800",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "Rate limit exceeded: free-models-per-day. Add 10 credits",
+                "cline#5301",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "you have reached your session usage limit, upgrade",
+                "continue#11444",
+            ),
+            (DOWN, 429, "openai", "Weekly/Monthly Limit Exhausted.", "openclaw#33813"),
+            (DOWN, 429, "openai", "已达到 5 小时的使用上限。", "dirge#818"),
+            (
+                DOWN,
+                400,
+                "openai",
+                "Budget has been exceeded! Current cost: 26.075, Max budget: 0.25",
+                "litellm#22726",
+            ),
+            (
+                DOWN,
+                400,
+                "openai",
+                "No models loaded. Please load a model in the developer page",
+                "openhuman#4181",
+            ),
+            (
+                DOWN,
+                400,
+                "openai",
+                'Failed to load model "gpt-oss-20b". Error: Error loading model.',
+                "continue#10150",
+            ),
+            (
+                DOWN,
+                400,
+                "openai",
+                "Unsupported model x, please use models API to get a list of supported models",
+                "bedrock-access-gateway#103",
+            ),
+            (DOWN, 503, "openai", "当前分组 default 下对于模型  无可用渠道", "one-api#2340"),
+            (
+                DOWN,
+                400,
+                "openai",
+                "The chatCompletion operation does not work with the specified model",
+                "vscode#277663",
+            ),
+            (DOWN, 400, "anthropic", "This organization has been disabled.", "claude-code#72457"),
+            (
+                DOWN,
+                400,
+                "gemini",
+                "User location is not supported for the API use.",
+                "gemini-cli#24641",
+            ),
+            (
+                "context_length",
+                400,
+                "openai",
+                "This model's maximum prompt length is 131072",
+                "cline#3120",
+            ),
+            (
+                "context_length",
+                400,
+                "openai",
+                "prompt token count of 93854 exceeds the limit of 90000",
+                "copilot-more#35",
+            ),
+        )
+    },
+    "an error within a value": Shape(
+        "openai",
+        "context_length",
+        stream(
+            {
+                "error": {
+                    "message": "Stream error occurred",
+                    "value": {"error_message": "This model's maximum context length is 40960"},
+                }
+            }
+        ),
+        "vercel/ai#18303",
+        streams=True,
+    ),
+    "the error is the text": Shape(
+        "openai",
+        RETRIED,
+        completion({"content": "Too many tokens, please wait."}, "error_finish"),
+        "billion-context-pi#169",
+    ),
+    "a setting refused with status 500": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": "ollama does not support parameters: {'seed': 1}"}},
+        "litellm#3923",
+        500,
+        then=True,
+    ),
+    "a schema refused by the name of the setting": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": "Invalid input", "param": "response_format"}},
+        "command-code#685",
+        400,
+        then=True,
+    ),
+    "a schema refused as a feature": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": "some-model does not support feature: structured-outputs"}},
+        "MinusPod#628",
+        400,
+        then=True,
+    ),
+    **{
+        f"only streams: {words[:40]}": Shape(
+            "openai", ANSWERED, {"error": {"message": words}}, source, 400, then=True
+        )
+        for words, source in (
+            (
+                "This model only support stream mode, please enable the stream parameter",
+                "ragflow#5912",
+            ),
+            (
+                "parameter.enable_thinking must be set to false for non-streaming calls",
+                "ragflow#8972",
+            ),
+            ("enable thinking can not be support when `stream=False`.", "claude-code-router#948"),
+        )
+    },
+    **{
+        f"only streams, and no stream either: {wire}": Shape(
+            wire, "bad_request", {"error": {"message": "It only supports streams"}}, "ours", 400
+        )
+        for wire in SPECS
+    },
+    # What follows or surrounds the text.
+    "a whole message after its parts": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            delta(ANSWER[:4]),
+            delta(ANSWER[4:]),
+            {
+                "object": "chat.completion",
+                "choices": [{"message": {"content": ANSWER}, "finish_reason": "stop"}],
+                "usage": USAGE,
+            },
+        ),
+        "GoModel#1068",
+        streams=True,
+    ),
+    "an empty message after the parts": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            delta(ANSWER),
+            {
+                "choices": [
+                    {
+                        "delta": {},
+                        "message": {"role": "assistant", "content": ""},
+                        "finish_reason": "stop",
+                    }
+                ],
+                "usage": USAGE,
+                "x_groq": "abc",
+            },
+        ),
+        "ours",
+        streams=True,
+    ),
+    "a constrained channel of gpt-oss": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {
+                "content": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant"
+                f"<|channel|>final <|constrain|>json<|message|>{ANSWER}"
+            }
+        ),
+        "ours",
+    ),
+    "channels of gpt-oss": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {
+                "content": '<|channel|>analysis<|message|>{"answer": "A"}?<|end|><|start|>assistant'
+                f"<|channel|>final<|message|>{ANSWER}<|return|>"
+            }
+        ),
+        "mlx-lm#1867",
+    ),
+    "usage of Groq": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER), delta(None, "stop", x_groq={"id": "r", "usage": USAGE})),
+        "vercel/ai#8723",
+        streams=True,
+    ),
+    "a loop that was ended": Shape(
+        "openai", UNREADABLE, completion({"content": ANSWER[:-1]}, "repetition"), "litellm#27101"
+    ),
+    "a refusal that is a number": Shape(
+        "openai", RETRIED, completion({"content": ANSWER, "refusal": 5}), "ours"
+    ),
+}
