@@ -135,6 +135,7 @@ class _Kept:
 
     def __init__(self, origin: str, only: Mapping[str, str], folder: Path | None) -> None:
         self._origin = origin
+        self._unit = "record" if origin.endswith((".csv", ".json", ".parquet")) else "line"
         self._only = only
         self._folder = folder
         self.cop_from: int | None = None
@@ -151,14 +152,14 @@ class _Kept:
         groups = []
         for reason, lines in self._reasons.items():
             first = ", ".join(map(str, lines[:_MOST_LINES])) + (", …" * (len(lines) > _MOST_LINES))
-            groups.append(f"{len(lines):,} of {self._origin} (line {first}): {reason}")
+            groups.append(f"{len(lines):,} of {self._origin} ({self._unit} {first}): {reason}")
         return groups
 
     def leave_out(self, reason: str, number: int) -> None:
         self._reasons.setdefault(reason, []).append(number)
 
     def can_use(self, line: bytes, number: int) -> bool:
-        where = f"{self._origin} line {number}"
+        where = f"{self._origin} {self._unit} {number}"
         try:
             record = load_json(line, where)
             for field, wanted in self._only.items() if isinstance(record, dict) else ():
@@ -171,7 +172,9 @@ class _Kept:
                 raise OutOfScopeError(where, "it is about an image")
             first = self.ids.setdefault(question.id, number)
             if first != number:
-                raise ConfigError(f"{where}: the id '{question.id}' is that of line {first}")
+                raise ConfigError(
+                    f"{where}: the id '{question.id}' is that of {self._unit} {first}"
+                )
         except OutOfScopeError as error:
             self.leave_out(error.reason, number)
             return False

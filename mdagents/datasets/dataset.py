@@ -11,10 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from mdagents.datasets.empty_options import is_missing
 from mdagents.datasets.kept_fields import kept_fields
 from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.pictures.detection import mentioned_picture
-from mdagents.datasets.question_records import is_missing, parse_question
+from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
 from mdagents.datasets.source_note import origin_of
@@ -353,11 +354,9 @@ def _record(line: bytes, path: Path, number: int) -> Any:
     try:
         return load_json(line, place(path, number))
     except ConfigError as error:
-        start = line.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
-        if number > 1 or start == b"{":
+        if number > 1 or line.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
             raise
-        kind = "a JSON list must be named .json" if start == b"[" else "a table must be named .csv"
-        raise ConfigError(f"{error}; {kind}") from None
+        raise ConfigError(f"{error}; a table must be named .csv") from None
 
 
 _MOST_PARSED = 3_500_000

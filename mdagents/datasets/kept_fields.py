@@ -9,9 +9,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from mdagents.datasets.empty_options import is_missing
 from mdagents.datasets.own_forms import is_option_or_answer, plain
 from mdagents.datasets.pictures.detection import Field, kind_of_field
-from mdagents.datasets.question_records import ID_FIELDS, is_missing
+from mdagents.datasets.question_context import is_context
+from mdagents.datasets.question_records import ID_FIELDS
 from mdagents_llm.text import one_line
 
 MOST_FIELDS = 20
@@ -21,7 +23,7 @@ LONGEST_FIELD = 100
 """Maximum number of characters of a field and of its name; longer texts name no group."""
 
 _NOT_KEPT = frozenset({
-    "question", "options", "choices", "context", "cop", "exp", "explanation", "rationale",
+    "question", "options", "choices", "cop", "exp", "explanation", "rationale",
     "finaldecision", "answertype", "answeroptions", *map(plain, ID_FIELDS),
 })  # fmt: skip
 """Fields that are the question itself, its answer or its id; names are normalized by `plain`."""
@@ -51,6 +53,7 @@ def _describes(name: str) -> bool:
         and name.isprintable()
         and plain(name) not in _NOT_KEPT
         and not is_option_or_answer(name)
+        and not is_context(name)
         and kind_of_field(name) is Field.OTHER
     )
 

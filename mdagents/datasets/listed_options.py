@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+
+from mdagents.datasets.empty_options import is_empty
 
 LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s)", re.MULTILINE)
 """Marks of options in published data sets: `A.` or `A)` at the start of a line."""
@@ -15,6 +17,9 @@ ANY_MARK = re.compile(
 """Marks of options in prompts: `A.`, `A)`, `A:`, `(A)` or `a)` at the start of a line."""
 IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
+
+_HEADING = re.compile(r"\b(?:answer )?(?:options|choices)\s*:", re.IGNORECASE)
+"""Heading of a list of options: `Options:`, `Answer Choices:`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +62,35 @@ def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:
     """Return the text after each mark of a list, up to the next mark or the end of the text."""
     ends = [mark.start for mark in marks[1:]] + [len(text)]
     return [text[mark.end : end].strip() for mark, end in zip(marks, ends, strict=True)]
+
+
+def without_options(question: str, options: Collection[str]) -> str:
+    """Return a question without a list of all its options at its end, as in MedXpertQA.
+
+    The options are presented below the question anyway, and perhaps in another order.
+
+    Args:
+        question: Text of the question, without white space at its end.
+        options: Texts of the options; those that are empty or `n/a` need not be listed.
+    """
+    texts = tuple(filter(None, map(str.strip, options)))
+    if not (question.endswith(texts) or question.rstrip(" .").endswith(texts)):
+        return question  # nearly always
+    starts = [(match.start(), match.end()) for match in _HEADING.finditer(question)][-1:]
+    for mark in (ANY_MARK, IN_ONE_LINE):
+        starts += [(marks[0].start,) * 2 for marks in option_lists(question, mark)[-1:]]
+    for end, start in starts:
+        if question[:end].strip() and _are_listed(texts, " ".join(question[start:].split())):
+            return question[:end].rstrip()
+    return question
+
+
+def _are_listed(texts: Collection[str], listed: str) -> bool:
+    """Return whether a text lists all options, and nothing else but their letters."""
+    for text in sorted(texts, key=len, reverse=True):
+        words = " ".join(text.split())
+        if (at := listed.find(words)) >= 0:
+            listed = f"{listed[:at]} {listed[at + len(words) :]}"
+        elif not is_empty(text):
+            return False
+    return all(len(word) == 1 and word.isalpha() for word in re.findall(r"\w+", listed))

@@ -100,7 +100,7 @@ def lettered(texts: object) -> object:
 
 
 def list_in(text: str) -> object:
-    """Return the list or the object in a cell of a table, as JSON or as Python writes it.
+    """Return the list or the object in a cell of a table, as JSON, Python or numpy writes it.
 
     Returns:
         The list or the object; None if the text is neither.
@@ -114,18 +114,55 @@ def list_in(text: str) -> object:
     if len(text) > _LONGEST_LIST:
         return None
     try:
-        return ast.literal_eval(text.strip())
+        tree = ast.parse(text.strip(), mode="eval")
+        if apart := _texts_apart(tree.body, text.strip()):
+            return apart
+        return ast.literal_eval(tree)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
 
 _LONGEST_LIST = 100_000  # characters of a list as Python writes it
+_TEXT_OF_NUMPY = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 
 
-def by_name(options: Sequence[Any], name: str, text: str) -> dict[str, object]:
-    """Return letter -> text for options that are objects with fields for both."""
-    objects = [option for option in options if isinstance(option, dict)]
-    return {str(option.get(name)): option.get(text) for option in objects}
+def _texts_apart(node: ast.expr, text: str) -> list[str]:
+    """Return the texts of an array as numpy prints it, without commas; empty for other lists.
+
+    Python takes texts without a comma between them for one.
+    """
+    if not (isinstance(node, ast.List) and len(node.elts) == 1):
+        return []
+    found = _TEXT_OF_NUMPY.findall(text)
+    is_all = not _TEXT_OF_NUMPY.sub("", text).strip("[] \n")
+    return [ast.literal_eval(one) for one in found] if is_all and len(found) > 1 else []
+
+
+def text_of_option(option: object) -> object:
+    """Return the text of an option that may be an object; empty if the object has none."""
+    if not isinstance(option, dict):
+        return option
+    return next((option[name] for name in _TEXTS if option.get(name) is not None), "")
+
+
+def letters_of_options(options: Sequence[object]) -> list[str]:
+    """Return the letters that options which are objects give themselves; empty if they do not."""
+    for name in _LETTERS:
+        found = [option.get(name) if isinstance(option, dict) else None for option in options]
+        letters = list(map(letter_marked, map(str, found)))
+        if all(letters) and len({*letters}) == len(letters):
+            return letters
+    return []
+
+
+def from_objects(options: Sequence[object]) -> dict[str, object] | list[object]:
+    """Return letter -> text for options that are objects; a list of texts without letters."""
+    texts, letters = list(map(text_of_option, options)), letters_of_options(options)
+    return dict(zip(letters, texts, strict=True)) if letters else texts
+
+
+_TEXTS = ("text", "content", "value", "label", "option")  # names of an option's text
+_LETTERS = ("key", "letter", "label", "id", "option")  # names of an option's letter
 
 
 def _options(record: Record, where: str) -> object:
@@ -135,7 +172,14 @@ def _options(record: Record, where: str) -> object:
             if isinstance(options, str):
                 options = list_in(options) or options
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):
-                options = by_name(options, "key", "value")
+                options = from_objects(options)
+                if not any(options.values() if isinstance(options, dict) else options):
+                    raise ConfigError(
+                        f"{where}: field '{name}' holds objects without a text: give each option a "
+                        "letter (key) and a text (value)"
+                    )
+            elif isinstance(options, dict) and options.keys() == {"text", "label"}:  # as in ARC
+                options = _in_columns(options["label"], options["text"])
             options = with_letters(options) if isinstance(options, dict) else lettered(options)
             if isinstance(options, dict):
                 both = [letter for letter in columns if columns[letter] and letter in options]
@@ -145,6 +189,12 @@ def _options(record: Record, where: str) -> object:
                     raise ConfigError(f"{where}: field '{name}' differs from the fields {fields}")
             return options
     return columns or None
+
+
+def _in_columns(letters: object, texts: object) -> object:
+    if isinstance(letters, list) and isinstance(texts, list) and len(letters) == len(texts):
+        return dict(zip(map(str, letters), texts, strict=True))
+    return None
 
 
 def _words(text: object) -> list[str]:

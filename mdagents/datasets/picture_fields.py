@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.option_letters import letter_marked
-from mdagents.datasets.own_forms import is_option_or_answer, list_in, plain
+from mdagents.datasets.own_forms import (
+    is_option_or_answer,
+    letters_of_options,
+    list_in,
+    plain,
+    text_of_option,
+)
 from mdagents.datasets.parquet_rows import PLACE
 from mdagents.datasets.pictures.detection import (
     Field,
@@ -30,7 +36,6 @@ from mdagents.datasets.pictures.detection import (
 )
 from mdagents.datasets.pictures.places import NotThereError, find_in_parquet, find_picture
 from mdagents.datasets.pictures.question_picture import MOST_PICTURES, QuestionPicture
-from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
 
 Record = Mapping[str, Any]
@@ -54,8 +59,6 @@ _CONTENT = (
     "image_url", "image", "img", "picture", "image_path", "img_path", "source",
 )  # fmt: skip
 """Fields of a picture's object with its content or its place; the first that is found counts."""
-_TEXTS = ("text", "content", "value", "label", "option")
-_LETTERS_OF = ("key", "letter", "label", "id")
 _MARK = re.compile(
     r"\x00(?P<own>\d+)\x00"
     r"|<\|?(?:image|img|picture|figure)[ _]?(?P<number>\d{1,2})?\|?\s*/?>"
@@ -96,13 +99,13 @@ def without_option_pictures(record: dict[str, Any]) -> tuple[dict[str, Any], dic
             listed = list(options.values()) if isinstance(options, dict) else options
             if not isinstance(listed, list) or not any(map(_has_picture, listed)):
                 return record, {}
-            texts = [_text_of_option(option) for option in listed]
+            texts = [text_of_option(option) for option in listed]
             pictures = {
                 place: [option[one] for one in option if _is_picture_field(one)]
                 for place, option in enumerate(listed)
                 if _has_picture(option)
             }
-            keys = list(options) if isinstance(options, dict) else _letters_in(listed)
+            keys = list(options) if isinstance(options, dict) else letters_of_options(listed)
             new = dict(zip(keys, texts, strict=True)) if keys else texts
             return {**record, name: new}, pictures
     return record, {}
@@ -121,21 +124,6 @@ def _has_picture(option: object) -> bool:
 
 def _is_picture_field(name: str) -> bool:
     return kind_of_field(name) is Field.PICTURE
-
-
-def _text_of_option(option: object) -> object:
-    if not isinstance(option, dict):
-        return option
-    return next((option[name] for name in _TEXTS if option.get(name) is not None), "")
-
-
-def _letters_in(listed: list[Any]) -> list[str]:
-    """Return the letters that a list of objects gives its options; empty if it gives none."""
-    for name in _LETTERS_OF:
-        found = [option.get(name) if isinstance(option, dict) else None for option in listed]
-        if [letter_marked(str(one)) for one in found] == list(LETTERS[: len(listed)]):
-            return list(map(str, found))
-    return []
 
 
 def read_pictures(

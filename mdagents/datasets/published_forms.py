@@ -12,8 +12,9 @@ from typing import Any
 
 from mdagents.datasets.listed_options import LETTER_AND_DOT, option_lists, texts_of
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
+from mdagents.datasets.option_letters import letter_marked
 from mdagents.datasets.own_forms import (
-    by_name,
+    from_objects,
     has_answer,
     in_own_form,
     lettered,
@@ -99,9 +100,16 @@ def _medmcqa(record: dict[str, Any], where: str, cop_from: int | None) -> Record
             f"{where}: field 'cop' is {WITHHELD}: the answers of this split are withheld; use "
             "validation"
         )
+    if isinstance(place, str) and (letter := letter_marked(place)) in options:
+        return {"options": options, "answer_idx": letter}
+    if not isinstance(place, int):
+        raise ConfigError(
+            f"{where}: field 'cop' is {reprlib.repr(place)} but must be the number of an option, "
+            "or its letter"
+        )
     if cop_from is None:
         raise ConfigError(f"{where}: field 'cop' counts from 0 or from 1, which the file decides")
-    if not isinstance(place, int) or not 0 <= place - cop_from < len(options):
+    if not 0 <= place - cop_from < len(options):
         raise ConfigError(
             f"{where}: field 'cop' is {reprlib.repr(place)} but must be {cop_from} to "
             f"{cop_from + len(options) - 1}, as this file counts from {cop_from}"
@@ -133,23 +141,23 @@ def _medbullets(record: Record, where: str) -> Record:
 
 
 def _pubmedqa(record: Record, where: str) -> Record:
-    """Read PubMedQA: an abstract's sections without the conclusion, and a yes/no/maybe question.
+    """Read PubMedQA: a yes/no/maybe question about an abstract, which `question_context` reads.
 
     Source: https://github.com/pubmedqa/pubmedqa (capitals),
     https://huggingface.co/datasets/qiaojin/PubMedQA.
     """
-    context = record.get("context")
-    sections = context.get("contexts") if isinstance(context, dict) else record.get("CONTEXTS")
-    asked = record.get("question", record.get("QUESTION"))
     options = dict(zip(LETTERS, _YES_NO_MAYBE, strict=False))
-    letter_of = {text: letter for letter, text in options.items()}
     decision = record["final_decision"]
-    read: dict[str, Any] = {
-        "options": options,
-        "answer_idx": letter_of.get(decision) if isinstance(decision, str) else None,
-    }
-    if isinstance(sections, list) and isinstance(asked, str):
-        read["question"] = "\n".join(map(str, [*sections, asked]))
+    meant = decision.strip().lower() if isinstance(decision, str) else decision
+    letter = next((letter for letter, text in options.items() if text == meant), None)
+    if letter is None and meant not in (None, ""):
+        raise ConfigError(
+            f"{where}: field 'final_decision' is {reprlib.repr(decision)} but must be "
+            f"{', '.join(_YES_NO_MAYBE)}"
+        )
+    read: dict[str, Any] = {"options": options, "answer_idx": letter}
+    if "question" not in record and "QUESTION" in record:
+        read["question"] = record["QUESTION"]
     return read
 
 
@@ -165,7 +173,7 @@ def _choices(record: Record, where: str) -> Record:
 
 
 def _medxpertqa(record: Record, where: str) -> Record:
-    """Read MedXpertQA: options by letter, whose copy at the end of the question is removed.
+    """Read MedXpertQA: options by letter, and a label.
 
     The evaluation data in the repository has options as a list of `{letter, content}`, and the
     label in a list.
@@ -177,13 +185,10 @@ def _medxpertqa(record: Record, where: str) -> Record:
     if isinstance(label, list) and len(label) == 1:
         (label,) = label
     if isinstance(options, list) and all(isinstance(option, dict) for option in options):
-        options = by_name(options, "letter", "content")
+        options = from_objects(options)
     if not isinstance(label, str) or not isinstance(options, dict) or label not in options:
         return in_own_form({**record, "options": options}, where)
-    read: dict[str, Any] = {"options": options, "answer_idx": label}
-    if isinstance(record["question"], str) and isinstance(options, dict):
-        read["question"] = _without_choices(record["question"], options)
-    return read
+    return {"options": options, "answer_idx": label}
 
 
 def _afrimedqa(record: Record, where: str) -> Record:
@@ -269,10 +274,3 @@ def _listed(text: str) -> list[str]:
     if not lists or text[: lists[0][0].start].strip():
         return []
     return texts_of(text, lists[0])
-
-
-def _without_choices(question: str, options: Mapping[str, object]) -> str:
-    """Remove the options from the question: they are presented in another order."""
-    stem, mark, listed = question.rpartition(_LISTED_CHOICES)
-    expected = " ".join(f"({letter}) {text}" for letter, text in options.items())
-    return stem if mark and listed.split() == expected.split() else question

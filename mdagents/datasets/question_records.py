@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from mdagents.datasets.empty_options import shown_options
+from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant
 from mdagents.datasets.option_places import naming_letters
@@ -19,6 +20,7 @@ from mdagents.datasets.picture_fields import (
 )
 from mdagents.datasets.pictures.detection import text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
+from mdagents.datasets.question_context import with_context
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError
 
@@ -31,12 +33,6 @@ longer text is not meant as a question for a model."""
 
 LONGEST_ID = 200
 """Maximum number of characters of an id, which is used in file names."""
-
-_NOT_APPLICABLE = re.compile(r"n\s*[/\\.:]\s*a\.?", re.IGNORECASE)
-_MISSING = ("nan", "NaN", "<NA>")
-"""Texts that pandas writes for an empty cell. In a table of questions with different numbers of
-options, these are the last options; before other options, such a text may be a real option, as
-`None` is anywhere."""
 
 
 def parse_question(
@@ -80,6 +76,7 @@ def parse_question(
         raise ConfigError(f"{where}: field 'question' must be a non-empty text")
     texts = _texts(record.get("options"), where)
     letters = list(texts)
+    text = with_context(published, text, where)
     found = read_pictures(
         published,
         record["question"],
@@ -89,9 +86,12 @@ def parse_question(
         folder,
         where,
     )
-    _check_length(found.text, f"{where}: field 'question'")
+    text, pictures, missing = found.text, found.pictures, found.missing
+    if isinstance(record["question"], list):  # its parts were read again, for their pictures
+        text = with_context(published, text, where)
+    _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(found, where)
-    text, pictures, missing = found.text.strip(), found.pictures, found.missing
+    text = without_options(text.strip(), texts.values())
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
         id_ = _id(record, where, number)
@@ -170,15 +170,10 @@ def _texts(options: object, where: str) -> dict[str, str]:
 
 def _options(found: FoundPictures, where: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return letter -> text of the shown options, and of the hidden ones."""
-    pictured = {picture.option for picture in found.pictures}
-    shown: dict[str, str] = {}
-    hidden: dict[str, str] = {}
     for letter, text in found.options.items():
         _check_length(text, f"{where}: option {letter}")
-        is_hidden = _is_not_shown(text) and letter not in pictured
-        (hidden if is_hidden else shown)[letter] = text
-    while len(shown) > 2 and (last := max(shown)) not in pictured and is_missing(shown[last]):
-        hidden[last] = shown.pop(last)
+    shown = shown_options(found.options, {picture.option for picture in found.pictures})
+    hidden = {letter: text for letter, text in found.options.items() if letter not in shown}
     if len(shown) < 2:
         raise ConfigError(
             f"{where}: field 'options' must have 2 to {len(LETTERS)} that are not empty"
@@ -190,15 +185,6 @@ def _options(found: FoundPictures, where: str) -> tuple[dict[str, str], dict[str
             "empty or n/a, would move them"
         )
     return shown, hidden
-
-
-def _is_not_shown(text: str) -> bool:
-    return not text.strip() or bool(_NOT_APPLICABLE.fullmatch(text.strip()))
-
-
-def is_missing(text: str) -> bool:
-    """Return whether the text of an option is pandas's text for an empty cell."""
-    return text.strip() in _MISSING
 
 
 def _id(record: Mapping[str, object], where: str, number: int) -> str:

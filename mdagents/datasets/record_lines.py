@@ -1,4 +1,4 @@
-"""Reads the records of a question file: JSON Lines, one JSON list, a table (CSV) or Parquet."""
+"""Reads the records of a question file: JSON Lines, one JSON value, a table (CSV) or Parquet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield (offset in bytes, line number from 1, line) for each line of a file.
 
-    For a list or a table, yield each record as a JSON line, with its index from 0 as the offset.
+    For a list, an object with a record for each id, or a table, yield each record as a JSON line,
+    with its index from 0 as the offset.
 
     Raises:
         ConfigError: The file cannot be read.
@@ -65,17 +66,30 @@ def has_lines(path: Path) -> bool:
     if path.suffix != ".json":
         return path.suffix not in (".csv", ".parquet")
     with _reading(path), regular_file(path) as file:
-        start = file.read(_START).removeprefix(b"\xef\xbb\xbf")
-    return not start.lstrip().startswith(b"[")
+        first = next((line for line in file if line.removeprefix(_MARK).strip()), b"{}")
+        try:
+            record = json.loads(first)
+        except ValueError:
+            return False  # the first line of a list or of an object
+    return isinstance(record, dict) and not _by_id(record)
 
 
-_START = 4096  # bytes, expected to contain more than whitespace
+_MARK = b"\xef\xbb\xbf"
+
+
+def _by_id(content: object) -> bool:
+    """Return whether a value is an object of records, such as PubMedQA's `ori_pqal.json`."""
+    if not isinstance(content, dict) or not content:
+        return False
+    return all(isinstance(record, dict) for record in content.values())
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     with _reading(path), regular_file(path) as file:
         for number, line in enumerate(file, start=1):
+            if number == 1 and line.removeprefix(_MARK).lstrip().startswith(b"["):
+                raise ConfigError(f"{path} begins with '[': a JSON list must be named .json")
             yield offset, number, line
             offset += len(line)
 
@@ -83,7 +97,14 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 def _elements(path: Path) -> Iterator[tuple[int, object]]:
     with _reading(path):
         raw = path.read_bytes()
-    yield from enumerate(load_json(raw, str(path)), start=1)
+    content = load_json(raw, str(path))
+    if _by_id(content):
+        content = [{"id": id_, **record} for id_, record in content.items()]
+    if not isinstance(content, list):
+        raise ConfigError(
+            f"{path} must hold a list of questions, or an object with one for each id"
+        )
+    yield from enumerate(content, start=1)
 
 
 def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:

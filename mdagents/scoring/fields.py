@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from mdagents.datasets.kept_fields import MOST_FIELDS
+from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
+from mdagents.datasets.own_forms import list_in
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.text import well_formed
 
@@ -16,10 +18,10 @@ _LETTERS = frozenset(LETTERS)
 _LETTERED = re.compile(r"\(?([A-J])[).:]\s*(.*)", re.DOTALL)
 _IN_ONE_TEXT = re.compile(r"\(([A-J])\)\s*(.*?)\s*(?=\([A-J]\)|$)", re.DOTALL)
 
+_BETWEEN_LETTERS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")
+
 _ODD_SPACE = ("  ", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
 """ASCII whitespace other than a single space."""
-
-_OPTIONS = "Options:"
 
 _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may not be finite
 
@@ -34,9 +36,9 @@ def options_of(value: Any) -> dict[str, str] | None:
     """Return presented letter -> text; empty when `value` is None, None when it holds no options.
 
     Args:
-        value: Options as an object keyed by letters, in which null values are skipped; or in a
-            form of other programs: a list `["(A) text", "(B) text", …]`, a list of the texts alone
-            in order, or one string `(A) text (B) text …`.
+        value: Options as an object keyed by letters, or in a form of other programs: a list
+            `["(A) text", "(B) text", …]`, a list of the texts alone in order, or one string
+            `(A) text (B) text …`. Those that are null are skipped.
     """
     if value is None:
         return {}
@@ -44,15 +46,18 @@ def options_of(value: Any) -> dict[str, str] | None:
         value = [f"({letter}) {text}" for letter, text in _IN_ONE_TEXT.findall(value)] or None
     if isinstance(value, dict):
         named = value if value.keys() <= _LETTERS else with_letters(value)
-        options = {letter: str(text) for letter, text in named.items() if text is not None}
-        return options if options.keys() <= _LETTERS else None
+        return _texts(named) if named.keys() <= _LETTERS else None
     if not isinstance(value, list) or len(value) > len(LETTERS):
         return None
     matches = [_LETTERED.match(str(text).strip()) for text in value]
     letters = LETTERS[: len(value)]
     if all(match and match[1] == letter for match, letter in zip(matches, letters, strict=True)):
-        return {match[1]: match[2] for match in matches if match}
-    return {letter: str(text) for letter, text in zip(letters, value, strict=True)}
+        return _texts({match[1]: match[2] for match in matches if match})
+    return _texts(dict(zip(letters, value, strict=True)))
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, str]:
+    return {letter: str(text) for letter, text in options.items() if text is not None}
 
 
 def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
@@ -73,6 +78,21 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
         return letter if letter in _LETTERS else None
     meant = letters_meant(label, options)
     return meant.pop() if len(meant) == 1 else None
+
+
+def names_several(label: Any, options: Mapping[str, str]) -> bool:
+    """Return whether a label, such as `A, C` or `["A", "C"]`, names more than one option.
+
+    Args:
+        label: Field of a record.
+        options: Letter -> text.
+    """
+    listed = list_in(label) if isinstance(label, str) else label
+    if isinstance(label, str) and listed is None:
+        letters = list(map(letter_marked, _BETWEEN_LETTERS.split(label.strip())))
+        return len(letters) > 1 and all(letter in options for letter in letters)
+    label = listed
+    return isinstance(label, list) and len(label) > 1 and all(gold_of(x, options) for x in label)
 
 
 def id_of(record: Mapping[str, Any]) -> str:
@@ -165,19 +185,8 @@ def content_digest(question: str, texts: Collection[str], gold: str) -> int:
     """
     if not question.isascii() or any(map(question.__contains__, _ODD_SPACE)):
         question = " ".join(question.split())
-    if _OPTIONS in question:
-        question = _without_options(question, texts)
-    return hash((question.strip(), *sorted(texts), gold)) >> 4  # 60 bits take 16 bytes less
-
-
-def _without_options(question: str, texts: Collection[str]) -> str:
-    """Return a question without the trailing list of all options that MDAgents appends."""
-    before, _, listed = question.rpartition(_OPTIONS)
-    for text in sorted(texts, key=len, reverse=True):
-        if (at := listed.find(" ".join(text.split()))) < 0:
-            return question
-        listed = f"{listed[:at]} {listed[at + len(text) :]}"
-    return before if _LETTERS.issuperset(re.findall(r"\w+", listed)) else question
+    question = without_options(question.strip(), texts)
+    return hash((question, *sorted(texts), gold)) >> 4  # 60 bits take 16 bytes less
 
 
 def response_text(response: Any) -> str:

@@ -19,7 +19,7 @@ from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
 from mdagents.scoring.forms.table import form_of
 from mdagents.scoring.other_files import kind_of
 from mdagents.scoring.result_file import LinesFile, ResultFile, open_result, reading, refusal
-from mdagents.scoring.scored_row import Item, ScoredRow, make_row
+from mdagents.scoring.scored_row import Item, ScoredRow, SeveralRightError, make_row
 from mdagents.scoring.selection import Selection
 from mdagents.scoring.verdict import OUTCOME, verdict_of
 from mdagents.settings import Status
@@ -225,6 +225,10 @@ def _read_output(path: Path, repeated: Repeated | None) -> RunOutput:
     notices = (*file.notices, *reader.notices())
     # An array has the order of the selection, or one that somebody gave it.
     rows = reader.take_rows(selection.ids if is_lines else ())
+    if reader.several_right and not rows:
+        raise ConfigError(
+            f"{file.path}: several options are right in each record, which no score here counts"
+        )
     return RunOutput(file.path, tuple(rows), manifest, reader.read_as, notices)
 
 
@@ -317,6 +321,8 @@ class _Reader:
         self._repeated = repeated
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
         self._passed_over = self._in_epochs = 0
+        self.several_right = 0
+        """Number of records in which several options are right, which are left out."""
 
     def take_rows(self, ids: Sequence[str] = ()) -> list[ScoredRow]:
         """Return the rows and forget them, so that their index frees its memory.
@@ -384,6 +390,8 @@ class _Reader:
                     form,
                     where,
                 )
+        except SeveralRightError:
+            self.several_right += 1
         except RecursionError as error:
             raise refusal(error, where) from None
 
@@ -441,6 +449,7 @@ class _Reader:
                 self._foreign,
                 "records of a question or an epoch that this run does not have, left out",
             ),
+            (self.several_right, "records in which several options are right, left out"),
             (without, "records without options, where any letter from A to J was read"),
         ):
             if count:

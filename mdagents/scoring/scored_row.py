@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
 
+from mdagents.datasets.empty_options import shown_options
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.exaid_figures import Summarised, summarised
 from mdagents.scoring.fields import (
@@ -19,6 +20,7 @@ from mdagents.scoring.fields import (
     fields_of,
     gold_of,
     id_of,
+    names_several,
     number_of,
     object_of,
     opinions_of,
@@ -31,6 +33,10 @@ from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 
 T = TypeVar("T", bound=Hashable)
+
+
+class SeveralRightError(ConfigError):
+    """A record in which more than one option is right, which no score here can count."""
 
 
 class _Sharing(Protocol):
@@ -161,6 +167,7 @@ def make_row(
             parsed from the text of the response alone.
 
     Raises:
+        SeveralRightError: More than one option is right.
         ConfigError: A field is wrong or missing; the message names it.
     """
     options = options_of(record.get("options"))
@@ -168,7 +175,12 @@ def make_row(
         raise ConfigError(
             f"{where}: 'options' must be an object with letters from A to J, or a list of texts"
         )
+    pictures = entries_of(record, "pictures")
+    if not pictures and not states_letter:  # an option of a run may have no text but a picture
+        options = shown_options(options)
     label = gold_of(record.get("label"), options)
+    if label is None and names_several(record.get("label"), options):
+        raise SeveralRightError(f"{where}: '{gold}' names several of its options")
     if label is None:
         stated = reprlib.repr(record.get("label"))
         raise ConfigError(f"{where}: '{gold}' is {stated} and names none of its options")

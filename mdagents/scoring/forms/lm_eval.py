@@ -10,11 +10,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
+from mdagents.datasets.own_forms import list_in
+from mdagents.datasets.question_context import with_context
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.fields import number_of, object_of
 from mdagents.scoring.forms.form import Form, Record, first_of
+from mdagents_llm.errors import ConfigError
 
 _QUESTION = ("question", "Question", "QUESTION", "sent1", "query", "input")
 _NUMBERED = (
@@ -40,9 +44,13 @@ def _elements(record: Record) -> Sequence[Record]:
     else:
         chosen = _most_likely(likelihoods[: len(options)])
         said = [chosen]
+    question = first_of(document, *_QUESTION) or (requests[0][0] if requests else None)
+    if isinstance(question, str):
+        with suppress(ConfigError):  # a field of that name which is no text
+            question = with_context(document, question, "")
     element = {
         "question_id": record.get("doc_id"),
-        "question": first_of(document, *_QUESTION) or (requests[0][0] if requests else None),
+        "question": question,
         "label": _label(record, choices, options, chosen),
         "options": options,
     }
@@ -66,13 +74,16 @@ def _requests(arguments: Any) -> list[list[str]]:
     ]
 
 
-def _options(document: Mapping[str, Any]) -> list[str]:
-    """Return the options in a document of a data set; empty when none are found."""
+def _options(document: Mapping[str, Any]) -> list[Any]:
+    """Return the options in a document of a data set, None for one that it does not have.
+
+    The list is empty when none are found.
+    """
     listed = first_of(document, "choices", "options")
     if isinstance(listed, dict):
         listed = listed["text"] if isinstance(listed.get("text"), list) else list(listed.values())
     if isinstance(listed, list):
-        return [str(text) for text in listed][: len(LETTERS) + 1]
+        return [text if text is None else str(text) for text in listed][: len(LETTERS) + 1]
     for names in _NUMBERED:
         texts = [str(document[name]) for name in names if document.get(name) is not None]
         if len(texts) > 1:
@@ -103,13 +114,17 @@ def _most_likely(likelihoods: Sequence[float]) -> str:
     return LETTERS[likelihoods.index(max(likelihoods))]
 
 
-def _label(record: Record, choices: Sequence[str], options: Sequence[str], chosen: str) -> Any:
-    """Return the letter of the right option.
+def _label(record: Record, choices: Sequence[str], options: Sequence[Any], chosen: str) -> Any:
+    """Return the letter of the right option, or a list of letters if several are right.
 
     The harness writes either the choice or its index, both as text. Where both readings are
     possible (numeric choices), the harness's own score of the answer decides.
     """
     target = str(record.get("target")).strip()
+    right = list_in(target)
+    if isinstance(right, list) and right:
+        letters = [_label({"target": one}, choices, options, "") for one in right]
+        return letters if len(letters) > 1 else letters[0]
     if bracketed := re.fullmatch(r"\(([A-J])\)\.?", target):
         return bracketed[1]
     possible = [LETTERS[listed.index(target)] for listed in (choices, options) if target in listed]

@@ -172,7 +172,7 @@ def test_what_is_in_the_train_split_too() -> None:
 
 
 def test_what_no_run_can_read() -> None:
-    assert findings("[1]", a_question("One?", "only"), a_question("Two?", gold="C")) == [
+    assert findings("1", a_question("One?", "only"), a_question("Two?", gold="C")) == [
         (1, Kind.UNUSABLE, "a question must be a JSON object"),
         (2, Kind.UNUSABLE, "field 'options' must have 2 to 10 that are not empty"),
         (3, Kind.UNUSABLE, "field 'answer_idx' is 'C' but must be one of A, B"),

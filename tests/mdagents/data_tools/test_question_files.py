@@ -77,7 +77,7 @@ def test_only_the_wanted_part_is_kept(tmp_path: Path) -> None:
     records = [a_record(1, split="test"), a_record(2, split="train"), a_record(3)]
     made = make_questions(records, "all.csv", tmp_path / "test.jsonl", only={"split": "test"})
     assert (made.records, made.left_out) == (
-        2, ("1 of all.csv (line 2): field 'split' is 'train', not 'test'",)
+        2, ("1 of all.csv (record 2): field 'split' is 'train', not 'test'",)
     )  # fmt: skip
 
 

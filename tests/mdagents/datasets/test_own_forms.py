@@ -53,6 +53,24 @@ def gold(**fields: Any) -> str:
         {"choices": LISTED, "answer": "C"},
         {"A": "Retinol", "B": "Thiamine", "C": "Ascorbic acid", "answer": "C"},
         {"options": ["1", "2", "3"], "answer_idx": "C"},
+        {
+            "options": [{"key": letter, "text": text} for letter, text in LETTERED.items()],
+            "answer": "C",
+        },
+        {
+            "options": [{"label": letter, "value": text} for letter, text in LETTERED.items()],
+            "answer": "C",
+        },
+        {
+            "options": [{"id": letter, "label": text} for letter, text in LETTERED.items()],
+            "answer": "C",
+        },
+        {"options": [{"text": text} for text in LISTED], "answer": "C"},
+        {"choices": {"text": LISTED, "label": [*"ABCD"]}, "answerKey": "C"},  # as in ARC
+        {
+            "options": "['Retinol' 'Thiamine'\n 'Ascorbic acid' \"Wilson's\"]",
+            "answer": "C",
+        },  # numpy
         {"options": ["O", "A", "B", "AB"], "answer": "AB"},
         {"options": ["O", "AB", "B", "A"], "answer_idx": "C", "answer": "B"},
     ],
@@ -226,7 +244,7 @@ def test_a_json_list_is_a_file_of_questions() -> None:
         (
             "m.jsonl",
             "[\n",
-            "m.jsonl line 1 is not JSON: Expecting value at column 1; a JSON list m",
+            "m.jsonl begins with '[': a JSON list must be named .json",
         ),
         ("m.jsonl", "question,A,B\n", "at column 1; a table must be named .csv"),
         (
@@ -274,6 +292,25 @@ TABLES = {
     "blank lines": b"\n \nquestion,A,B,answer\n\nWhich?,x,y,B. y\n,,,\n\n",
     "an empty column": b"question,A,B,answer,,\nWhich?,x,y,B,,\n,,,,,\n",
 }
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_an_object_may_hold_a_question_for_each_id(indent: int | None) -> None:
+    """As PubMedQA's `ori_pqal.json`."""
+    record = {"QUESTION": "Is it?", "CONTEXTS": ["We looked."], "final_decision": "no"}
+    content = {"12377809": record, "26163474": record | {"final_decision": "yes"}}
+    found = table(json.dumps(content, indent=indent), "ori_pqal.json")
+    questions = [found.load(entry) for entry in found.index]
+    assert [(one.id, one.gold) for one in questions] == [("12377809", "B"), ("26163474", "A")]
+    for other in ({"medqa": {"0": record}}, {"data": [record]}):
+        with pytest.raises(ConfigError, match=r"no field 'question'|must hold a list of questions"):
+            table(json.dumps(other, indent=1), "m.json")
+
+
+def test_withheld_answers_of_medmcqa_are_named() -> None:
+    record = {"question": "?", "opa": "x", "opb": "y", "opc": "z", "opd": "u", "cop": -1}
+    with pytest.raises(ConfigError, match="answers of this split are withheld; use validation"):
+        table(json.dumps(record) + "\n" + json.dumps(record), "m.jsonl")
 
 
 def test_a_table_may_come_from_a_spreadsheet() -> None:

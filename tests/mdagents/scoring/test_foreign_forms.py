@@ -17,6 +17,7 @@ from mdagents.export import export_run
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents_llm.errors import ConfigError
 from tests.conftest import SHARED
 from tests.mdagents.scoring.result_records import ours, write
 from tests.support.whole_runs import Run
@@ -270,6 +271,32 @@ def test_options_are_found_in_the_document(document: Any) -> None:
     assert list(element["options"]) == (
         ["A", "B"] if "QUESTION" in document else ["Aspirin", "Heparin"]
     )
+
+
+def test_an_option_that_is_empty_is_none() -> None:
+    four = {"A": "Aspirin", "B": "Heparin", "C": "Warfarin", "D": "None"}
+    for fifth in (None, "", "n/a"):  # mkieffer/Medbullets; xk-huang/medagents-benchmark: afrimedqa
+        row = only(
+            generated(0, "None") | {"doc": {"question": "?", "options": {**four, "E": fifth}}}
+        )
+        assert (row.options, row.response) == (4, "D")
+
+
+def test_the_abstract_of_pubmedqa_is_part_of_its_question() -> None:
+    document = {"QUESTION": "Is it?", "CONTEXTS": ["We looked."], "final_decision": "yes"}
+    ((_, element),) = read(likely(-1, -2, -3, doc=document, target="A")).records()
+    assert element["question"] == "We looked.\nIs it?"
+
+
+def test_questions_with_several_right_options_are_left_out() -> None:
+    """AfriMed-QA: any of them counts there, which no other score here does."""
+    targets = ("C", "A, C, D", "[0, 2]", "[2]")
+    samples = [generated(n, "C") | {"target": target} for n, target in enumerate(targets)]
+    output = read(*samples)
+    assert letters(output) == [("C", "C"), ("C", "C")]
+    assert output.notices == ["records in which several options are right, left out: 2"]
+    with pytest.raises(ConfigError, match="several options are right in each record"):
+        read(generated(1, "C") | {"target": "A, C, D"})
 
 
 def generated(doc_id: int, *replies: str, filter_: str = "custom-extract") -> dict[str, Any]:

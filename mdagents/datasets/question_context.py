@@ -1,0 +1,55 @@
+"""Finds the text that a question is about, such as a case or an abstract, in a field of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from mdagents.datasets.own_forms import list_in, plain
+from mdagents_llm.errors import ConfigError
+
+_NAMES = frozenset({"context", "contexts", "passage", "article"})
+"""Names of such fields, as in PubMedQA, MediQ, AGIEval and RACE; normalized by `plain`."""
+
+
+@lru_cache(maxsize=256)  # the records of a file have the same fields
+def is_context(name: str) -> bool:
+    """Return whether a field is named like one with the text that a question is about."""
+    return plain(name) in _NAMES
+
+
+def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
+    """Return a question after the text that it is about, unless it repeats that text.
+
+    Args:
+        record: Record as published. The text is a string, a list of strings, or an object with
+            such a list as `contexts`; in a table, a cell with one of these.
+        question: Text of the question.
+        where: File and line, for error messages.
+
+    Raises:
+        ConfigError: The field holds something else.
+    """
+    found = [text for name in record if is_context(name) for text in _texts(record, name, where)]
+    asked = " ".join(question.split())
+    return "\n".join([*(text for text in found if " ".join(text.split()) not in asked), question])
+
+
+def _texts(record: Mapping[str, Any], name: str, where: str) -> list[str]:
+    value = record[name]
+    if isinstance(value, str):
+        value = list_in(value) or value
+    if isinstance(value, dict):
+        value = value.get("contexts", value)
+    if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
+        return []
+    texts = [value] if isinstance(value, str) else value
+    are_texts = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+    if not are_texts or texts[0].lstrip().startswith("{"):  # an object that Python cannot read back
+        raise ConfigError(
+            f"{where}: field '{name}' must be a text or a list of texts, which stands before the "
+            "question; give it another name if it is not part of the question"
+        )
+    return [text for text in texts if text.strip()]
