@@ -10,6 +10,8 @@ _MARKED_TEXT = re.compile(
     r"(?:option\s+)?(?:\(([A-Za-z])\)|([A-Za-z])\s*[).:])\s*(\S.*)", re.IGNORECASE | re.DOTALL
 )
 
+_LABELED = re.compile(r"(?:\(([A-J])\)|([A-J])[).:])\s*(.*)", re.DOTALL)
+
 
 def letter_marked(text: str) -> str:
     """Return the letter, in uppercase, of a text that is only a letter; else an empty string.
@@ -37,6 +39,24 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
         if letter in options and _plain(options[letter]) == _plain(both[3]):
             meant.add(letter)
     return meant
+
+
+def without_labels(options: Mapping[str, str]) -> dict[str, str]:
+    """Return options without their own letters, if all texts begin with one: `(A) Iron`, `B. Zinc`.
+
+    Such a letter would be another one once the options are shown in another order.
+
+    Args:
+        options: Letter -> text.
+    """
+    bare: dict[str, str] = {}
+    for letter, text in options.items():
+        label = _LABELED.fullmatch(text.strip())
+        # Two texts may begin like this by chance: A. fumigatus, B. dermatitidis.
+        if label is None or letter != (label[1] or (label[2] if len(options) > 2 else "")):
+            return dict(options)
+        bare[letter] = label[3]
+    return bare
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:

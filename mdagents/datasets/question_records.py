@@ -10,7 +10,7 @@ from pathlib import Path
 from mdagents.datasets.empty_options import shown_options
 from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.near_duplicates import fingerprint
-from mdagents.datasets.option_letters import letters_meant
+from mdagents.datasets.option_letters import letters_meant, without_labels
 from mdagents.datasets.option_places import naming_letters
 from mdagents.datasets.own_forms import empty_answer
 from mdagents.datasets.picture_fields import (
@@ -165,7 +165,7 @@ def _texts(options: object, where: str) -> dict[str, str]:
         if not isinstance(text, str | None):
             raise ConfigError(f"{where}: option {letter} must be a text")
         texts[letter] = text or ""
-    return texts
+    return without_labels(texts)
 
 
 def _options(found: FoundPictures, where: str) -> tuple[dict[str, str], dict[str, str]]:

@@ -9,13 +9,17 @@ from typing import Any
 
 from mdagents.datasets.kept_fields import MOST_FIELDS
 from mdagents.datasets.listed_options import without_options
-from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
+from mdagents.datasets.option_letters import (
+    letter_marked,
+    letters_meant,
+    with_letters,
+    without_labels,
+)
 from mdagents.datasets.own_forms import list_in
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.text import well_formed
 
 _LETTERS = frozenset(LETTERS)
-_LETTERED = re.compile(r"\(?([A-J])[).:]\s*(.*)", re.DOTALL)
 _IN_ONE_TEXT = re.compile(r"\(([A-J])\)\s*(.*?)\s*(?=\([A-J]\)|$)", re.DOTALL)
 
 _BETWEEN_LETTERS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")
@@ -49,15 +53,12 @@ def options_of(value: Any) -> dict[str, str] | None:
         return _texts(named) if named.keys() <= _LETTERS else None
     if not isinstance(value, list) or len(value) > len(LETTERS):
         return None
-    matches = [_LETTERED.match(str(text).strip()) for text in value]
-    letters = LETTERS[: len(value)]
-    if all(match and match[1] == letter for match, letter in zip(matches, letters, strict=True)):
-        return _texts({match[1]: match[2] for match in matches if match})
-    return _texts(dict(zip(letters, value, strict=True)))
+    return _texts(dict(zip(LETTERS, value, strict=False)))
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:
-    return {letter: str(text) for letter, text in options.items() if text is not None}
+    texts = {letter: str(text) for letter, text in options.items() if text is not None}
+    return without_labels(texts)
 
 
 def gold_of(label: Any, options: Mapping[str, str]) -> str | None:

@@ -294,6 +294,23 @@ TABLES = {
 }
 
 
+@pytest.mark.parametrize(
+    ("listed", "shown"),
+    [
+        (["(A) Iron", "(B)Zinc"], ["Iron", "Zinc"]),  # AGIEval
+        (["A. Iron", "B. Zinc", "C. Lead"], ["Iron", "Zinc", "Lead"]),
+        (["A) Iron", "B) Zinc", "D) Lead"], ["A) Iron", "B) Zinc", "D) Lead"]),
+        (["A. fumigatus", "B. dermatitidis"], ["A. fumigatus", "B. dermatitidis"]),
+    ],
+)
+def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) -> None:
+    for options in (listed, dict(zip("ABCD", listed, strict=False))):
+        record = {"question": "Which?", "options": options, "answer": listed[1]}
+        question = parse_question(record, "x.jsonl line 3", 3)
+        assert [*question.options.values()] == shown
+        assert question.gold == "B"
+
+
 @pytest.mark.parametrize("indent", [None, 1])
 def test_an_object_may_hold_a_question_for_each_id(indent: int | None) -> None:
     """As PubMedQA's `ori_pqal.json`."""
