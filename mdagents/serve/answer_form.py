@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 _LABELED = re.compile(r"\b(answer)\s*:\s*\$?LETTER\b", re.IGNORECASE)
@@ -45,6 +45,17 @@ class AnswerForm:
     """Template of the last line with `{}` for the letter: `ANSWER: {}`."""
     is_alone: bool = False
     """Whether nothing else may stand in the reply."""
+
+    def is_cut_by(self, stop: str, letters: Iterable[str]) -> bool:
+        """Return whether an answer could lose its letter by a text before which it ends.
+
+        Args:
+            stop: Such a text.
+            letters: Letters of the options.
+        """
+        before = self.last_line.index("{}")
+        answers = (self.last_line.replace("{}", letter) for letter in letters)
+        return any(0 <= answer.find(stop) <= before for answer in answers)
 
     def write(self, letter: str, analysis: str, stop: Sequence[str] = ()) -> str:
         """Return the reply.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -38,6 +38,10 @@ _WHY = {
     "previous_response_id": "responses are not kept; send the whole question",
     "conversation": "conversations are not kept; send the whole question",
 }
+_MOST_TEXT = 1_000_000
+"""Maximum number of characters of all messages: ten times those of one question."""
+_CHORE = re.compile(r"\A\s*#+\s*Task:(?=.*<chat_history>)", re.DOTALL)
+"""A prompt for a title, tags, a search or further questions that Open WebUI sends on its own."""
 _ASSISTANT = re.compile(r"you are an? [\w ,-]{0,40}assistant\.?", re.IGNORECASE)
 """A system prompt that says nothing about the question."""
 _NO_OPTIONS = (
@@ -45,8 +49,8 @@ _NO_OPTIONS = (
     "own, as in 'A. Iron' or 'B) Zinc'"
 )
 
-Body = TypeVar("Body", bound="_Body")
-Text = Annotated[str, Field(max_length=1_000_000)]
+Body = TypeVar("Body", bound=BaseModel)
+Text = Annotated[str, Field(max_length=_MOST_TEXT)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +134,8 @@ class _Format(BaseModel):
     format: dict[str, Any] | None = None
 
 
-class _Item(_Message):
-    type: Literal["message"] = "message"
-
-
 class _ResponsesBody(_Body):
-    input: Text | Annotated[list[_Item], Field(min_length=1, max_length=500)]
+    input: Text | Annotated[list[dict[str, Any]], Field(min_length=1, max_length=500)]
     instructions: Text | None = None
     text: _Format | None = None
 
@@ -156,10 +156,12 @@ def read_chat(body: Mapping[str, Any]) -> Ask:
     wrapped = read.response_format or {}
     named = wrapped.get("json_schema")
     schema = named.get("schema") if isinstance(named, dict) else None
-    stop = [read.stop] if isinstance(read.stop, str) else read.stop or []
+    stop = [one for one in ([read.stop] if isinstance(read.stop, str) else read.stop or []) if one]
     ask = _asked(read, turns, ignored, _kind_of(wrapped, schema, "response_format"), schema)
+    if cut := next((one for one in stop if ask.form.is_cut_by(one, ask.marks.values())), None):
+        raise invalid(f"stop {cut!r:.40} would cut the letter off the answer", "stop")
     usage = bool(read.stream_options and read.stream_options.include_usage)
-    return replace(ask, include_usage=usage, seed=read.seed, stop=[one for one in stop if one])
+    return replace(ask, include_usage=usage, seed=read.seed, stop=stop)
 
 
 def read_responses(body: Mapping[str, Any]) -> Ask:
@@ -170,8 +172,11 @@ def read_responses(body: Mapping[str, Any]) -> Ask:
     """
     read = _validated(_ResponsesBody, body)
     ignored = read.ignored()
-    items = [_Item(role="user", content=read.input)] if isinstance(read.input, str) else read.input
-    turns = [_turn(item) for item in items]
+    turns = (
+        [Turn("user", read.input)]
+        if isinstance(read.input, str)
+        else [turn for item in read.input for turn in _turns_of(item)]
+    )
     if read.instructions:
         turns.insert(0, Turn("system", read.instructions))
     wrapped = (read.text.format if read.text else None) or {}
@@ -183,9 +188,24 @@ def _validated(kind: type[Body], body: Mapping[str, Any]) -> Body:
     try:
         return kind.model_validate(body)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        param = ".".join(map(str, first["loc"][:3]))
+        # Of a value that may have several types, the error that lies deepest is of the type it has.
+        errors = error.errors(include_url=False, include_input=False)
+        first = max(errors, key=lambda one: (len(one["loc"]), one["type"] != "string_type"))
+        param = ".".join(str(part) for part in first["loc"] if not _IS_TYPE.search(str(part)))
         raise invalid(f"{param}: {first['msg']}", param) from None
+
+
+_IS_TYPE = re.compile(r"\[|-str\Z")  # in the place of an error: `list[dict[str,any]]`
+
+
+def _turns_of(item: Mapping[str, Any]) -> list[Turn]:
+    """Return the turn of an item of `input`; none for reasoning, which the server itself sends."""
+    kind = item.get("type", "message")
+    if kind == "reasoning":
+        return []
+    if kind != "message":
+        raise invalid(f"an item of input is of type {kind!r:.40}; a team reads messages", "input")
+    return [_turn(_validated(_Message, item))]
 
 
 def _kind_of(wrapped: Mapping[str, Any], schema: object, name: str) -> bool:
@@ -219,6 +239,9 @@ def _turn(message: _Message) -> Turn:
                 images.append(uri)
             case {"type": "image_url" | "input_image", "image_url": str(uri)}:
                 images.append(uri)
+            case {"type": "text" | "input_text" | "output_text" | "image_url" | "input_image"}:
+                what = "url" if "image" in part["type"] else "text"
+                raise invalid(f"a content part of type {part['type']} has no {what}", "messages")
             case _:
                 kind = str(part.get("type"))[:40]
                 raise invalid(
@@ -232,7 +255,17 @@ def _turn(message: _Message) -> Turn:
 def _asked(
     body: _Body, turns: Sequence[Turn], ignored: list[str], has_schema: bool, schema: object
 ) -> Ask:
+    if (length := sum(len(turn.text) for turn in turns)) > _MOST_TEXT:
+        raise invalid(
+            f"the messages have {length:,} characters, at most {_MOST_TEXT:,} may be", "messages"
+        )
     system, asked, has_examples = _conversation(turns)
+    if _CHORE.match(asked.text):
+        raise invalid(
+            "the prompt is about a chat (a title, tags, further questions), which a team does not "
+            "write: switch such tasks off in the client",
+            "messages",
+        )
     prompt = read_prompt(asked.text)
     if prompt is None:
         raise invalid(_NO_OPTIONS, "messages", "no_options")

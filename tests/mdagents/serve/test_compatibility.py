@@ -76,6 +76,18 @@ def test_parameters_that_frameworks_send(provider: FakeProvider) -> None:
     assert json.loads(strict.json()["choices"][0]["message"]["content"]) == {"answer": "C"}
 
 
+def test_a_response_may_be_part_of_the_next_input(provider: FakeProvider) -> None:
+    """`input += response.output`, whose first item is the team's reasoning (litellm#13420)."""
+    with serving() as served:
+        asked: list[dict[str, Any]] = [{"role": "user", "content": PROMPT}]
+        for _ in range(2):
+            response = served.post("/v1/responses", json={"model": MODEL, "input": asked})
+            assert response.status_code == 200, response.text
+            output = response.json()["output"]
+            assert [item["type"] for item in output] == ["reasoning", "message"]
+            asked = [*asked, *output, {"role": "user", "content": PROMPT}]
+
+
 def _posted(served: Served, **sent: Any) -> httpx2.Response:
     return served.post(json={"model": MODEL, **sent})
 

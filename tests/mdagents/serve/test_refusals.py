@@ -18,6 +18,7 @@ from tests.fake_provider.faults import Fault
 from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving, until
 
 USER = {"role": "user", "content": PROMPT}
+PLAIN = {"role": "user", "content": f"{QUESTION}\n{OPTIONS}"}
 
 
 def body(**more: Any) -> dict[str, Any]:
@@ -66,6 +67,33 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (body(response_format={"type": "json_object"}), "names no fields"),
     (body(response_format={"type": "json_schema"}), "has no schema"),
     (body(stream="perhaps"), "stream: Input should be a valid boolean"),
+    (body(messages=[PLAIN], stop="Answer"), "stop 'Answer' would cut the letter off"),
+    (body(messages=[PLAIN], stop=["\n", ":"]), "stop ':' would cut the letter off"),
+    (
+        body(messages=[{"role": "user", "content": [{"type": "text", "text": "x" * 1_000_001}]}]),
+        "have 1,000,001 characters, at most 1,000,000 may be",
+    ),
+    (body(messages=[{"role": "user", "content": [5]}]), "messages.0.content.0: Input should be a"),
+    (
+        body(messages=[{"role": "user", "content": [{"type": "text", "text": None}]}]),
+        "type text has no text",
+    ),
+    (
+        body(messages=[{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]),
+        "type image_url has no url",
+    ),
+    (
+        body(
+            messages=[
+                {
+                    "role": "user",  # open-webui#9506
+                    "content": "### Task:\nGenerate a concise, 3-5 word title.\n<chat_history>\n"
+                    f"USER: {PROMPT}\nASSISTANT: C\n</chat_history>",
+                }
+            ]
+        ),
+        "switch such tasks off",
+    ),
 ]
 
 
@@ -85,10 +113,14 @@ def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider)
         responses: list[dict[str, Any]] = [
             {"model": MODEL, "input": PROMPT, "previous_response_id": "resp_1"},
             {"model": MODEL, "input": PROMPT, "background": True},
+            {"model": MODEL, "input": []},
+            {"model": MODEL, "input": PROMPT, "text": 5},
             {"model": MODEL, "input": [{"type": "function_call_output", "output": "x"}]},
         ]
-        for sent in responses:
-            assert served.post("/v1/responses", json=sent).status_code == 400
+        messages = [served.post("/v1/responses", json=sent).json() for sent in responses]
+        assert [one["error"]["message"][:24] for one in messages[2:]] == [
+            "input: List should have ", "text: Input should be a ", "an item of input is of t",
+        ]  # fmt: skip
         assert served.rows() == []
     assert not provider.calls
 
