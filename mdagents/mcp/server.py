@@ -51,7 +51,10 @@ _ASKS = ToolAnnotations(
 
 
 class Tools(MCPServer[Any]):
-    """A server that refuses arguments which its tools do not have, instead of ignoring them."""
+    """A server that refuses arguments which its tools do not have, instead of ignoring them.
+
+    Null stands for the default of an argument: several clients send all arguments of a tool.
+    """
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
@@ -66,8 +69,9 @@ class Tools(MCPServer[Any]):
             if tool.name == name and (unknown := sorted(arguments.keys() - known.keys())):
                 first = unknown[0][:100]
                 raise ToolError(f"{name} has no argument {first!r}; it has {', '.join(known)}")
+        given = {name: value for name, value in arguments.items() if value is not None}
         try:
-            return await super().call_tool(name, arguments, context)
+            return await super().call_tool(name, given, context)
         except ToolError as error:
             invalid = error.__cause__
             if not isinstance(invalid, ValidationError):

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 
+from mdagents.mcp.cli import well_formed_line
 from tests.fake_provider import FakeProvider
 from tests.mdagents.mcp.test_tools import ASKED
 from tests.support.environment import bare_environment
@@ -66,7 +67,8 @@ async def test_an_assistant_starts_it_asks_and_leaves(provider: FakeProvider) ->
     command = [*COMMAND, "--team", "basic,loud.py"]
     started = StdioServerParameters(command=sys.executable, args=command, env=environment(provider))
     async with Client(started) as client:
-        result = await client.call_tool("answer_question", ASKED)
+        nulls = {"team": None, "seed": None}
+        result = await client.call_tool("answer_question", ASKED | nulls)
         printing = await client.call_tool("answer_question", ASKED | {"team": "loud.py"})
         failed = await client.call_tool("score_file", {"path": "/etc/passwd"})
         with provider.hold("Your role") as hold:
@@ -80,6 +82,35 @@ async def test_an_assistant_starts_it_asks_and_leaves(provider: FakeProvider) ->
     assert printing.structured_content is not None
     assert printing.structured_content["letter"] == "C"
     assert failed.is_error
+
+
+def test_half_an_emoji_costs_no_call(provider: FakeProvider) -> None:
+    """Clients in JavaScript write it for a text that they cut (technocore-chat#218)."""
+    client = {"name": "c", "version": "1"}
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    call = {"name": "answer_question", "arguments": ASKED | {"question": "Which \ud83d?"}}
+    messages: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/call", "params": call},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0"} | message) + "\n" for message in messages]
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], env=environment(provider), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(lines))
+        process.stdin.flush()
+        replies = [json.loads(process.stdout.readline())]
+        while replies[-1].get("id") != 1:
+            replies.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.wait(30) == 0
+    assert replies[-1]["result"]["structuredContent"]["calls"] == 5
+    assert well_formed_line(b'{"a": "\\ud83d\\ude00"}') == '{"a": "\U0001f600"}'.encode()
+    assert well_formed_line(b"\\ud83d no JSON") == b"\\ud83d no JSON"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
