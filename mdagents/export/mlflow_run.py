@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mdagents.export.card import without_private
-from mdagents.export.tracked import TrackedRun
+from mdagents.export.tracked import STATUS, TrackedRun
 from mdagents_llm.clock import epoch_ms, ms_of
 from mdagents_llm.errors import ConfigError, StorageError, system_reason
 
@@ -28,6 +29,9 @@ _QUIETLY = {
 _AT_ONCE = 100
 """Parameters and tags, and metrics, of one request; MLflow takes 100 of the former."""
 EXPERIMENT = "mdagents"
+_PAGE = 1_000  # runs
+_SAFE = re.compile(r"[^'\"\\]*")
+"""The start of a value that a filter may hold."""
 _LONGEST_ERROR = 300
 
 
@@ -82,9 +86,16 @@ def _write(runs: Sequence[TrackedRun], uri: str, experiment: str, parent: str) -
     at = client.create_experiment(experiment) if found is None else found.experiment_id
 
     def existing(tag: str, value: str) -> str | None:
-        quoted = value.replace("'", "\\'")
-        listed = client.search_runs([at], f"tags.`{tag}` = '{quoted}'", max_results=1)
-        return str(listed[0].info.run_id) if listed else None
+        # MLflow's filters know no escapes: what begins alike is compared here.
+        safe = _SAFE.match(value)
+        start = safe[0] if safe else ""
+        test, token = f"tags.`{tag}` LIKE '{start}%'", None
+        while True:
+            page = client.search_runs([at], test, max_results=_PAGE, page_token=token)
+            found = next((run for run in page if run.data.tags.get(tag) == value), None)
+            if found is not None or not page.token:
+                return None if found is None else str(found.info.run_id)
+            token = page.token
 
     above: dict[str, str] = {}
     if parent:
@@ -112,9 +123,11 @@ def _update(client: MlflowClient, id_: str, run: TrackedRun, above: dict[str, st
     known = client.get_run(id_).data
     now = epoch_ms()  # of several values, MLflow shows the one with the latest time
     params = [Param(k, v) for k, v in run.params.items() if k not in known.params]
+    # A status that no question has any more: metrics cannot be deleted.
+    gone = {name: 0.0 for name in known.metrics if name.startswith(STATUS)}
     metrics = [
         Metric(name, value, now, 0)
-        for name, value in run.metrics.items()
+        for name, value in {**gone, **run.metrics}.items()
         if known.metrics.get(name) != value
     ]
     tags = [RunTag(k, v) for k, v in {**run.tags, **above}.items() if known.tags.get(k) != v]

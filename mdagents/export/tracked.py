@@ -28,6 +28,9 @@ _LONGEST_NAME = 250
 _ODD = re.compile(r"[^\w./ -]", re.ASCII)
 """Characters that a name in MLflow must not have."""
 
+STATUS = "status/"
+"""Start of the names of counts of questions by how they ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrackedRun:
@@ -101,7 +104,7 @@ def _metrics(card: RunCard, report: Report) -> Iterator[tuple[str, float]]:
         for level, group in report.by_difficulty.items():
             yield from _of_group(f"{level}/", group)
     for status, count in card.statuses.items():
-        yield f"status/{status}", count
+        yield f"{STATUS}{status}", count
     spent = card.spent
     yield "tokens", spent.total_tokens
     yield "input_tokens", spent.input_tokens

@@ -101,6 +101,31 @@ def test_a_metric_that_falls_is_the_one_that_is_shown(finished: Path, store: str
         assert made.data.metrics["accuracy"] == (letters == "right")
 
 
+def test_a_status_that_no_question_has_any_more_is_zero(finished: Path, store: str) -> None:
+    samples = finished / "samples.jsonl"
+    before = samples.read_text()
+    (first, *rest) = map(json.loads, before.splitlines())
+    failed = first | {"status": "api_error", "error": "500", "predicted": None}
+    samples.write_text("".join(json.dumps(record) + "\n" for record in (failed, *rest)))
+    assert main([str(finished), "--mlflow", store]) == 0
+    samples.write_text(before)
+    assert main([str(finished), "--mlflow", store]) == 0
+    (made,) = runs_of(store)
+    counts = {name: n for name, n in made.data.metrics.items() if name.startswith("status/")}
+    assert counts == {"status/api_error": 0, "status/answered": 3}
+
+
+@pytest.mark.parametrize("study", ["it's", 'it\'s "the" \\ one', "100%_"])
+def test_the_name_of_a_study_may_hold_any_mark(finished: Path, store: str, study: str) -> None:
+    for name in (study, f"{study}, again", study):
+        assert main([str(finished), "--mlflow", store, "--study", name]) == 0
+    made = runs_of(store)
+    assert len(made) == 3
+    (child,) = [run for run in made if "mlflow.parentRunId" in run.data.tags]
+    (parent,) = [run for run in made if run.data.tags.get("mdagents.parent") == study]
+    assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+
+
 def test_a_repetition_with_the_same_settings_is_another_run(finished: Path, store: str) -> None:
     again = finished.with_name(f"{finished.name}_again")
     shutil.copytree(finished, again)
