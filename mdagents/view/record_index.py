@@ -30,7 +30,7 @@ from mdagents.pages.listing import (
 from mdagents.pages.run import Decided, Found, ListedQuestion
 from mdagents.records.jsonl import MALFORMED
 from mdagents.records.manifest import RunManifest
-from mdagents.scoring.fields import text_of
+from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.group import chance_of
 from mdagents.scoring.result_file import parse, reading
 from mdagents.scoring.rows import score_record
@@ -195,7 +195,7 @@ class RecordIndex:
             ).fetchone()
         number = found[0]
         tags = sum(_BITS[tag] for tag in entry.tags)
-        text = text_of(record, "question")
+        text = plain(text_of(record, "question"))
         values = (
             number, case_id, *row.item, place, attempt, row.status, row.response, row.correct,
             row.difficulty, row.options, row.total_tokens or 0, tags,

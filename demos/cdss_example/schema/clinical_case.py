@@ -163,6 +163,14 @@ class ClinicalCase(BaseModel):
     def _not_available_for_null(cls, value: object) -> object:
         return _NOT_DONE if value is None else value
 
+    @field_validator("vital_signs", "lab_results", mode="before")
+    @classmethod
+    def _has_each_name_once(cls, value: object) -> object:
+        names = [_clean(name) for name in value] if isinstance(value, Mapping) else []
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"'{twice}' is there twice; give a list to keep both values")
+        return value
+
     @model_validator(mode="before")
     @classmethod
     def _has_known_fields(cls, data: Any) -> Any:
@@ -249,6 +257,8 @@ def _problem(error: ValidationError) -> str:
     if not first["loc"]:
         return message
     field = str(first["loc"][0])
+    if first["type"] == "value_error":
+        return f"{field}: {message}"
     if field in ("vital_signs", "lab_results"):
         forms = 'a text, or names with values such as 96, "96 %" or {"value": 96, "unit": "%"}'
         return f"{field} must be {forms}"

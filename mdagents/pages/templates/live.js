@@ -5,6 +5,7 @@
   const $ = (id) => document.getElementById(id);
   const { events, after } = document.body.dataset;
   const ALOUD = 1000; // ms between two announcements
+  const HIDDEN = 2000; // ms after which a tab that is not seen lets its stream go
   let spoken = 0;
 
   // HTML in the place where it goes: rows of a table and parts of a drawing need their parent.
@@ -79,9 +80,14 @@
     $("connection").textContent = text;
     $("connection").classList.toggle("lost", isLost);
   };
-  if (events) {
-    const source = new EventSource(`${events}${events.includes("?") ? "&" : "?"}after=${after}`);
-    source.onmessage = (event) => update(JSON.parse(event.data));
+  let source = null;
+  let seen = after; // number of the last change that is shown
+  const listen = () => {
+    source = new EventSource(`${events}${events.includes("?") ? "&" : "?"}after=${seen}`);
+    source.onmessage = (event) => {
+      seen = event.lastEventId || seen;
+      update(JSON.parse(event.data));
+    };
     source.onopen = () => say("");
     source.onerror = () => {
       say("connection lost: trying again", true);
@@ -91,10 +97,23 @@
     // Nothing will change any more; without a word about it something else is to be seen now.
     source.addEventListener("end", (event) => {
       source.close();
+      document.removeEventListener("visibilitychange", listenWhenSeen);
       const words = JSON.parse(event.data);
       if (words) say(words);
       else location.reload();
     });
+  };
+  // A browser opens six connections to a server, for all tabs together, and a stream takes one: with
+  // as many tabs, the next page would never load. A tab that is not seen lets its stream go.
+  let leaving = 0;
+  const listenWhenSeen = () => {
+    clearTimeout(leaving);
+    if (document.hidden) leaving = setTimeout(() => source?.close(), HIDDEN);
+    else if (!source || source.readyState === EventSource.CLOSED) listen();
+  };
+  if (events) {
+    document.addEventListener("visibilitychange", listenWhenSeen);
+    listenWhenSeen();
   }
   if ($("replay")) question.offerReplay();
 

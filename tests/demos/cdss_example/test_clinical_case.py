@@ -118,6 +118,8 @@ def test_nobody_is_told_who_the_patient_is() -> None:
             {"lab_results": {"x": {"value": 1, "units": "g"}}},
             "lab_results must be a text, or names",
         ),
+        ({"lab_results": {"Na": 140, "Na ": 118}}, "lab_results: 'Na' is there twice"),
+        ({"lab_results": {"K": 4, "K\u200b": 7}}, "'K' is there twice"),
         ({"free_text": "x" * (LONGEST_CASE + 1)}, "characters; the most are 20,000"),
         (["x"], "the case must be a ClinicalCase, a text or an object with the fields of a case"),
         ("", "the case says nothing"),

@@ -273,6 +273,33 @@ async def test_the_first_run_appears_in_an_empty_list(
         await expect(page.locator("text=There is no run yet")).to_be_hidden()
 
 
+_SEEN = """seen => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => !seen });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+async def test_any_number_of_tabs_may_be_open(unfinished: Path, page: Page, tmp_path: Path) -> None:
+    """A browser opens six connections to a server, and the stream of a tab takes one."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    assert page.context.browser is not None
+    with serving(elsewhere) as address:
+        context = await page.context.browser.new_context()
+        for _ in range(8):
+            tab = await context.new_page()
+            await tab.goto(address)
+            await expect(tab.locator("text=There is no run yet")).to_be_visible()
+            await tab.evaluate(_SEEN, arg=False)
+            await tab.wait_for_timeout(300)
+        await tab.wait_for_timeout(2_500)
+        shutil.copytree(unfinished, elsewhere / unfinished.name)
+        await tab.wait_for_timeout(1_000)
+        await expect(tab.locator("#board tbody tr")).to_have_count(0)
+        await tab.evaluate(_SEEN, arg=True)
+        await expect(tab.locator("#board tbody tr")).to_have_count(1)
+
+
 @pytest.fixture
 def two_runs(provider: FakeProvider, run: Run) -> None:
     """Two finished runs of the same two questions, on which experts debate."""
