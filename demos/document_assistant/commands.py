@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from demos.document_assistant.assistant import DocumentAssistant, Reply
 from demos.document_assistant.shown import (
@@ -102,7 +106,7 @@ class Dialogue:
     async def _upload(self, rest: str) -> None:
         if not rest:
             raise ConfigError("/upload needs the path of a file, such as: /upload report.pdf")
-        document = await self.assistant.upload(_path_of(rest), self.session_id, self.user_id)
+        document = await self.assistant.upload(path_of(rest), self.session_id, self.user_id)
         print_result(
             clean(f"Added {document.id} - {document.title}, {len(document.text)} characters")
         )
@@ -127,8 +131,16 @@ class Dialogue:
         raise LeaveError
 
 
-def _path_of(written: str) -> Path:
-    return Path(written.strip("'\"")).expanduser()
+def path_of(written: str) -> Path:
+    """Return the path that a user wrote, or that a terminal wrote for a file dropped into it."""
+    written = written.strip()
+    if written.startswith("file://"):
+        return Path(url2pathname(urlsplit(written).path))
+    if written[:1] in ("'", '"') and written.endswith(written[:1]) and len(written) > 1:
+        return Path(written[1:-1]).expanduser()
+    if os.sep == "/":
+        written = re.sub(r"\\(\W)", r"\1", written)  # of a shell: My\ File.pdf
+    return Path(written).expanduser()
 
 
 _COMMANDS: Mapping[str, Callable[[Dialogue, str], Awaitable[None]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import resource
 import sys
 import zipfile
@@ -19,7 +20,12 @@ _MOST_PARTS = 5_000  # maximum number of parts of an archive
 _BOX = "txbxContent"
 _NOT_SHOWN = ("del", "moveFrom", "Fallback")
 """Elements of WordprocessingML: deleted and moved text, and the second form of a text box."""
-_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_EXPONENT = re.compile(r"[-+−]?\d+")
+_SYMBOLS = {"A3": "≤", "B3": "≥", "B1": "±", "B4": "×", "B0": "°", "6D": "μ", "61": "α", "62": "β",
+            "67": "γ", "44": "Δ", "B9": "≠", "BB": "≈", "AE": "→", "B7": "•"}  # fmt: skip
+"""Last two digits of a character of the font Symbol -> the character."""
+_SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _LIBRARIES = {".pdf": "pypdf", ".docx": "docx", ".xlsx": "openpyxl"}
 
 
@@ -43,7 +49,8 @@ def main() -> None:
     except (MemoryError, ImportError):  # out of memory, perhaps while the library imports a module
         answer = {"refused": "needs too much memory to read"}
     except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken file makes them
-        answer = {"refused": f"is broken ({type(error).__name__})"}
+        why = f"is broken ({type(error).__name__}); save it again as {order['kind']}"
+        answer = {"refused": why}
     json.dump(answer, sys.stdout)
 
 
@@ -113,8 +120,41 @@ def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
         raise _RefusedError("has a password; save it without one") from None
     if pages > most:
         raise _RefusedError(f"has {pages} pages; at most {most} are read")
-    for page in reader.pages:
-        yield page.extract_text()
+    unread, has_text = [], False
+    for number, page in enumerate(reader.pages, start=1):
+        try:
+            text = "\n".join(filter(str.strip, [page.extract_text(), *_filled_in(page)]))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken page makes them
+            unread.append(error)
+            text = f"(page {number} is broken and not read)"
+        else:
+            has_text |= bool(text)
+            if _RIGHT_TO_LEFT.search(text):
+                text = f"(the words of this page may be in the wrong order)\n{text}"
+        yield text or f"(page {number} has no text: it is empty, or a picture)"
+    if not has_text:
+        if unread:
+            raise unread[0]
+        raise _RefusedError("has no text; a scanned page needs text recognition first")
+
+
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
+"""Letters of Hebrew and Arabic, whose lines many PDFs hold as they are drawn: from the left."""
+
+
+def _filled_in(page: Any) -> Iterator[str]:
+    """Yield what was filled into the forms of a page, and the notes that are written on it."""
+    for annotation in page.get("/Annots") or ():
+        one = annotation.get_object()
+        if one.get("/Subtype") == "/FreeText":
+            yield str(one.get("/Contents", ""))
+        if one.get("/Subtype") == "/Widget":
+            field = one if "/V" in one else one.get("/Parent", {})
+            value = field.get("/V")
+            if isinstance(value, str) and value not in ("", "/Off"):
+                yield f"{field.get('/T', 'field')}: {value.removeprefix('/')}"
 
 
 def _word_document(content: io.BytesIO) -> Iterator[str]:
@@ -158,8 +198,8 @@ def _blocks(element: Any, story: Any) -> Iterator[str]:
         tag = _tag(child)
         if tag == "tbl":
             rows = (
-                " | ".join("\n".join(_blocks(cell, story)).strip() for cell in row.tc_lst)
-                for row in child.tr_lst
+                " | ".join("\n".join(_blocks(cell, story)).strip() for cell in _all(row, "tc"))
+                for row in _all(child, "tr")
             )
             yield "\n".join(rows)
         elif tag == "p":
@@ -179,11 +219,34 @@ def _words(element: Any) -> Iterator[str]:
     for child in element:
         tag = _tag(child)
         if tag == "t":
-            yield child.text or ""
+            yield f"^{child.text}" if _is_raised(child) else child.text or ""
+        elif tag == "sym":
+            yield _SYMBOLS.get((child.get(_W + "char") or "").upper()[-2:], "\ufffd")
+        elif tag == "f":  # a fraction of an equation
+            over, under = ("".join(_words(part)) for part in _all(child, "num", "den"))
+            yield f"({over})/({under})"
+        elif tag == "sup":
+            yield f"^{''.join(_words(child))}"
         elif tag in _SIGNS:
             yield _SIGNS[tag]
         elif tag not in _NOT_SHOWN and tag not in ("pPr", "rPr", _BOX):
             yield from _words(child)
+
+
+def _all(element: Any, *tags: str) -> Iterator[Any]:
+    """Yield the rows of a table, or the cells of a row, also those within other elements."""
+    for child in element:
+        if _tag(child) in tags:
+            yield child
+        elif _tag(child) not in (*_NOT_SHOWN, "tbl"):
+            yield from _all(child, *tags)
+
+
+def _is_raised(text: Any) -> bool:
+    """Return whether a text is a number in superscript: 10⁹ is another number than 109."""
+    place = text.getparent().find(f"{_W}rPr/{_W}vertAlign")
+    is_raised = place is not None and place.get(_W + "val") == "superscript"
+    return is_raised and bool(_EXPONENT.fullmatch(text.text or ""))
 
 
 def _boxes(element: Any) -> Iterator[Any]:
@@ -203,7 +266,7 @@ def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
     """Yield the rows of a spreadsheet, with a heading before each sheet; hidden ones are named."""
     import openpyxl
 
-    values = openpyxl.load_workbook(content, read_only=True, data_only=True)
+    values = openpyxl.load_workbook(content, read_only=True, data_only=True, rich_text=True)
     content.seek(0)
     formulas = openpyxl.load_workbook(content, read_only=True)
     count = 0
@@ -216,7 +279,7 @@ def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
             yield "(a hidden sheet, which is not read)"
             continue
         for row, written in zip(sheet.iter_rows(), its_formulas.iter_rows(), strict=True):
-            cells = [_cell(one.value, two.value) for one, two in zip(row, written, strict=True)]
+            cells = [cell_text(one.value, two.value) for one, two in zip(row, written, strict=True)]
             count += sum(map(bool, cells))
             if count > most:
                 raise _RefusedError(f"has more than {most:,} cells")
@@ -226,9 +289,23 @@ def _rows(content: io.BytesIO, most: int) -> Iterator[str]:
                 yield " | ".join(cells)
 
 
-def _cell(value: object, written: object) -> str:
+def cell_text(value: object, written: object) -> str:
+    """Return the text of a cell, given its value and what is written in it, perhaps a formula."""
+    from openpyxl.cell.rich_text import CellRichText, TextBlock
+
     if value is None and isinstance(written, str) and written.startswith("="):
         return f"(no stored result of {written})"
+    if value is None and written is not None:  # a formula of an array or a data table
+        return f"(no stored result of ={str(getattr(written, 'text', None) or '…').lstrip('=')})"
+    if isinstance(value, CellRichText):
+        return "".join(
+            f"^{part.text}"
+            if isinstance(part, TextBlock)
+            and part.font.vertAlign == "superscript"
+            and _EXPONENT.fullmatch(part.text)
+            else str(part)
+            for part in value
+        ).strip()
     return "" if value is None else str(value).strip()
 
 

@@ -30,6 +30,8 @@ KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 
 _TEXT = (".txt", ".md", ".csv")
 _STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
+_HEADER = 1_024  # bytes in which the header of a PDF may begin
+_MOST_ACCENTED = 0.3  # share of the characters of a text in Western Europe
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]
@@ -141,13 +143,18 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
         raise UploadError(f"{name} is empty")
     if content.startswith(_OLE):
         raise UploadError(f"{name} has a password or an old format; save it without, as {kind}")
-    if not content.startswith(_STARTS.get(kind, b"")):
+    # A mark or a line of a mail program may stand before the header of a PDF, as readers allow.
+    start = _STARTS.get(kind, b"")
+    if start not in content[: _HEADER if kind == ".pdf" else len(start)]:
         raise UploadError(f"{name} is no {kind} file, whatever its name says")
     return content
 
 
 def _decoded(content: bytes, name: str) -> str:
-    """Decode a text: UTF-16 with a byte order mark, UTF-8, or else Windows-1252."""
+    """Decode a text: UTF-16 with a byte order mark, UTF-8, or else Windows-1252.
+
+    A text of which Windows-1252 makes many accented letters is of another alphabet.
+    """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
     elif b"\0" in content:
@@ -156,9 +163,14 @@ def _decoded(content: bytes, name: str) -> str:
         encodings = ["utf-8-sig", "cp1252"]
     for encoding in encodings:
         try:
-            return content.decode(encoding)
+            text = content.decode(encoding)
         except UnicodeDecodeError:
             continue
+        letters = "".join(text.split())
+        accented = sum(letter > "\x7f" for letter in letters)
+        if encoding == "cp1252" and accented > _MOST_ACCENTED * len(letters):
+            raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
+        return text
     raise UploadError(f"{name} is no text, whatever its name says")
 
 

@@ -161,7 +161,7 @@ class FakeProvider(FakeModel):
         """How many requests had each outcome."""
         return self._log.outcomes
 
-    def wait_for_calls(self, count: int, timeout: float = 60.0) -> None:
+    def wait_for_calls(self, count: int, timeout: float = 180.0) -> None:
         """Block until `count` requests have been dealt with, whatever their outcome.
 
         For what no reply tells, such as that the server has noticed a client hanging up. From a

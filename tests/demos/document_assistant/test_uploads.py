@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import random
 import re
@@ -22,10 +23,23 @@ from docx.text.paragraph import Paragraph
 from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
 from openpyxl.chart import BarChart, Reference
+from openpyxl.worksheet.formula import ArrayFormula
+from pypdf.annotations import FreeText
+from pypdf.generic import (
+    ArrayObject,
+    DictionaryObject,
+    NameObject,
+    StreamObject,
+    TextStringObject,
+)
 
 from demos.document_assistant.amounts import amount_of
+from demos.document_assistant.commands import path_of
 from demos.document_assistant.library import kind_of
+from demos.document_assistant.upload_reader import cell_text
 from demos.document_assistant.uploads import (
     Limits,
     UploadError,
@@ -158,6 +172,101 @@ def test_words_that_a_word_document_wraps_are_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
+def test_rows_and_numbers_that_word_wraps_are_read(tmp_path: Path) -> None:
+    """all2md#487 (rows), docxtractr#38 (exponents), office_oxide#270 (symbols)."""
+    document = docx.Document()
+    table = document.add_table(rows=2, cols=2)
+    for row, texts in zip(table.rows, (("item", "EUR"), ("Rent", "1200")), strict=True):
+        for cell, text in zip(row.cells, texts, strict=True):
+            cell.text = text
+    wrapped = parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent/></w:sdt>")
+    last = table.rows[1]._tr  # noqa: SLF001 - python-docx has no other way
+    last.getparent().replace(last, wrapped)
+    wrapped[0].append(last)
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    words = document.add_paragraph()
+    for xml in (
+        "<w:r><w:t>150 x 10</w:t></w:r>",
+        '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>9</w:t></w:r>',
+        '<w:r><w:t>/L, </w:t><w:sym w:font="Symbol" w:char="F0A3"/><w:t> 5 mg, </w:t></w:r>',
+        f"<m:oMath {math}><m:f><m:num><m:r><m:t>10</m:t></m:r></m:num>"
+        "<m:den><m:r><m:t>4</m:t></m:r></m:den></m:f></m:oMath>",
+    ):
+        put(words, xml)
+    document.save(str(tmp_path / "wrapped.docx"))
+    text = read_upload(tmp_path / "wrapped.docx", scope="s").text
+    assert "item | EUR\nRent | 1200" in text
+    assert "150 x 10^9/L, ≤ 5 mg, (10)/(4)" in text
+
+
+def test_what_a_pdf_holds_beside_its_text(tmp_path: Path) -> None:
+    """vandalizer#802 (forms), pdf_oxide#92 (notes), hermes-agent#81680 (scans), kcc#1398."""
+    writer = pypdf.PdfWriter(clone_from=pdf_of(tmp_path / "a.pdf", pages=3))
+    field = DictionaryObject(
+        {
+            NameObject("/FT"): NameObject("/Tx"),
+            NameObject("/Subtype"): NameObject("/Widget"),
+            NameObject("/T"): TextStringObject("amount"),
+            NameObject("/V"): TextStringObject("99.50 EUR"),
+        }
+    )
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([field])
+    writer.add_annotation(0, FreeText(text="PAID", rect=(50, 550, 200, 650)))
+    del writer.pages[1]["/Contents"]
+    broken = StreamObject()
+    broken[NameObject("/Filter")] = NameObject("/LZWDecode")
+    broken.set_data(b"this is no LZW")
+    writer.pages[2][NameObject("/Contents")] = broken
+    content = io.BytesIO()
+    writer.write(content)
+    (tmp_path / "b.pdf").write_bytes(b"From: a mail program\r\n" + content.getvalue())
+    first, second, third = read_upload(tmp_path / "b.pdf", scope="s").text.split("\f")
+    assert "page 1\namount: 99.50 EUR\nPAID" in first
+    assert second.strip() == "(page 2 has no text: it is empty, or a picture)"
+    assert third.strip() == "(page 3 is broken and not read)"
+
+
+def test_an_array_formula_without_a_result_is_named(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet["A1"] = "rent"
+    sheet["B1"] = ArrayFormula("B1", "=SUM(C1:C2)")
+    book.save(tmp_path / "a.xlsx")
+    text = read_upload(tmp_path / "a.xlsx", scope="s").text
+    assert "rent | (no stored result of =SUM(C1:C2))" in text
+
+
+def test_an_exponent_in_a_cell_stays_one() -> None:
+    raised = TextBlock(InlineFont(vertAlign="superscript"), "9")
+    assert cell_text(CellRichText("150 x 10", raised, "/L"), None) == "150 x 10^9/L"
+    lowered = TextBlock(InlineFont(vertAlign="subscript"), "2")
+    assert cell_text(CellRichText("CO", lowered), None) == "CO2"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [("合计金额 1200 元", "gbk"), ("Итого 1200 рублей", "cp1251"), ("المجموع 1200 ريال", "cp1256")],
+)
+def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode(encoding))
+    with pytest.raises(UploadError, match="is in an encoding that is not known; save it as UTF-8"):
+        read_upload(tmp_path / "a.txt", scope="s")
+
+
+@pytest.mark.parametrize(
+    ("written", "path"),
+    [
+        ("'James' file.pdf'", "James' file.pdf"),
+        ("My\\ File\\ \\(1\\).pdf", "My File (1).pdf"),  # claude-code#16532
+        ("file:///tmp/My%20File.pdf", "/tmp/My File.pdf"),
+        ("James'", "James'"),
+    ],
+)
+def test_a_path_as_a_terminal_writes_it(written: str, path: str) -> None:
+    assert path_of(written) == Path(path)
+
+
 @pytest.mark.parametrize("state", ["hidden", "veryHidden"])
 def test_a_hidden_sheet_is_named_and_not_read(tmp_path: Path, state: str) -> None:
     path = xlsx_of(tmp_path / "costs.xlsx")

@@ -140,7 +140,7 @@ def is_running(name: str) -> bool:
     return found
 
 
-def wait_until(is_true: Any, seconds: float = 60) -> None:
+def wait_until(is_true: Any, seconds: float = 180) -> None:
     """Wait for what other processes do.
 
     Raises:
