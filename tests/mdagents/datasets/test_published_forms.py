@@ -112,6 +112,7 @@ def test_a_list_of_all_options_is_no_part_of_the_question(listed: str) -> None:
         "Which is right?\nA. Iliacus muscle\nB. Iliacus",  # some of them
         "Which one, if the options: Sacrotuberous ligament or Iliacus muscle, fail: Iliacus",
         "A. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",  # nothing else is asked
+        "Which of three options: Sacrotuberous ligament, Iliacus muscle, Iliacus",
         "Iliacus",
     ],
 )
