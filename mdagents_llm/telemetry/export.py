@@ -74,7 +74,7 @@ class Export:
         self._cause = ""
         self._is_closing = False
         self.tracer: trace.Tracer | LightTracer
-        own = trace.get_tracer_provider()
+        own = _provider_of_the_program()
         self._batches: _Batches | None = None
         self._provider: TracerProvider | None = None
         if not isinstance(
@@ -261,6 +261,24 @@ def _cause(record: logging.LogRecord) -> str:
 
 def _exporter_log() -> logging.Logger:
     return logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+
+
+def _provider_of_the_program() -> trace.TracerProvider:
+    """Return the provider of the program that calls this one; a proxy without any.
+
+    Raises:
+        ConfigError: A standard variable names a provider that cannot be loaded.
+    """
+    log, quiet = logging.getLogger("opentelemetry.util"), logging.NullHandler()
+    log.addHandler(quiet)
+    try:
+        return trace.get_tracer_provider()
+    except Exception as error:
+        raise ConfigError(
+            "--otel: OTEL_PYTHON_TRACER_PROVIDER names no provider that is installed; unset it"
+        ) from error
+    finally:
+        log.removeHandler(quiet)
 
 
 def _keep_quiet() -> None:

@@ -182,6 +182,7 @@ def test_a_full_queue_drops_spans_and_says_how_many(
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://x:99999", "must begin with http:// or https://"),
         ("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "99999", "a variable OTEL_* cannot be used"),
         ("OTEL_BSP_EXPORT_TIMEOUT", "5s", "OTEL_BSP_EXPORT_TIMEOUT must be 1 to 600000 ms"),
+        ("OTEL_PYTHON_TRACER_PROVIDER", "nonsense", "names no provider that is installed"),
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "yes!", "must be NO_CONTENT"),
     ],
 )
