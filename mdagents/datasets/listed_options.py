@@ -19,7 +19,8 @@ IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
 
 _HEADING = re.compile(
-    r"(?:^|(?<=[.?!;:\n]))[ \t]*(?:answer )?(?:options|choices)[ \t]*:", re.IGNORECASE | re.MULTILINE
+    r"(?:^|(?<=[.?!;:\n]))[ \t]*(?:answer )?(?:options|choices)[ \t]*:",
+    re.IGNORECASE | re.MULTILINE,
 )
 """Heading of a list of options, and no part of a sentence: `Options:`, `Answer Choices:`."""
 
