@@ -74,11 +74,13 @@ def without_options(question: str, options: Collection[str]) -> str:
 
     Args:
         question: Text of the question, without white space at its end.
-        options: Texts of the options; those that are empty or `n/a` need not be listed.
+        options: Texts of the options, without white space around them; those that are empty or
+            `n/a` need not be listed.
     """
-    texts = tuple(filter(None, map(str.strip, options)))
-    if not (question.endswith(texts) or question.rstrip(" .").endswith(texts)):
+    texts = tuple(options)
+    if not question.endswith(texts) and not question.rstrip(" .").endswith(texts):
         return question  # nearly always
+    texts = tuple(filter(None, texts))
     starts = [(match.start(), match.end()) for match in _HEADING.finditer(question)][-1:]
     for mark in (ANY_MARK, IN_ONE_LINE):
         starts += [(marks[0].start,) * 2 for marks in option_lists(question, mark)[-1:]]

@@ -51,6 +51,8 @@ def without_labels(options: Mapping[str, str]) -> dict[str, str]:
     """
     bare: dict[str, str] = {}
     for letter, text in options.items():
+        if text[:1].isalpha() and not text.startswith(letter):
+            return dict(options)  # nearly always
         label = _LABELED.fullmatch(text.strip())
         # Two texts may begin like this by chance: A. fumigatus, B. dermatitidis.
         if label is None or letter != (label[1] or (label[2] if len(options) > 2 else "")):

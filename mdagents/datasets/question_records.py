@@ -91,7 +91,7 @@ def parse_question(
         text = with_context(published, text, where)
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(found, where)
-    text = without_options(text.strip(), texts.values())
+    text = without_options(text.strip(), [option.strip() for option in texts.values()])
     gold = record.get("answer_idx")
     if gold is None and not needs_gold:
         id_ = _id(record, where, number)
