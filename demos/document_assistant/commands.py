@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -136,11 +137,18 @@ def path_of(written: str) -> Path:
     written = written.strip()
     if written.startswith("file://"):
         return Path(url2pathname(urlsplit(written).path))
-    if written[:1] in ("'", '"') and written.endswith(written[:1]) and len(written) > 1:
-        return Path(written[1:-1]).expanduser()
-    if os.sep == "/":
-        written = re.sub(r"\\(\W)", r"\1", written)  # of a shell: My\ File.pdf
-    return Path(written).expanduser()
+    is_quoted = written[:1] in ("'", '"') and written.endswith(written[:1]) and len(written) > 1
+    try:
+        words = shlex.split(written) if os.sep == "/" else []
+    except ValueError:  # a quotation mark that is part of the name
+        words = []
+    if len(words) == 1:
+        written = words[0]
+    elif is_quoted:
+        written = written[1:-1]
+    with suppress(RuntimeError):  # there is no such user
+        return Path(written).expanduser()
+    return Path(written)
 
 
 _COMMANDS: Mapping[str, Callable[[Dialogue, str], Awaitable[None]]] = {

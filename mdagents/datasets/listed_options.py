@@ -19,10 +19,13 @@ IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
 
 _HEADING = re.compile(
-    r"(?:^|(?<=[.?!;:\n]))[ \t]*(?:answer )?(?:options|choices)[ \t]*:",
-    re.IGNORECASE | re.MULTILINE,
+    r"\b(?:Answer )?(?:Options|Choices)[ \t]*:"
+    r"|(?:^|(?<=[.?!;:\n]))[ \t]*(?i:answer )?(?i:options|choices)[ \t]*:"
+    r"|\b(?i:answer )?(?i:options|choices)\s*:(?=\s*\(?[A-Ja-j][).:])",
+    re.MULTILINE,
 )
-"""Heading of a list of options, and no part of a sentence: `Options:`, `Answer Choices:`."""
+"""Heading of a list of options: with a capital, at the start of a sentence, or before a letter.
+Elsewhere the words are part of a sentence: `two options: surgery or radiation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:
 
 
 def without_options(question: str, options: Collection[str]) -> str:
-    """Return a question without a list of all its options at its end, as in MedXpertQA.
+    """Return a question without a list of all its options at its end, with or without a heading.
 
     The options are presented below the question anyway, and perhaps in another order.
 

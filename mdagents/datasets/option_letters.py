@@ -10,7 +10,10 @@ _MARKED_TEXT = re.compile(
     r"(?:option\s+)?(?:\(([A-Za-z])\)|([A-Za-z])\s*[).:])\s*(\S.*)", re.IGNORECASE | re.DOTALL
 )
 
-_LABELED = re.compile(r"(?:\(([A-J])\)|([A-J])[).:])\s*(.*)", re.DOTALL)
+_LABELED = re.compile(r"(?:\(([A-J])\)|([A-J])([).:]))\s*(.*)", re.DOTALL)
+_LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
+_PLAIN = ("yes", "no", "true", "false", "maybe")
+_LETTER_AND_MARK = tuple(f"{letter}{mark}" for letter in "ABCDEFGHIJ" for mark in ").:")
 
 
 def letter_marked(text: str) -> str:
@@ -42,23 +45,29 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
 
 
 def without_labels(options: Mapping[str, str]) -> dict[str, str]:
-    """Return options without their own letters, if all texts begin with one: `(A) Iron`, `B. Zinc`.
+    """Return options without letters of their own, if each text begins with one: `(A) Iron`.
 
     Such a letter would be another one once the options are shown in another order.
 
     Args:
-        options: Letter -> text.
+        options: Letter -> text; an empty text stays.
     """
-    bare: dict[str, str] = {}
+    found: dict[str, re.Match[str]] = {}
     for letter, text in options.items():
-        if text[:1].isalpha() and not text.startswith(letter):
+        if text[:1].isalpha() and not text.startswith(_LETTER_AND_MARK):
             return dict(options)  # nearly always
-        label = _LABELED.fullmatch(text.strip())
-        # Two texts may begin like this by chance: A. fumigatus, B. dermatitidis.
-        if label is None or letter != (label[1] or (label[2] if len(options) > 2 else "")):
-            return dict(options)
-        bare[letter] = label[3]
-    return bare
+        if text.strip():
+            match = _LABELED.fullmatch(text.strip())
+            if match is None or not match[4].strip() or _LABEL_WITHIN.search(match[4]):
+                return dict(options)
+            found[letter] = match
+    are_few = len(found) < 3 and any(
+        match[3] == "." and match[4].casefold() not in _PLAIN for match in found.values()
+    )
+    # Two texts may begin like this by chance: A. fumigatus, B. dermatitidis.
+    if are_few or sorted(match[1] or match[2] for match in found.values()) != sorted(found):
+        return dict(options)
+    return {letter: found[letter][4] if letter in found else options[letter] for letter in options}
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:

@@ -138,31 +138,38 @@ def _texts_apart(node: ast.expr, text: str) -> list[str]:
     return [ast.literal_eval(one) for one in found] if is_all and len(found) > 1 else []
 
 
-def text_of_option(option: object) -> object:
-    """Return the text of an option that may be an object; empty if the object has none."""
+def text_of_option(option: object, letter: str = "") -> object:
+    """Return the text of an option that may be an object; empty if the object has none.
+
+    Args:
+        option: Text, or object.
+        letter: Field that holds the letter, and not the text.
+    """
     if not isinstance(option, dict):
         return option
-    return next((option[name] for name in _TEXTS if option.get(name) is not None), "")
+    texts = (option[name] for name in _TEXTS if name != letter and option.get(name) is not None)
+    return next(texts, "")
 
 
-def letters_of_options(options: Sequence[object]) -> list[str]:
-    """Return the letters that options which are objects give themselves; empty if they do not."""
+def letters_of_options(options: Sequence[object]) -> tuple[str, list[str]]:
+    """Return (field, letters) by which options that are objects name themselves; empty without."""
     for name in _LETTERS:
         found = [option.get(name) if isinstance(option, dict) else None for option in options]
         letters = list(map(letter_marked, map(str, found)))
         if all(letters) and len({*letters}) == len(letters):
-            return letters
-    return []
+            return name, letters
+    return "", []
 
 
 def from_objects(options: Sequence[object]) -> dict[str, object] | list[object]:
     """Return letter -> text for options that are objects; a list of texts without letters."""
-    texts, letters = list(map(text_of_option, options)), letters_of_options(options)
+    field, letters = letters_of_options(options)
+    texts = [text_of_option(option, field) for option in options]
     return dict(zip(letters, texts, strict=True)) if letters else texts
 
 
-_TEXTS = ("text", "content", "value", "label", "option")  # names of an option's text
-_LETTERS = ("key", "letter", "label", "id", "option")  # names of an option's letter
+_TEXTS = ("text", "content", "value", "label", "option", "description")  # names of a text
+_LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a letter
 
 
 def _options(record: Record, where: str) -> object:

@@ -99,13 +99,14 @@ def without_option_pictures(record: dict[str, Any]) -> tuple[dict[str, Any], dic
             listed = list(options.values()) if isinstance(options, dict) else options
             if not isinstance(listed, list) or not any(map(_has_picture, listed)):
                 return record, {}
-            texts = [text_of_option(option) for option in listed]
+            field, letters = letters_of_options(listed)
+            texts = [text_of_option(option, field) for option in listed]
             pictures = {
                 place: [option[one] for one in option if _is_picture_field(one)]
                 for place, option in enumerate(listed)
                 if _has_picture(option)
             }
-            keys = list(options) if isinstance(options, dict) else letters_of_options(listed)
+            keys = list(options) if isinstance(options, dict) else letters
             new = dict(zip(keys, texts, strict=True)) if keys else texts
             return {**record, name: new}, pictures
     return record, {}

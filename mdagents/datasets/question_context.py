@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -25,7 +24,8 @@ def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
 
     Args:
         record: Record as published. The text is a string, a list of strings, or an object with
-            such a list as `contexts`; in a table, a cell with one of these.
+            such a list as `contexts`, or with strings; in a table, a cell with one of these. A
+            number or a single word, such as an id or an address, is no text.
         question: Text of the question.
         where: File and line, for error messages.
 
@@ -40,16 +40,31 @@ def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
 def _texts(record: Mapping[str, Any], name: str, where: str) -> list[str]:
     value = record[name]
     if isinstance(value, str):
-        value = list_in(value) or value
+        listed = list_in(value)
+        if listed is None and value.lstrip().startswith(("{'contexts'", '{"contexts"')):
+            raise _unreadable(name, where)  # as pandas writes an object with arrays
+        value = value if listed is None else listed
     if isinstance(value, dict):
-        value = value.get("contexts", value)
-    if value in (None, "") or (isinstance(value, float) and math.isnan(value)):
+        value = value.get("contexts", list(value.values()))
+    if value is None or isinstance(value, int | float):
         return []
-    texts = [value] if isinstance(value, str) else value
-    are_texts = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
-    if not are_texts or texts[0].lstrip().startswith("{"):  # an object that Python cannot read back
-        raise ConfigError(
-            f"{where}: field '{name}' must be a text or a list of texts, which stands before the "
-            "question; give it another name if it is not part of the question"
-        )
-    return [text for text in texts if text.strip()]
+    if isinstance(value, str):
+        return [value] if len(value.split()) > 1 else []
+    texts = [_joined(part) for part in value if part is not None]
+    if not all(isinstance(text, str) for text in texts):
+        raise _unreadable(name, where)
+    return list(filter(str.strip, texts))
+
+
+def _joined(part: object) -> Any:
+    """Return a section as one text, given its heading and its text; anything else unchanged."""
+    if isinstance(part, list) and all(isinstance(text, str) for text in part):
+        return ": ".join(part)
+    return part
+
+
+def _unreadable(name: str, where: str) -> ConfigError:
+    return ConfigError(
+        f"{where}: field '{name}' must be a text or a list of texts, which stands before the "
+        "question; give it another name if it is not part of the question"
+    )

@@ -66,11 +66,12 @@ def has_lines(path: Path) -> bool:
     if path.suffix != ".json":
         return path.suffix not in (".csv", ".parquet")
     with _reading(path), regular_file(path) as file:
-        first = next((line for line in file if line.removeprefix(_MARK).strip()), b"{}")
-        try:
-            record = json.loads(first)
-        except ValueError:
-            return False  # the first line of a list or of an object
+        written = (line for line in file if line.removeprefix(_MARK).strip())
+        first, second = next(written, b"{}"), next(written, b"")
+    try:
+        record = json.loads(first)
+    except (ValueError, RecursionError):  # of a list, of an object, or of a broken record
+        return first.lstrip().startswith(b"{") and second.lstrip().startswith(b"{")
     return isinstance(record, dict) and not _by_id(record)
 
 

@@ -139,7 +139,7 @@ def _input_that_ends() -> Callable[[], None]:
                     begun = bytearray(rest)
                     for line in lines:
                         send(well_formed_line(bytes(line)) + b"\n")
-            send(bytes(begun))
+            send(well_formed_line(bytes(begun)))
         end()
 
     def send(content: bytes) -> None:

@@ -88,12 +88,11 @@ def names_several(label: Any, options: Mapping[str, str]) -> bool:
         label: Field of a record.
         options: Letter -> text.
     """
-    listed = list_in(label) if isinstance(label, str) else label
-    if isinstance(label, str) and listed is None:
+    named = list_in(label) if isinstance(label, str) else label
+    if isinstance(label, str) and named is None:
         letters = list(map(letter_marked, _BETWEEN_LETTERS.split(label.strip())))
         return len(letters) > 1 and all(letter in options for letter in letters)
-    label = listed
-    return isinstance(label, list) and len(label) > 1 and all(gold_of(x, options) for x in label)
+    return isinstance(named, list) and len(named) > 1 and all(gold_of(x, options) for x in named)
 
 
 def id_of(record: Mapping[str, Any]) -> str:
@@ -184,9 +183,9 @@ def content_digest(question: str, texts: Collection[str], gold: str) -> int:
         texts: Texts of the options.
         gold: Text of the right option.
     """
+    question = without_options(question.strip(), texts)
     if not question.isascii() or any(map(question.__contains__, _ODD_SPACE)):
         question = " ".join(question.split())
-    question = without_options(question.strip(), texts)
     return hash((question, *sorted(texts), gold)) >> 4  # 60 bits take 16 bytes less
 
 

@@ -176,9 +176,10 @@ def make_row(
             f"{where}: 'options' must be an object with letters from A to J, or a list of texts"
         )
     pictures = entries_of(record, "pictures")
-    if not pictures and not states_letter:  # an option of a run may have no text but a picture
-        options = shown_options(options)
     label = gold_of(record.get("label"), options)
+    if not pictures and not states_letter:  # an option of a run may have no text but a picture
+        shown = shown_options(options)
+        options = shown if len(shown) > 1 and label in shown else options
     if label is None and names_several(record.get("label"), options):
         raise SeveralRightError(f"{where}: '{gold}' names several of its options")
     if label is None:
@@ -203,7 +204,6 @@ def make_row(
             status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
     gold_text = texts.get(label, "")
-    pictures = entries_of(record, "pictures")
     right = tuple([shown for shown, text in texts.items() if text == gold_text]) or (label,)
     if pictures and len(right) > 1:  # options of pictures alone have the same text
         own = _pictures_of(label, pictures)

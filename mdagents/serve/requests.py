@@ -158,7 +158,8 @@ def read_chat(body: Mapping[str, Any]) -> Ask:
     schema = named.get("schema") if isinstance(named, dict) else None
     stop = [one for one in ([read.stop] if isinstance(read.stop, str) else read.stop or []) if one]
     ask = _asked(read, turns, ignored, _kind_of(wrapped, schema, "response_format"), schema)
-    if cut := next((one for one in stop if ask.form.is_cut_by(one, ask.marks.values())), None):
+    cuts = (one for one in stop if ask.form.is_cut_by(one, ask.marks.values()))
+    if ask.filling is None and (cut := next(cuts, None)):
         raise invalid(f"stop {cut!r:.40} would cut the letter off the answer", "stop")
     usage = bool(read.stream_options and read.stream_options.include_usage)
     return replace(ask, include_usage=usage, seed=read.seed, stop=stop)
@@ -175,7 +176,7 @@ def read_responses(body: Mapping[str, Any]) -> Ask:
     turns = (
         [Turn("user", read.input)]
         if isinstance(read.input, str)
-        else [turn for item in read.input for turn in _turns_of(item)]
+        else [turn for place, item in enumerate(read.input) for turn in _turns_of(item, place)]
     )
     if read.instructions:
         turns.insert(0, Turn("system", read.instructions))
@@ -184,28 +185,32 @@ def read_responses(body: Mapping[str, Any]) -> Ask:
     return _asked(read, turns, ignored, _kind_of(wrapped, schema, "text.format"), schema)
 
 
-def _validated(kind: type[Body], body: Mapping[str, Any]) -> Body:
+def _validated(kind: type[Body], body: Mapping[str, Any], within: str = "") -> Body:
     try:
         return kind.model_validate(body)
     except ValidationError as error:
         # Of a value that may have several types, the error that lies deepest is of the type it has.
         errors = error.errors(include_url=False, include_input=False)
         first = max(errors, key=lambda one: (len(one["loc"]), one["type"] != "string_type"))
-        param = ".".join(str(part) for part in first["loc"] if not _IS_TYPE.search(str(part)))
-        raise invalid(f"{param}: {first['msg']}", param) from None
+        places = [str(part) for part in first["loc"] if not _IS_TYPE.search(str(part))]
+        param = ".".join([within, *places] if within else places)
+        may_be_text = any(one["type"] == "string_type" for one in errors)
+        is_neither = first["type"] == "list_type" and may_be_text
+        what = "Input should be a text or a list" if is_neither else first["msg"]
+        raise invalid(f"{param}: {what}", param) from None
 
 
 _IS_TYPE = re.compile(r"\[|-str\Z")  # in the place of an error: `list[dict[str,any]]`
 
 
-def _turns_of(item: Mapping[str, Any]) -> list[Turn]:
+def _turns_of(item: Mapping[str, Any], place: int) -> list[Turn]:
     """Return the turn of an item of `input`; none for reasoning, which the server itself sends."""
     kind = item.get("type", "message")
     if kind == "reasoning":
         return []
     if kind != "message":
         raise invalid(f"an item of input is of type {kind!r:.40}; a team reads messages", "input")
-    return [_turn(_validated(_Message, item))]
+    return [_turn(_validated(_Message, item, f"input.{place}"))]
 
 
 def _kind_of(wrapped: Mapping[str, Any], schema: object, name: str) -> bool:

@@ -29,7 +29,7 @@ async def make_report(folders: Folders, common: bool = False) -> bytes:
         common: Whether to compare only the questions that all runs hold.
 
     Raises:
-        ConfigError: The report cannot be made, or not in time; the message says why.
+        ConfigError: The report failed or timed out; the message says why.
     """
     with tempfile.TemporaryDirectory() as made, tempfile.TemporaryFile() as errors:
         name = Path(made) / "report.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -166,9 +167,9 @@ class ClinicalCase(BaseModel):
     @field_validator("vital_signs", "lab_results", mode="before")
     @classmethod
     def _has_each_name_once(cls, value: object) -> object:
-        names = [_clean(name) for name in value] if isinstance(value, Mapping) else []
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ValueError(f"'{twice}' is there twice; give a list to keep both values")
+        names = Counter(map(_clean, value)) if isinstance(value, Mapping) else Counter[object]()
+        if twice := next((name for name, count in names.items() if count > 1), None):
+            raise ValueError(f"'{twice}' appears twice; give a list to keep both values")
         return value
 
     @model_validator(mode="before")

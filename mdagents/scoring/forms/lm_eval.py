@@ -121,7 +121,7 @@ def _label(record: Record, choices: Sequence[str], options: Sequence[Any], chose
     possible (numeric choices), the harness's own score of the answer decides.
     """
     target = str(record.get("target")).strip()
-    right = list_in(target)
+    right = None if target in choices or target in options else list_in(target)
     if isinstance(right, list) and right:
         letters = [_label({"target": one}, choices, options, "") for one in right]
         return letters if len(letters) > 1 else letters[0]

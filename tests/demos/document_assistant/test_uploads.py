@@ -261,6 +261,9 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
         ("My\\ File\\ \\(1\\).pdf", "My File (1).pdf"),  # claude-code#16532
         ("file:///tmp/My%20File.pdf", "/tmp/My File.pdf"),
         ("James'", "James'"),
+        ("'/a/it'\\''s.pdf'", "/a/it's.pdf"),
+        ("my report.pdf", "my report.pdf"),
+        ("~nobody9/x.pdf", "~nobody9/x.pdf"),
     ],
 )
 def test_a_path_as_a_terminal_writes_it(written: str, path: str) -> None:

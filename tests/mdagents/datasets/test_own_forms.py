@@ -66,6 +66,16 @@ def gold(**fields: Any) -> str:
             "answer": "C",
         },
         {"options": [{"text": text} for text in LISTED], "answer": "C"},
+        {
+            "options": [{"label": text, "value": letter} for letter, text in LETTERED.items()],
+            "answer": "Ascorbic acid",
+        },
+        {
+            "options": [
+                {"option": letter, "description": text} for letter, text in LETTERED.items()
+            ],
+            "answer": "Ascorbic acid",
+        },
         {"choices": {"text": LISTED, "label": [*"ABCD"]}, "answerKey": "C"},  # as in ARC
         {
             "options": "['Retinol' 'Thiamine'\n 'Ascorbic acid' \"Wilson's\"]",
@@ -301,11 +311,16 @@ TABLES = {
         (["A. Iron", "B. Zinc", "C. Lead"], ["Iron", "Zinc", "Lead"]),
         (["A) Iron", "B) Zinc", "D) Lead"], ["A) Iron", "B) Zinc", "D) Lead"]),
         (["A. fumigatus", "B. dermatitidis"], ["A. fumigatus", "B. dermatitidis"]),
+        (["A. yes", "B. no"], ["yes", "no"]),
+        (["(A)", "(B)", "(C)"], ["(A)", "(B)", "(C)"]),  # parts of a picture
+        (["(A) and (B)", "(B) and (C)", "(C) only"], ["(A) and (B)", "(B) and (C)", "(C) only"]),
+        (["A. Iron", "B. Zinc", "C. Lead", ""], ["Iron", "Zinc", "Lead"]),
+        (["B. Zinc", "A. Iron", "C. Lead"], ["Zinc", "Iron", "Lead"]),
     ],
 )
 def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) -> None:
     for options in (listed, dict(zip("ABCD", listed, strict=False))):
-        record = {"question": "Which?", "options": options, "answer": listed[1]}
+        record = {"question": "Which?", "options": options, "answer_idx": "B"}
         question = parse_question(record, "x.jsonl line 3", 3)
         assert [*question.options.values()] == shown
         assert question.gold == "B"
@@ -322,6 +337,18 @@ def test_an_object_may_hold_a_question_for_each_id(indent: int | None) -> None:
     for other in ({"medqa": {"0": record}}, {"data": [record]}):
         with pytest.raises(ConfigError, match=r"no field 'question'|must hold a list of questions"):
             table(json.dumps(other, indent=1), "m.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('{"a":' * 100_000, "m.json is nested too deeply"),
+        ('{"question": "?"\n{"question": "?"}', "m.json record 1 is not JSON"),
+    ],
+)
+def test_a_broken_json_file_is_one_line(content: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        table(content, "m.json")
 
 
 def test_withheld_answers_of_medmcqa_are_named() -> None:

@@ -16,6 +16,7 @@ from mdagents.datasets.kept_fields import kept_fields
 from mdagents.datasets.published_forms import OutOfScopeError
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
+from mdagents.scoring.fields import content_digest
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.published_records import (
     AFRIMEDQA,
@@ -69,6 +70,15 @@ def test_an_abstract_stands_before_its_question() -> None:
         ({"question": "Which?", "passage": None}, "Which?"),
         ({"question": "Which?", "passage": "All cats purr."}, "All cats purr.\nWhich?"),
         ({"question": "Which?", "article": ""}, "Which?"),
+        ({"question": "Which?", "article": 29485731, "context": "PMC29485731"}, "Which?"),
+        ({"question": "Which?", "context": "nan", "passage": []}, "Which?"),
+        ({"question": "Which?", "context": {"contexts": []}}, "Which?"),
+        # araag2/lm-evaluation-harness
+        ({"question": "?", "Context": [["AIM", "We looked."], None]}, "AIM: We looked.\n?"),
+        (
+            {"question": "?", "context": {"note_1": "Seen.", "note_2": "Sent home."}},
+            "Seen.\nSent home.\n?",
+        ),
         ({"question": "We  looked. Is it?", "context": "We looked."}, "We  looked. Is it?"),
         (
             {"question": "Is it?", "Context": "['We looked.' 'We found.']"},
@@ -82,7 +92,9 @@ def test_what_a_question_is_about_stands_before_it(record: dict[str, Any], text:
     assert "context" not in kept_fields(record)
 
 
-@pytest.mark.parametrize("context", [5, [1], {"age": 5}, "{'contexts': array(['We looked.'])}"])
+@pytest.mark.parametrize(
+    "context", [[{"type": "text"}], {"age": 5}, "{'contexts': array(['We looked.'])}"]
+)
 def test_a_context_that_cannot_be_read_is_refused(context: Any) -> None:
     with pytest.raises(ConfigError, match="'context' must be a text or a list of texts"):
         read({"question": "?", "context": context, "A": "x", "B": "y", "answer": "A"})
@@ -101,9 +113,12 @@ FIVE = {"A": "Sacrotuberous ligament", "B": "Iliacus muscle", "C": "Iliacus", "D
         " (A) Sacrotuberous ligament (B) Iliacus muscle (C) Iliacus.",
     ],
 )
-def test_a_list_of_all_options_is_no_part_of_the_question(listed: str) -> None:
-    record = {"question": f"Which one?{listed}", "options": FIVE, "answer_idx": "B"}
-    assert read(record).text == "Which one?"
+@pytest.mark.parametrize("stem", ["Which one?", "It inserts at the"])
+def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str) -> None:
+    record = {"question": f"{stem}{listed}", "options": FIVE, "answer_idx": "B"}
+    assert read(record).text == stem
+    digests = {content_digest(text, FIVE.values(), FIVE["B"]) for text in (stem, stem + listed)}
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize(
@@ -193,7 +208,10 @@ def test_options_that_repeat_are_kept() -> None:
         (MEDXPERTQA | {"label": ["A", "B"]}, "line 4: field 'label' is ['A', 'B']"),
         (HLE | {"answer": "E"}, "line 4: field 'answer_idx' is 'E' but must be one of A, B, C, D"),
         (PUBMEDQA | {"final_decision": "perhaps"}, "'final_decision' is 'perhaps' but must be yes"),
-        (PUBMEDQA | {"CONTEXTS": 5}, "line 4: field 'CONTEXTS' must be a text or a list of texts"),
+        (
+            PUBMEDQA | {"CONTEXTS": [5]},
+            "line 4: field 'CONTEXTS' must be a text or a list of texts",
+        ),
         (MMLU | {"answer": 4}, "line 4: field 'answer_idx' is 4 but must be one of A, B, C, D"),
         (MMLU | {"answer": True}, "line 4: field 'answer_idx' is True"),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),

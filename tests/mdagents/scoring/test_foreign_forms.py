@@ -282,6 +282,20 @@ def test_an_option_that_is_empty_is_none() -> None:
         assert (row.options, row.response) == (4, "D")
 
 
+def test_an_option_that_is_right_counts_whatever_it_says() -> None:
+    options = {"A": "Yes", "B": "No", "C": "N/A"}
+    row = only(generated(0, "C") | {"doc": {"question": "?", "options": options}})
+    assert (row.label, row.response, row.options) == ("C", "C", 3)
+    bracketed = {"A": "[2]", "B": "[0]", "C": "[1]"}
+    sample = generated(0, "B") | {"target": "[0]", "doc": {"question": "?", "options": bracketed}}
+    assert only(sample).label == "B"
+
+
+def test_two_options_with_letters_of_their_own() -> None:
+    sample = generated(0, "A") | {"doc": {"question": "?", "options": ["A. yes", "B. no"]}}
+    assert only(sample | {"target": "yes"}).label == "A"
+
+
 def test_the_abstract_of_pubmedqa_is_part_of_its_question() -> None:
     document = {"QUESTION": "Is it?", "CONTEXTS": ["We looked."], "final_decision": "yes"}
     ((_, element),) = read(likely(-1, -2, -3, doc=document, target="A")).records()

@@ -73,6 +73,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
         body(messages=[{"role": "user", "content": [{"type": "text", "text": "x" * 1_000_001}]}]),
         "have 1,000,001 characters, at most 1,000,000 may be",
     ),
+    (body(messages=[{"role": "user", "content": 5}]), "content: Input should be a text or a list"),
     (body(messages=[{"role": "user", "content": [5]}]), "messages.0.content.0: Input should be a"),
     (
         body(messages=[{"role": "user", "content": [{"type": "text", "text": None}]}]),
