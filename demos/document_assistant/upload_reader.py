@@ -21,10 +21,11 @@ _BOX = "txbxContent"
 _NOT_SHOWN = ("del", "moveFrom", "Fallback")
 """Elements of WordprocessingML: deleted and moved text, and the second form of a text box."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _EXPONENT = re.compile(r"[-+−]?\d+")
-_SYMBOLS = {"A3": "≤", "B3": "≥", "B1": "±", "B4": "×", "B0": "°", "6D": "μ", "61": "α", "62": "β",
-            "67": "γ", "44": "Δ", "B9": "≠", "BB": "≈", "AE": "→", "B7": "•"}  # fmt: skip
-"""Last two digits of a character of the font Symbol -> the character."""
+_SYMBOLS = {0xA3: "≤", 0xB3: "≥", 0xB1: "±", 0xB4: "×", 0xB0: "°", 0x6D: "μ", 0x61: "α", 0x62: "β",
+            0x67: "γ", 0x44: "Δ", 0xB9: "≠", 0xBB: "≈", 0xAE: "→", 0xB7: "•"}  # fmt: skip
+"""Code in the font Symbol, without F000 -> character."""
 _SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _LIBRARIES = {".pdf": "pypdf", ".docx": "docx", ".xlsx": "openpyxl"}
 
@@ -123,13 +124,15 @@ def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
     unread, has_text = [], False
     for number, page in enumerate(reader.pages, start=1):
         try:
-            text = "\n".join(filter(str.strip, [page.extract_text(), *_filled_in(page)]))
+            text = page.extract_text()
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken page makes them
             unread.append(error)
             text = f"(page {number} is broken and not read)"
         else:
+            with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+                text = "\n".join(filter(str.strip, [text, *_filled_in(page)]))
             has_text |= bool(text)
             if _RIGHT_TO_LEFT.search(text):
                 text = f"(the words of this page may be in the wrong order)\n{text}"
@@ -146,15 +149,58 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 
 def _filled_in(page: Any) -> Iterator[str]:
     """Yield what was filled into the forms of a page, and the notes that are written on it."""
-    for annotation in page.get("/Annots") or ():
-        one = annotation.get_object()
+    from pypdf.generic import DictionaryObject
+
+    told: set[str] = set()
+    for reference in _listed(page.get("/Annots")):
+        one = _resolved(reference)
+        if not isinstance(one, DictionaryObject) or int(one.get("/F", 0)) & _HIDDEN:
+            continue
         if one.get("/Subtype") == "/FreeText":
-            yield str(one.get("/Contents", ""))
-        if one.get("/Subtype") == "/Widget":
-            field = one if "/V" in one else one.get("/Parent", {})
-            value = field.get("/V")
-            if isinstance(value, str) and value not in ("", "/Off"):
-                yield f"{field.get('/T', 'field')}: {value.removeprefix('/')}"
+            yield str(_resolved(one.get("/Contents", "")))
+        if one.get("/Subtype") == "/Widget" and (line := _filled_field(one)) not in told:
+            told.add(line)  # each button of a group shows the same value
+            yield line
+
+
+_HIDDEN = 2  # bit of an annotation's flags
+_PASSWORD = 1 << 13  # bit of a field's flags
+
+
+def _filled_field(widget: Any) -> str:
+    """Return the name and the value of a field; empty without a value."""
+    names: list[str] = []
+    value: Any = None
+    flags, field = 0, widget
+    for _ in range(8):  # the parts of a field may stand in its parents
+        if not hasattr(field, "get"):
+            break
+        names += [str(_resolved(field["/T"]))] if "/T" in field else []
+        value = _resolved(field.get("/V")) if value is None else value
+        flags |= int(field.get("/Ff", 0))
+        field = _resolved(field.get("/Parent"))
+    if flags & _PASSWORD:
+        return ""
+    values = [_value(_resolved(one)) for one in _listed(value)]
+    said = ", ".join(filter(None, values))
+    return f"{names[0] if names else 'field'}: {said}" if said else ""
+
+
+def _value(value: Any) -> str:
+    from pypdf.generic import NameObject
+
+    if isinstance(value, NameObject):  # of a button
+        return "" if value == "/Off" else value.removeprefix("/")
+    return value if isinstance(value, str) else ""
+
+
+def _listed(value: Any) -> list[Any]:
+    value = _resolved(value)
+    return list(value) if isinstance(value, list) else [value]
+
+
+def _resolved(value: Any) -> Any:
+    return value.get_object() if hasattr(value, "get_object") else value
 
 
 def _word_document(content: io.BytesIO) -> Iterator[str]:
@@ -216,21 +262,53 @@ def _blocks(element: Any, story: Any) -> Iterator[str]:
 
 def _words(element: Any) -> Iterator[str]:
     """Yield the text in a paragraph, also that of links, fields and accepted insertions."""
+    raised = ""  # a number in superscript so far, of which Word often makes several runs
     for child in element:
+        if child.tag == f"{_W}r" and (more := _raised(child)):
+            raised += more
+            continue
+        if raised:
+            yield _exponent(raised)
+            raised = ""
         tag = _tag(child)
         if tag == "t":
-            yield f"^{child.text}" if _is_raised(child) else child.text or ""
-        elif tag == "sym":
-            yield _SYMBOLS.get((child.get(_W + "char") or "").upper()[-2:], "\ufffd")
-        elif tag == "f":  # a fraction of an equation
-            over, under = ("".join(_words(part)) for part in _all(child, "num", "den"))
+            yield child.text or ""
+        elif child.tag == f"{_W}sym":
+            yield _symbol(child)
+        elif child.tag == f"{_M}f":  # a fraction of an equation
+            over, under = (
+                "".join(text for part in child.iter(_M + name) for text in _words(part))
+                for name in ("num", "den")
+            )
             yield f"({over})/({under})"
-        elif tag == "sup":
-            yield f"^{''.join(_words(child))}"
+        elif child.tag == f"{_M}sup":
+            yield _exponent("".join(_words(child)))
         elif tag in _SIGNS:
             yield _SIGNS[tag]
         elif tag not in _NOT_SHOWN and tag not in ("pPr", "rPr", _BOX):
             yield from _words(child)
+    if raised:
+        yield _exponent(raised)
+
+
+def _raised(run: Any) -> str:
+    """Return the text of a run in superscript; empty for other runs."""
+    place = run.find(f"{_W}rPr/{_W}vertAlign")
+    if place is None or place.get(f"{_W}val") != "superscript":
+        return ""
+    return "".join(text.text or "" for text in run.iter(f"{_W}t"))
+
+
+def _exponent(text: str) -> str:
+    """Return a raised text; a number gets a mark, since 10⁹ is another number than 109."""
+    return f"^{text}" if _EXPONENT.fullmatch(text) else text
+
+
+def _symbol(element: Any) -> str:
+    code = int(element.get(f"{_W}char") or "fffd", 16)
+    if element.get(f"{_W}font") == "Symbol":
+        return _SYMBOLS.get(code & 0xFF, "\ufffd")
+    return "\ufffd" if 0xF000 <= code <= 0xF0FF else chr(code)  # a drawing of some font
 
 
 def _all(element: Any, *tags: str) -> Iterator[Any]:
@@ -240,13 +318,6 @@ def _all(element: Any, *tags: str) -> Iterator[Any]:
             yield child
         elif _tag(child) not in (*_NOT_SHOWN, "tbl"):
             yield from _all(child, *tags)
-
-
-def _is_raised(text: Any) -> bool:
-    """Return whether a text is a number in superscript: 10⁹ is another number than 109."""
-    place = text.getparent().find(f"{_W}rPr/{_W}vertAlign")
-    is_raised = place is not None and place.get(_W + "val") == "superscript"
-    return is_raised and bool(_EXPONENT.fullmatch(text.text or ""))
 
 
 def _boxes(element: Any) -> Iterator[Any]:

@@ -31,7 +31,11 @@ KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 _TEXT = (".txt", ".md", ".csv")
 _STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
 _HEADER = 1_024  # bytes in which the header of a PDF may begin
-_MOST_ACCENTED = 0.3  # share of the characters of a text in Western Europe
+_NONSENSE = re.compile(
+    r"(?=[^\x00-\x7f\s«»‹›“”„‘’‚–—…•€°]{5})(?!(.)\1{4})|[^\W\d_][¿¹²³¼½¾¸¤¦¬¯][^\W\d_]"
+)
+"""What Windows-1252 makes of other encodings: five different letters and signs beyond ASCII in a
+row, or a sign within a word."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]
@@ -153,7 +157,7 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
 def _decoded(content: bytes, name: str) -> str:
     """Decode a text: UTF-16 with a byte order mark, UTF-8, or else Windows-1252.
 
-    A text of which Windows-1252 makes many accented letters is of another alphabet.
+    A text of which Windows-1252 makes words of accented letters alone is in another encoding.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         encodings = ["utf-16"]
@@ -166,9 +170,7 @@ def _decoded(content: bytes, name: str) -> str:
             text = content.decode(encoding)
         except UnicodeDecodeError:
             continue
-        letters = "".join(text.split())
-        accented = sum(letter > "\x7f" for letter in letters)
-        if encoding == "cp1252" and accented > _MOST_ACCENTED * len(letters):
+        if encoding == "cp1252" and _NONSENSE.search(text):
             raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
         return text
     raise UploadError(f"{name} is no text, whatever its name says")

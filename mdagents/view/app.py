@@ -122,6 +122,7 @@ async def _list_page(request: Request) -> Response:
         rows=[part.html() for part in watch.board.parts() if part.into == "rows"],
         events="/events",
         after=watch.pages.version(""),
+        again=request.app.state.again,
     )
 
 
@@ -138,6 +139,7 @@ async def _run_page(request: Request) -> Response:
         more=_in_address(query),
         events=f"{page.line.address}/events" if is_live else "",
         after=watch.pages.version("") if is_live else 0,
+        again=request.app.state.again,
     )
 
 
@@ -203,6 +205,7 @@ async def _question_page(request: Request) -> Response:
         next=after and f"{line.address}/questions/{after}{more}",
         events=f"{line.address}/events?case={id_}" if is_live else "",
         after=watch.pages.version(id_) if is_live else 0,
+        again=request.app.state.again,
     )
 
 

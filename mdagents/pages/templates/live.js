@@ -3,9 +3,9 @@
 // of the page's own templates; this knows nothing of what the parts mean.
 {
   const $ = (id) => document.getElementById(id);
-  const { events, after } = document.body.dataset;
+  const { events, after, again } = document.body.dataset;
   const ALOUD = 1000; // ms between two announcements
-  const HIDDEN = 2000; // ms after which a tab that is not seen lets its stream go
+  const HIDDEN = 2000; // ms after which a hidden tab closes its stream
   let spoken = 0;
 
   // HTML in the place where it goes: rows of a table and parts of a drawing need their parent.
@@ -90,7 +90,9 @@
     };
     source.onopen = () => say("");
     source.onerror = () => {
-      say("connection lost: trying again", true);
+      // A hidden tab is not told that the run has ended, and the view with it.
+      const ended = again ? `. If the run has ended, this shows it: ${again}` : "";
+      say(`connection lost: trying again${ended}`, true);
       // The server answers, but has no such stream any more.
       if (source.readyState === EventSource.CLOSED) location.reload();
     };
@@ -104,7 +106,7 @@
     });
   };
   // A browser opens six connections to a server, for all tabs together, and a stream takes one: with
-  // as many tabs, the next page would never load. A tab that is not seen lets its stream go.
+  // as many tabs, the next page would never load. A hidden tab closes its stream.
   let leaving = 0;
   const listenWhenSeen = () => {
     clearTimeout(leaving);

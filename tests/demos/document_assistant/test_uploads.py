@@ -32,6 +32,8 @@ from pypdf.generic import (
     ArrayObject,
     DictionaryObject,
     NameObject,
+    NullObject,
+    NumberObject,
     StreamObject,
     TextStringObject,
 )
@@ -187,8 +189,12 @@ def test_rows_and_numbers_that_word_wraps_are_read(tmp_path: Path) -> None:
     words = document.add_paragraph()
     for xml in (
         "<w:r><w:t>150 x 10</w:t></w:r>",
-        '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>9</w:t></w:r>',
+        '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>1</w:t></w:r>',
+        '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r>',
         '<w:r><w:t>/L, </w:t><w:sym w:font="Symbol" w:char="F0A3"/><w:t> 5 mg, </w:t></w:r>',
+        '<w:r><w:sym w:font="Wingdings 2" w:char="F0A3"/><w:t> done, </w:t></w:r>',
+        '<w:r><w:pict xmlns:v="urn:schemas-microsoft-com:vml"><v:formulas><v:f eqn="x"/>'
+        "</v:formulas></w:pict></w:r>",
         f"<m:oMath {math}><m:f><m:num><m:r><m:t>10</m:t></m:r></m:num>"
         "<m:den><m:r><m:t>4</m:t></m:r></m:den></m:f></m:oMath>",
     ):
@@ -196,7 +202,7 @@ def test_rows_and_numbers_that_word_wraps_are_read(tmp_path: Path) -> None:
     document.save(str(tmp_path / "wrapped.docx"))
     text = read_upload(tmp_path / "wrapped.docx", scope="s").text
     assert "item | EUR\nRent | 1200" in text
-    assert "150 x 10^9/L, ≤ 5 mg, (10)/(4)" in text
+    assert "150 x 10^12/L, ≤ 5 mg, \ufffd done, (10)/(4)" in text
 
 
 def test_what_a_pdf_holds_beside_its_text(tmp_path: Path) -> None:
@@ -210,7 +216,18 @@ def test_what_a_pdf_holds_beside_its_text(tmp_path: Path) -> None:
             NameObject("/V"): TextStringObject("99.50 EUR"),
         }
     )
-    writer.pages[0][NameObject("/Annots")] = ArrayObject([field])
+    secret = DictionaryObject(field | {NameObject("/Ff"): NumberObject(8192)})
+    hidden = DictionaryObject(field | {NameObject("/F"): NumberObject(2)})
+    values = ArrayObject([TextStringObject("/day"), TextStringObject("night")])
+    parent = DictionaryObject(
+        {NameObject("/T"): TextStringObject("when"), NameObject("/V"): values}
+    )
+    group = DictionaryObject(
+        {NameObject("/Subtype"): NameObject("/Widget"), NameObject("/Parent"): parent}
+    )
+    writer.pages[0][NameObject("/Annots")] = ArrayObject(
+        [NullObject(), field, field, secret, hidden, group]
+    )
     writer.add_annotation(0, FreeText(text="PAID", rect=(50, 550, 200, 650)))
     del writer.pages[1]["/Contents"]
     broken = StreamObject()
@@ -221,7 +238,7 @@ def test_what_a_pdf_holds_beside_its_text(tmp_path: Path) -> None:
     writer.write(content)
     (tmp_path / "b.pdf").write_bytes(b"From: a mail program\r\n" + content.getvalue())
     first, second, third = read_upload(tmp_path / "b.pdf", scope="s").text.split("\f")
-    assert "page 1\namount: 99.50 EUR\nPAID" in first
+    assert "page 1\namount: 99.50 EUR\nwhen: /day, night\nPAID" in first
     assert second.strip() == "(page 2 has no text: it is empty, or a picture)"
     assert third.strip() == "(page 3 is broken and not read)"
 
@@ -246,12 +263,27 @@ def test_an_exponent_in_a_cell_stays_one() -> None:
 
 @pytest.mark.parametrize(
     ("text", "encoding"),
-    [("合计金额 1200 元", "gbk"), ("Итого 1200 рублей", "cp1251"), ("المجموع 1200 ريال", "cp1256")],
+    [
+        ("合计金额 1200 元", "gbk"),
+        ("Итого 1200 рублей", "cp1251"),
+        ("note: боль в груди", "cp1251"),
+        ("المجموع 1200 ريال", "cp1256"),
+        ("Pacjent skarży się na ból głowy", "cp1250"),
+    ],
 )
 def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
     (tmp_path / "a.txt").write_bytes(text.encode(encoding))
     with pytest.raises(UploadError, match="is in an encoding that is not known; save it as UTF-8"):
         read_upload(tmp_path / "a.txt", scope="s")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["été", "37°", "µg", "É", "• a\n• b\n• c", "———————", "ÉÈÀÇ ÉTÉ", "2½ m², ¿qué?", "Straße"],
+)
+def test_a_western_text_is_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.txt").write_bytes(text.encode("cp1252"))
+    assert read_upload(tmp_path / "a.txt", scope="s").text == text
 
 
 @pytest.mark.parametrize(
