@@ -15,7 +15,12 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from mdagents.datasets.option_letters import letter_marked, letters_meant, with_letters
+from mdagents.datasets.option_letters import (
+    letter_marked,
+    letters_meant,
+    with_letters,
+    without_labels,
+)
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
@@ -82,7 +87,10 @@ def in_own_form(record: Record, where: str) -> Record:
     Raises:
         ConfigError: The right option is ambiguous or invalid; the message names the field.
     """
+    record = _with_letters_for_labels(record)
     options = _options(record, where)
+    if isinstance(options, dict) and all(isinstance(text, str) for text in options.values()):
+        options = without_labels(options)
     read: dict[str, Any] = {"options": options}
     asked = [text for name, text in record.items() if plain(name) == "question"]
     if asked and "question" not in record:
@@ -90,6 +98,29 @@ def in_own_form(record: Record, where: str) -> Record:
     if isinstance(options, dict) and len(options) > 1:
         read |= _right(record, options, where)
     return read
+
+
+def _with_letters_for_labels(record: Record) -> Record:
+    """Return a record of ARC with letters for the labels of its options, which may be numbers.
+
+    Its options are an object with the lists `text` and `label`; the answer is a label.
+    """
+    for name, options in record.items():
+        if plain(name) not in ("options", "choices"):
+            continue
+        if isinstance(options, str):
+            options = list_in(options)
+        if not (isinstance(options, dict) and options.keys() == {"text", "label"}):
+            continue
+        texts, labels = options["text"], options["label"]
+        if not (isinstance(texts, list) and isinstance(labels, list)):
+            continue
+        letters = dict(zip(map(str, labels), LETTERS, strict=False))
+        if len(letters) == len(labels) == len(texts):
+            answers = {n: letters.get(str(record[n])) for n in record if names_right_option(n)}
+            named = {n: letter for n, letter in answers.items() if letter}
+            return {**record, name: dict(zip(letters.values(), texts, strict=True)), **named}
+    return record
 
 
 def lettered(texts: object) -> object:
@@ -100,7 +131,7 @@ def lettered(texts: object) -> object:
 
 
 def list_in(text: str) -> object:
-    """Return the list or the object in a cell of a table, as JSON, Python or numpy writes it.
+    """Return the list or the object in a cell of a table, as JSON, Python or pandas writes it.
 
     Returns:
         The list or the object; None if the text is neither.
@@ -114,8 +145,9 @@ def list_in(text: str) -> object:
     if len(text) > _LONGEST_LIST:
         return None
     try:
-        tree = ast.parse(text.strip(), mode="eval")
-        if apart := _texts_apart(tree.body, text.strip()):
+        text = _END_OF_ARRAY.sub("]", _ARRAY.sub("[", text.strip()))
+        tree = ast.parse(text, mode="eval")
+        if apart := _texts_apart(tree.body, text):
             return apart
         return ast.literal_eval(tree)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -123,6 +155,8 @@ def list_in(text: str) -> object:
 
 
 _LONGEST_LIST = 100_000  # characters of a list as Python writes it
+_ARRAY = re.compile(r"\barray\(\[")
+_END_OF_ARRAY = re.compile(r"(?<=['\"])\](?:,\s*dtype=\w+)?\)")
 _TEXT_OF_NUMPY = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 
 
@@ -185,8 +219,6 @@ def _options(record: Record, where: str) -> object:
                         f"{where}: field '{name}' holds objects without a text: give each option a "
                         "letter (key) and a text (value)"
                     )
-            elif isinstance(options, dict) and options.keys() == {"text", "label"}:  # as in ARC
-                options = _in_columns(options["label"], options["text"])
             options = with_letters(options) if isinstance(options, dict) else lettered(options)
             if isinstance(options, dict):
                 both = [letter for letter in columns if columns[letter] and letter in options]
@@ -196,12 +228,6 @@ def _options(record: Record, where: str) -> object:
                     raise ConfigError(f"{where}: field '{name}' differs from the fields {fields}")
             return options
     return columns or None
-
-
-def _in_columns(letters: object, texts: object) -> object:
-    if isinstance(letters, list) and isinstance(texts, list) and len(letters) == len(texts):
-        return dict(zip(map(str, letters), texts, strict=True))
-    return None
 
 
 def _words(text: object) -> list[str]:

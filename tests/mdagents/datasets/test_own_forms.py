@@ -49,6 +49,8 @@ def gold(**fields: Any) -> str:
         {"answer_idx": "C", "answer": "ascorbic acid"},
         {"answer_idx": "C", "label": 7},
         {"options": LETTERED, "answer": "C"},
+        {"options": ["A. Zinc", "B. Lead", "C. Iron"], "answer": "Iron"},
+        {"options": ["A. Zinc", "B. Lead", "C. Iron"], "answer": "C. Iron"},
         {"options": LETTERED, "answer": "Ascorbic acid"},
         {"choices": LISTED, "answer": "C"},
         {"A": "Retinol", "B": "Thiamine", "C": "Ascorbic acid", "answer": "C"},
@@ -77,6 +79,12 @@ def gold(**fields: Any) -> str:
             "answer": "Ascorbic acid",
         },
         {"choices": {"text": LISTED, "label": [*"ABCD"]}, "answerKey": "C"},  # as in ARC
+        {"choices": {"text": LISTED, "label": [*"1234"]}, "answerKey": "3"},
+        {
+            "choices": "{'text': array(['x', 'y', 'z]'], dtype=object), "
+            "'label': array(['A', 'B',\n 'C'], dtype=object)}",
+            "answerKey": "C",
+        },
         {
             "options": "['Retinol' 'Thiamine'\n 'Ascorbic acid' \"Wilson's\"]",
             "answer": "C",

@@ -70,6 +70,13 @@ def test_an_abstract_stands_before_its_question() -> None:
         ({"question": "Which?", "passage": None}, "Which?"),
         ({"question": "Which?", "passage": "All cats purr."}, "All cats purr.\nWhich?"),
         ({"question": "Which?", "article": ""}, "Which?"),
+        (
+            {
+                "question": "?",
+                "context": "{'contexts': array(['We looked.', 'Found.'], dtype=object)}",
+            },
+            "We looked.\nFound.\n?",
+        ),
         ({"question": "Which?", "article": 29485731, "context": "PMC29485731"}, "Which?"),
         ({"question": "Which?", "context": "nan", "passage": []}, "Which?"),
         ({"question": "Which?", "context": {"contexts": []}}, "Which?"),
@@ -92,9 +99,7 @@ def test_what_a_question_is_about_stands_before_it(record: dict[str, Any], text:
     assert "context" not in kept_fields(record)
 
 
-@pytest.mark.parametrize(
-    "context", [[{"type": "text"}], {"age": 5}, "{'contexts': array(['We looked.'])}"]
-)
+@pytest.mark.parametrize("context", [[{"type": "text"}], {"age": 5}, "{'contexts': [We looked.]}"])
 def test_a_context_that_cannot_be_read_is_refused(context: Any) -> None:
     with pytest.raises(ConfigError, match="'context' must be a text or a list of texts"):
         read({"question": "?", "context": context, "A": "x", "B": "y", "answer": "A"})
