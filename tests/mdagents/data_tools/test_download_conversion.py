@@ -114,7 +114,9 @@ def test_records_that_cannot_be_used_are_named_and_counted(hub: Hub, workspace: 
     done = workspace.run([source(b"", records=200, files=files, convert="csv_rows")])
 
     assert done.returncode == 0, done
-    assert f"left out: {REPO}/files/questions.csv line 8: field 'answer_idx' is 'C'" in done.stdout
+    assert (
+        f"left out: {REPO}/files/questions.csv record 8: field 'answer_idx' is 'C'" in done.stdout
+    )
     assert "199 records" in done.stdout
     note = json.loads((workspace.data / "quiz/SOURCE.json").read_text())["files"]["test.jsonl"]
     assert (note["records"], note["left_out"]) == (199, 1)
@@ -166,8 +168,8 @@ def test_what_is_no_question_is_left_out_by_reason(hub: Hub, workspace: Workspac
 
     assert done.returncode == 0, done
     assert [line for line in done.stdout.splitlines() if line.startswith("left out")] == [
-        f"left out: 1 of {table} (line 2): more than one option is right",
-        f"left out: 1 of {table} (line 3): field 'question_type' is 'saq', not 'mcq'",
+        f"left out: 1 of {table} (record 2): more than one option is right",
+        f"left out: 1 of {table} (record 3): field 'question_type' is 'saq', not 'mcq'",
         f"left out: 1 of {table} (line 4): field 'split' is 'train', not 'test'",
     ]
     dataset = open_dataset("afrimedqa", workspace.data)
@@ -233,7 +235,7 @@ def test_the_part_of_hle_that_can_be_asked(hub: Hub, workspace: Workspace) -> No
     done = workspace.run_real("hle", "--from", str(table))
 
     assert done.returncode == 0, done
-    assert "(line 2): it is about an image" in done.stdout
-    assert "(line 3): field 'answer_type' is 'exactMatch', not 'multipleChoice'" in done.stdout
+    assert "(record 2): it is about an image" in done.stdout
+    assert "(record 3): field 'answer_type' is 'exactMatch', not 'multipleChoice'" in done.stdout
     assert "(line 4): field 'category' is 'Math', not 'Biology/Medicine'" in done.stdout
     assert [entry.id for entry in open_dataset("hle", workspace.data).index] == ["h1"]

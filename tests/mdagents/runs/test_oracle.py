@@ -66,7 +66,7 @@ def marked(record: dict[str, Any], mark: str) -> dict[str, Any]:
 
 PLACES: dict[str, Any] = {"question": "Which?", "answer_idx": "D"}
 OF_PLACES: list[tuple[dict[str, Any], str]] = [
-    (PLACES | {"options": dict(zip("ABCD", texts, strict=True))}, texts[3])
+    (PLACES | {"options": dict(zip("ABCD", texts, strict=True))}, texts[3].removeprefix("D. "))
     for texts in (
         ("Iron", "Zinc", "Gold", "Both A and C"),
         ("Iron", "Zinc", "Both A and B", "All of the above"),
