@@ -57,11 +57,11 @@ def _accuracy(groups: Mapping[str, Group], total: str, width: int) -> Canvas:
     scale = fitted(ends, left, right - 8, within=PERCENT)
     bottom = canvas.height - _AXIS
     draw_vertical_axis(canvas, scale, _TOP, bottom, "%")
-    chances = [100 * group.chance for group in groups.values() if group.chance is not None]
-    if chances:
-        at = scale(sum(chances) / len(chances))
+    overall = groups.get(total) or next(iter(groups.values()))
+    if overall.chance is not None:
+        at = scale(100 * overall.chance)
         canvas.line([(at, _TOP), (at, bottom)], "text3", 1.5, dotted=True,
-                    title=f"chance {chances[0]:.3g}%")  # fmt: skip
+                    title=f"chance {100 * overall.chance:.3g}%")  # fmt: skip
         canvas.text(at + 6, _TOP + 6, "chance", "text3", size=SMALL)
     for place, (name, group) in enumerate(groups.items()):
         y = _TOP + _ROW * place + 22

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mdagents.datasets.sources import published_size
-from mdagents.scoring.agreement import Agreement
+from mdagents.scoring.agreement import Agreement, majority_is_right
 from mdagents.scoring.fields import text_of
 from mdagents.scoring.formatting import counts, interval, p_equation, percent, points
 from mdagents.scoring.report import ALL, Report
@@ -43,9 +44,13 @@ def run_verdict(
     Args:
         report: The figures of the run.
         manifest: Contents of the run's `run.json`; may be empty.
-        rows: Questions of the run, of which the sentence says if they were asked without pictures.
+        rows: Rows of the run. The sentence says if they were asked without pictures, and tests by
+            question what the teams changed.
     """
-    limits = [_uncertainty(report, manifest), " ".join([*_of_teams(report), *_failures(report)])]
+    limits = [
+        _uncertainty(report, manifest),
+        " ".join([*_of_teams(report, rows), *_failures(report)]),
+    ]
     return RunVerdict(
         title=" · ".join([*described(manifest), _questions(report)]),
         sentence=_sentence(report, manifest, rows),
@@ -76,7 +81,7 @@ def _sentence(report: Report, manifest: Mapping[str, Any], rows: Sequence[Scored
         return f"So far {right}{of_all}{qualifiers}."
     if not panel.n:
         return f"{right}{qualifiers}, without a panel of experts."
-    return f"{right}{qualifiers}. {_effect(panel)}"
+    return f"{right}{qualifiers}. {_effect(report, rows)}"
 
 
 def _qualifiers(report: Report, rows: Sequence[ScoredRow]) -> list[str]:
@@ -92,22 +97,41 @@ def _qualifiers(report: Report, rows: Sequence[ScoredRow]) -> list[str]:
     return [f", {failed:,} failed" if failed else "", pictures]
 
 
-def _effect(panel: Agreement) -> str:
+def _effect(report: Report, rows: Sequence[ScoredRow]) -> str:
     """Return what the teams changed, given enough questions, in one sentence."""
-    if panel.n < SMALLEST_FOR_COEFFICIENTS:
+    panel = report.agreement[ALL]
+    if _panels(report) < SMALLEST_FOR_COEFFICIENTS:
         return "Too few panels to tell whether the teams helped."
     changed, gained = panel.rescued + panel.overturned, panel.rescued - panel.overturned
     if not changed:
         return "The teams changed no majority."
-    if _p(panel) < SIGNIFICANT:
+    if _p(panel, rows) < SIGNIFICANT:
         what = "gained" if gained > 0 else "lost"
         return f"The teams {what} {abs(gained):,} answers, a significant effect."
     majorities = "1 majority" if changed == 1 else f"{changed:,} majorities"
     return f"The teams changed {majorities}, with no significant effect."
 
 
-def _p(panel: Agreement) -> float:
-    return mcnemar_exact(worse=panel.overturned, better=panel.rescued)
+def _panels(report: Report) -> int:
+    """Return the number of judged questions; epochs add answers and no questions."""
+    return min(report.agreement[ALL].n, report.overall.questions)
+
+
+def _p(panel: Agreement, rows: Sequence[ScoredRow]) -> float:
+    """Return the p-value of the change by the teams; each question counts once.
+
+    Args:
+        panel: Counts of answers, which are used without rows.
+        rows: Rows behind `panel`; the epochs of a question count by the sign of their sum.
+    """
+    net = Counter[str]()
+    for row in rows:
+        if row.status == Status.ANSWERED and len(row.first_opinions) >= 2:
+            majority = majority_is_right(row)
+            net[row.question_id] += 0 if majority is None else row.correct - majority
+    worse = sum(n < 0 for n in net.values()) if rows else panel.overturned
+    better = sum(n > 0 for n in net.values()) if rows else panel.rescued
+    return mcnemar_exact(worse=worse, better=better)
 
 
 def _uncertainty(report: Report, manifest: Mapping[str, Any]) -> str:
@@ -124,14 +148,14 @@ def _uncertainty(report: Report, manifest: Mapping[str, Any]) -> str:
     return f"{line[:1].upper()}{line[1:]}." if line else ""
 
 
-def _of_teams(report: Report) -> list[str]:
+def _of_teams(report: Report, rows: Sequence[ScoredRow]) -> list[str]:
     panel = report.agreement[ALL]
-    if panel.n < SMALLEST_FOR_COEFFICIENTS:
+    if _panels(report) < SMALLEST_FOR_COEFFICIENTS:
         return []
     ties = ""
     if panel.no_majority:
         ties = f" Of {panel.no_majority} splits, {panel.no_majority_right} were settled right."
-    p = _unbroken(p_equation(_p(panel)))
+    p = _unbroken(p_equation(_p(panel, rows)))
     return [
         f"Teams rescued {panel.rescued} of {panel.wrong_majority} wrong majorities, overturned "
         f"{panel.overturned} of {panel.right_majority} right ones ({p}).{ties}"

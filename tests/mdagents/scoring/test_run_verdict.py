@@ -43,6 +43,13 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
                     "So far 100.0% right after 40 of 200 questions."),
     "no panel": ([ours(str(n), "A", "A") for n in range(40)], {},
                  "100.0% right, without a panel of experts."),
+    # By answers, nine against none would be significant; by questions, three against none are not.
+    "epochs": ([one for epoch in (1, 2, 3) for one in (*panel("AAB", "A", 37, epoch=epoch),
+                                                       *panel("BBA", "A", 3, epoch=epoch))], {},
+               "100.0% right. The teams changed 9 majorities, with no significant effect."),
+    "few questions in epochs": (
+        [one for epoch in (1, 2, 3) for one in panel("BBA", "A", 12, epoch=epoch)], {},
+        "100.0% right. Too few panels to tell whether the teams helped."),
     "failed": ([*RIGHT, *panel("", None, 10)], {},
                "80.0% right, 10 failed. The teams changed no majority."),
     "nothing answered": (panel("", None, 3), {}, "None of the 3 questions was answered."),
