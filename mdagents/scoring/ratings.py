@@ -9,6 +9,7 @@ from itertools import permutations
 
 from mdagents.records.ratings import ASKED, Rating
 from mdagents.scoring.formatting import UNKNOWN, Table, number
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 
 _KINDS = {"answer": "answers", "summary": "summaries"}
 
@@ -27,7 +28,8 @@ class RatingFigures:
     mean: float
     """Mean of all ratings, 1 to 5."""
     low: float | None
-    """Lower end of the 95% interval, from the bootstrap over items."""
+    """Lower end of the 95% interval, from the bootstrap over items; None below 10 items or where
+    all have the same mean."""
     high: float | None
     alpha: float | None
     """Krippendorff's alpha of ordinal data; None if no item has two ratings, or all are equal."""
@@ -47,8 +49,11 @@ def rating_figures(ratings: Sequence[Rating]) -> list[RatingFigures]:
             for one in of_kind:
                 by_item.setdefault((one.case_id, one.item), []).append(getattr(one, name))
             units = list(by_item.values())
-            interval = clustered_bootstrap([sum(u) for u in units], [len(u) for u in units])
-            low, high = interval or (None, None)
+            low, high = None, None
+            means = {sum(unit) / len(unit) for unit in units}
+            if len(units) >= SMALLEST_FOR_RATES and len(means) > 1:
+                interval = clustered_bootstrap([sum(u) for u in units], [len(u) for u in units])
+                low, high = interval or (None, None)
             found.append(
                 RatingFigures(
                     kind=kind,

@@ -220,9 +220,10 @@ def audit(run: RunOutput) -> Audit:
     changes = changes_of(seen)
     gains = [one.is_rescued - one.is_overturned for one in seen]
     net_low, net_high = _interval(seen, gains)
-    sums, _ = _by_question(seen, gains)
+    sums, sizes = _by_question(seen, gains)
     better, worse = sum(g > 0 for g in sums), sum(g < 0 for g in sums)
     net = sum(gains) / len(seen) if seen else 0.0
+    squares = [(gain / size) ** 2 for gain, size in zip(sums, sizes, strict=True)]
     told = {measure: _rate(seen, measure) for measure in MEANINGS}
     return Audit(
         run=run.name,
@@ -233,7 +234,7 @@ def audit(run: RunOutput) -> Audit:
         net_low=net_low,
         net_high=net_high,
         mcnemar_p=mcnemar_exact(worse=worse, better=better),
-        questions_needed=questions_needed(net, (better + worse) / len(sums)) if sums else None,
+        questions_needed=questions_needed(net, sum(squares) / len(squares)) if squares else None,
         right=sum(one.is_right for one in seen),
         possible=sum(one.possible for one in seen),
         flow=dict(Counter(">".join(one.sides) for one in seen).most_common()),

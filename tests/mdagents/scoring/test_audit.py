@@ -290,6 +290,17 @@ def test_epochs_of_a_question_are_one_sample() -> None:
     assert figures.net_low == 0
 
 
+def test_questions_needed_count_a_question_whose_epochs_differ_by_their_share() -> None:
+    changed = [
+        debated(f"{n}", "ABB" if epoch == 1 else "AAA", "A", epoch=epoch)
+        for n in range(9)
+        for epoch in (1, 2, 3)
+    ]
+    kept = [debated(f"k{n}", "AAA", "A", epoch=e) for n in range(51) for e in (1, 2, 3)]
+    # The net effect is 9 of 180 answers, and each of 9 of 60 questions gained a third.
+    assert audited(*changed, *kept).questions_needed == questions_needed(9 / 180, 9 * (1 / 9) / 60)
+
+
 def test_too_few_questions_give_no_rate() -> None:
     assert verdict_of(audited(debated("1", "ABB", "A"))) == (
         "The teams changed 1 majority: 1 to right, 0 to wrong. Too few questions for a rate."
