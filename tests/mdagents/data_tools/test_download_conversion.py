@@ -170,7 +170,7 @@ def test_what_is_no_question_is_left_out_by_reason(hub: Hub, workspace: Workspac
     assert [line for line in done.stdout.splitlines() if line.startswith("left out")] == [
         f"left out: 1 of {table} (record 2): more than one option is right",
         f"left out: 1 of {table} (record 3): field 'question_type' is 'saq', not 'mcq'",
-        f"left out: 1 of {table} (line 4): field 'split' is 'train', not 'test'",
+        f"left out: 1 of {table} (record 4): field 'split' is 'train', not 'test'",
     ]
     dataset = open_dataset("afrimedqa", workspace.data)
     (question,) = [dataset.load(entry) for entry in dataset.index]
@@ -237,5 +237,5 @@ def test_the_part_of_hle_that_can_be_asked(hub: Hub, workspace: Workspace) -> No
     assert done.returncode == 0, done
     assert "(record 2): it is about an image" in done.stdout
     assert "(record 3): field 'answer_type' is 'exactMatch', not 'multipleChoice'" in done.stdout
-    assert "(line 4): field 'category' is 'Math', not 'Biology/Medicine'" in done.stdout
+    assert "(record 4): field 'category' is 'Math', not 'Biology/Medicine'" in done.stdout
     assert [entry.id for entry in open_dataset("hle", workspace.data).index] == ["h1"]
