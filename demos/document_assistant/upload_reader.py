@@ -109,7 +109,7 @@ def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
 
 def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
     import pypdf
-    from pypdf.errors import DependencyError, FileNotDecryptedError
+    from pypdf.errors import DependencyError, FileNotDecryptedError, PdfReadError
 
     reader = pypdf.PdfReader(content)
     try:
@@ -131,9 +131,13 @@ def _pages(content: io.BytesIO, most: int) -> Iterator[str]:
             unread.append(error)
             text = f"(page {number} is broken and not read)"
         else:
-            with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
-                text = "\n".join(filter(str.strip, [text, *_filled_in(page)]))
             has_text |= bool(text)
+            try:
+                filled = list(_filled_in(page))
+            except (AttributeError, KeyError, TypeError, ValueError, PdfReadError):
+                filled = ["(a form or note on this page is broken and not read)"]
+            has_text |= bool(filled)
+            text = "\n".join(filter(str.strip, [text, *filled]))
             if _RIGHT_TO_LEFT.search(text):
                 text = f"(the words of this page may be in the wrong order)\n{text}"
         yield text or f"(page {number} has no text: it is empty, or a picture)"
@@ -305,10 +309,14 @@ def _exponent(text: str) -> str:
 
 
 def _symbol(element: Any) -> str:
-    code = int(element.get(f"{_W}char") or "fffd", 16)
+    try:
+        code = int(element.get(f"{_W}char", ""), 16)
+        character = chr(code)
+    except (ValueError, OverflowError):  # no code of a character
+        return "\ufffd"
     if element.get(f"{_W}font") == "Symbol":
         return _SYMBOLS.get(code & 0xFF, "\ufffd")
-    return "\ufffd" if 0xF000 <= code <= 0xF0FF else chr(code)  # a drawing of some font
+    return "\ufffd" if 0xF000 <= code <= 0xF0FF else character  # a drawing of some font
 
 
 def _all(element: Any, *tags: str) -> Iterator[Any]:

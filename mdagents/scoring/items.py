@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from mdagents.scoring.group import scored
 from mdagents.scoring.rows import RunOutput
@@ -26,7 +27,8 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
         common: Whether runs with different items are compared on their common ones.
 
     Returns:
-        Rows of each run; the lists have equal length and are not empty.
+        Rows of each run; the lists have equal length and are not empty. A row has the id that the
+        first run gives its question, so that rows of several runs can be grouped together.
 
     Raises:
         ConfigError: The items differ (the message says how), or none is shared.
@@ -64,10 +66,9 @@ def notices_of(
     notices = list(of_all)
     for name, run in zip(names, runs, strict=True):
         notices += [f"{name}: {notice}" for notice in run.notices if notice not in of_all]
-    for name, rows in zip(names, shared, strict=True):
-        count = sum(
-            row.item != of_first.item for row, of_first in zip(rows, shared[0], strict=True)
-        )
+    for name, run, rows in zip(names, runs, shared, strict=True):
+        stated = {row.item: row.content for row in run.rows}
+        count = sum(stated.get(row.item) != row.content for row in rows)
         if count:
             notices.append(
                 f"{name}: {count} of {len(rows)} answers have ids that differ from those in "
@@ -89,7 +90,7 @@ def _named_as_in(
         if of_first is not None and of_first.content == row.content:
             named[row.item] = row
         elif row.item in alone and (item := item_of.get((row.content, row.epoch))):
-            named[item] = row
+            named[item] = replace(row, question_id=item[0])
         else:
             unknown.append(row)
     for row in unknown:

@@ -98,7 +98,11 @@ class Answers:
             letters=np.array(
                 [
                     [
-                        numbers.setdefault(row.source_response, len(numbers))
+                        # Where the order of the options is unknown, letters of runs may differ for
+                        # one text; that of the right option is known to be the same.
+                        numbers.setdefault(
+                            "right" if row.correct else row.source_response, len(numbers)
+                        )
                         if row.status == Status.ANSWERED
                         else -1
                         for row in of_run

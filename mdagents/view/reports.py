@@ -14,7 +14,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.processes import end_child, run_module
 
 _AT_A_TIME = 2  # processes, each of which uses a core
-_LONGEST = 1_800.0  # seconds; a run of 50,000 questions takes a third of it on two cores
+_LONGEST = 1_800.0  # seconds; at 10 s for 1,000 questions, enough for 180,000
 _KEPT = 20_000_000  # bytes of cached reports
 
 Folders = tuple[Path, ...]

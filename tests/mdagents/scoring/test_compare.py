@@ -367,6 +367,20 @@ def test_the_router_report_on_screen_and_on_disk(capsys: pytest.CaptureFixture[s
     assert len(json.loads(file.read_text())["router"]["policies"]) == 6
 
 
+def test_ids_that_clash_between_runs_change_nothing() -> None:
+    """In published files, ids are shifted against each other."""
+    asked = {str(n + 1): f"Which drug in case {n}?" for n in range(6)}
+    runs = [
+        [record | {"question": asked[record["question_id"]]} for record in records]
+        for records in (ROUTED, *FORCED)
+    ]
+    shifted = [runs[0], *(renamed(records, "234561") for records in runs[1:])]
+    assert router_of(*shifted) == router_of(*runs)
+    one_id_each = renamed(with_texts("AB"), "12") + renamed(with_texts("BA", epoch=2), "34")
+    twice = with_texts("AB") + with_texts("BB", epoch=2)
+    assert compared(twice, one_id_each).pairs[0].difference == pytest.approx(0.25)
+
+
 def test_a_level_without_a_forced_run_cannot_be_replayed() -> None:
     report = router_of(ROUTED, FORCED[0], FORCED[2])
     assert [policy.name for policy in report.policies] == [

@@ -114,6 +114,13 @@ def test_two_runs_agree_on_a_letter_of_the_data_set() -> None:
     assert np.array_equal(again["one and other agree, else dear"].right, family.right)
 
 
+def test_right_answers_agree_under_any_letter() -> None:
+    """The order of the options is unknown in the files of other programs."""
+    one, other = row("A"), replace(row("A"), source_response="D")
+    letters = answers_of(run_of("one", [one]), run_of("other", [other])).letters
+    assert letters[0] == letters[1]
+
+
 def test_no_answer_is_never_right() -> None:
     failing = made_up("failing", "B---", confidence=[1.0] * 4)
     found = families_of(failing, made_up("fair", "AAAB", tokens=500))
