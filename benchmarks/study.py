@@ -46,7 +46,7 @@ from benchmarks.harness import (
     show_table,
     write_questions,
 )
-from mdagents_llm.bootstrap import paired_bootstrap
+from mdagents.scoring.group import difference_interval
 
 FORECAST_AIM = 0.15
 KILLS = 3
@@ -261,9 +261,9 @@ def measure_coverage(questions: int) -> None:
             [sum(rng.random() < share for _ in range(2)) for _ in range(questions)]
             for share in (skill, skill + effect)
         )
-        interval = paired_bootstrap(single, vote, [2] * questions)
-        assert interval is not None, "there are questions"
-        missed += not interval[0] <= effect <= interval[1]
+        gains = [after - before for before, after in zip(single, vote, strict=True)]
+        low, high = difference_interval(gains, [2] * questions)
+        missed += not low <= effect <= high
     what = f"seeds, of {seeds}, whose interval leaves out the constructed effect"
     show_results(f"{questions} questions, 2 epochs", [judged(what, missed, seeds // 10, digits=0)])
 

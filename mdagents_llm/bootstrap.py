@@ -47,32 +47,3 @@ def clustered_bootstrap(
     )
     low, high = np.percentile(totals[:, 0] / totals[:, 1], [2.5, 97.5])
     return float(low), float(high)
-
-
-def paired_bootstrap(
-    first: Sequence[float],
-    second: Sequence[float],
-    sizes: Sequence[int],
-    *,
-    seed: int = SEED,
-    resamples: int = RESAMPLES,
-) -> tuple[float, float] | None:
-    """Return the 95% percentile interval of the difference of two means, second minus first.
-
-    A resampled group contributes its values from both samples, so that an effect common to both,
-    such as an easy question for two systems, does not widen the interval.
-
-    Args:
-        first: Sum of the first sample's values in each group.
-        second: Sum of the second sample's values in each group, in the same order.
-        sizes: Number of values that each sample has in each group.
-        seed: Seed of the resampling.
-        resamples: Number of resamples.
-
-    Returns:
-        The interval; None without groups.
-
-    Source: Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
-    """
-    differences = [b - a for a, b in zip(first, second, strict=True)]
-    return clustered_bootstrap(differences, sizes, seed=seed, resamples=resamples)

@@ -124,7 +124,9 @@ def _entry(rows: Sequence[ScoredRow], usual: Sequence[_Usual]) -> Entry:
     id_, epoch = rows[0].item
     return Entry(
         name=id_ if epoch == 1 else f"{id_}, epoch {epoch}",
-        cells=tuple(_in_source(row) for row in rows) if len(rows) > 1 else _of_one_run(*rows),
+        cells=tuple(_in_source(row, rows[0]) for row in rows)
+        if len(rows) > 1
+        else _of_one_run(*rows),
         levels=tuple(dict.fromkeys(row.difficulty for row in rows if row.difficulty)),
         tags=tuple(tag for tag in FILTERS if tag in tags),
         pictures=max(row.pictures for row in rows),
@@ -150,9 +152,9 @@ def _of_one_run(row: ScoredRow) -> tuple[Cell, ...]:
     )
 
 
-def _in_source(row: ScoredRow) -> Cell:
-    """Return a cell with the data set's letters: runs may present options in different orders."""
-    return _answer(row, row.source_response, row.source_label)
+def _in_source(row: ScoredRow, first: ScoredRow) -> Cell:
+    """Return a cell with the first run's letters: runs may present options in different orders."""
+    return _answer(row, row.letter_in(first), first.source_label)
 
 
 def _answer(row: ScoredRow, letter: str, gold: str) -> Cell:

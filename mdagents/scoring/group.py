@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
-from mdagents_llm.proportions import Interval, wilson
+from mdagents_llm.proportions import Interval, tango, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
         accuracy_low=low,
         accuracy_high=high,
         accuracy_answered=_rate(correct, answered),
-        chance=chance_of(Counter([row.options for row in counted])),
+        chance=chance_of(Counter([row.chance for row in counted])),
         tokens_per_question=_mean(counted, attrgetter("total_tokens")),
         cost_per_question=_mean(counted, attrgetter("cost_usd")),
         calls_per_question=_mean(counted, attrgetter("calls")),
@@ -129,24 +129,25 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
     )
 
 
-def chance_of(options: Mapping[int, int]) -> float | None:
-    """Return the expected accuracy of guessing; None if the options of a question are unknown.
+def chance_of(chances: Mapping[float | None, int]) -> float | None:
+    """Return the expected accuracy of guessing; None if that of a question is unknown.
 
     Args:
-        options: Number of options, 0 if unknown -> number of questions that have so many.
+        chances: Expected accuracy at a question (`ScoredRow.chance`) -> number of questions.
     """
-    questions = sum(options.values())
-    if not questions or options.get(0):
+    known = [(chance, count) for chance, count in chances.items() if chance is not None]
+    if not known or len(known) < len(chances):
         return None
-    return sum(count / number for number, count in options.items()) / questions
+    return sum(chance * count for chance, count in known) / sum(chances.values())
 
 
 def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:
     """Return the 95% interval of accuracy.
 
-    Use Wilson's interval when each question has one answer, which is right or wrong, else the
-    bootstrap over questions. Where all questions have the same accuracy, the bootstrap interval has
-    zero width and is uninformative; use Wilson's interval for that many questions instead.
+    Use Wilson's interval when each question has one answer, which is right or wrong, or several
+    that say the same, else the bootstrap over questions. Where all questions have the same
+    accuracy, the bootstrap interval has zero width and is uninformative; use Wilson's interval for
+    that many questions instead.
 
     Args:
         right: Number of right answers to each question.
@@ -156,7 +157,7 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
         The interval; (None, None) without a question.
     """
     kinds = set(zip(right, answers, strict=True))
-    if len({r / n for r, n in kinds}) == 1 or kinds <= {(0, 1), (1, 1)}:
+    if _is_one_each(kinds) or len({r / n for r, n in kinds}) == 1:
         mean_right = sum(r / n for r, n in zip(right, answers, strict=True))
         return wilson(mean_right, len(right)) or (None, None)
     from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
@@ -164,6 +165,37 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
     # Sorted, because a resample depends on the order of the questions.
     pairs = sorted(zip(right, answers, strict=True))
     return clustered_bootstrap([r for r, _ in pairs], [n for _, n in pairs]) or (None, None)
+
+
+def difference_interval(differences: Sequence[float], answers: Sequence[int]) -> Interval:
+    """Return the 95% interval of the difference of two accuracies on the same questions.
+
+    Use Tango's interval when each run has one answer to each question, or several that say the
+    same, else the bootstrap over questions. Where the difference is the same at all questions, use
+    Tango's interval for that many questions, as `accuracy_interval` uses Wilson's.
+
+    Args:
+        differences: Number of the second run's right answers to each question, minus the first's;
+            not empty.
+        answers: Number of each run's answers to each question.
+    """
+    kinds = Counter(zip(differences, answers, strict=True))
+    if _is_one_each(kinds) or len({gain / n for gain, n in kinds}) == 1:
+        better = sum(count * gain / n for (gain, n), count in kinds.items() if gain > 0)
+        worse = -sum(count * gain / n for (gain, n), count in kinds.items() if gain < 0)
+        return tango(better, worse, len(answers)) or (-1.0, 1.0)
+    from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
+
+    return clustered_bootstrap(differences, answers) or (-1.0, 1.0)
+
+
+def _is_one_each(kinds: Collection[tuple[float, int]]) -> bool:
+    """Return whether there is one answer to each question, or several that say the same.
+
+    Args:
+        kinds: Pairs (right answers or their difference, number of answers) of the questions.
+    """
+    return len({n for _, n in kinds}) == 1 and all(abs(right) in (0, n) for right, n in kinds)
 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:

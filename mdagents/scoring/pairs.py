@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from mdagents.scoring.group import by_question, correct_answers
+from mdagents.scoring.group import by_question, correct_answers, difference_interval
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SIGNIFICANT, mcnemar_exact, minimum_detectable_difference
-from mdagents.settings import Status
-from mdagents_llm.bootstrap import paired_bootstrap
 from mdagents_llm.proportions import Interval
 
 
@@ -20,9 +18,10 @@ class Flip:
 
     question_id: str
     gold: str
-    """Letter of the right option in the data set."""
+    """Letter of the right option. All letters are those of the data set, where the first run states
+    them, else those that it presents."""
     first: list[str]
-    """Data set letter of the first run's answer in each epoch, or its status without an answer."""
+    """Letter of the first run's answer in each epoch, or its status without an answer."""
     second: list[str]
 
 
@@ -36,7 +35,7 @@ class Pair:
     difference: float
     """Accuracy of the second run minus that of the first, from −1 to 1."""
     difference_low: float
-    """Lower end of the 95% interval, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval: Tango's; with epochs, from the bootstrap over questions."""
     difference_high: float
     mcnemar_p: float
     """Two-sided exact p-value. With several epochs, a question counts for the run that got it right
@@ -96,7 +95,7 @@ def make_pair(
     extra_correct = sum(gains)
     extra_tokens = _extra(first, second, lambda row: row.total_tokens)
     extra_cost = _extra(first, second, lambda row: row.cost_usd)
-    low, high = difference_interval(first, second)
+    low, high = interval_between(first, second)
     return Pair(
         first=numbers[0],
         second=numbers[1],
@@ -118,7 +117,7 @@ def make_pair(
     )
 
 
-def difference_interval(first: Sequence[ScoredRow], second: Sequence[ScoredRow]) -> Interval:
+def interval_between(first: Sequence[ScoredRow], second: Sequence[ScoredRow]) -> Interval:
     """Return the 95% interval of the accuracy of `second` minus that of `first`.
 
     Args:
@@ -126,21 +125,14 @@ def difference_interval(first: Sequence[ScoredRow], second: Sequence[ScoredRow])
         second: Rows of the second run for the same questions, in the same order.
     """
     before, after = by_question(first), by_question(second)
-    interval = paired_bootstrap(
-        [correct_answers(answers) for answers in before],
-        [correct_answers(answers) for answers in after],
-        [len(answers) for answers in before],
-    )
-    assert interval is not None, "there is a question"
-    return interval
+    gains = [correct_answers(b) - correct_answers(a) for a, b in zip(before, after, strict=True)]
+    return difference_interval(gains, [len(answers) for answers in before])
 
 
 def _flip(first: Sequence[ScoredRow], second: Sequence[ScoredRow]) -> Flip:
-    return Flip(first[0].question_id, first[0].source_label, _said(first), _said(second))
-
-
-def _said(answers: Sequence[ScoredRow]) -> list[str]:
-    return [row.source_response if row.status == Status.ANSWERED else row.status for row in answers]
+    shown, *_ = first
+    said = [[row.letter_in(shown) or row.status for row in answers] for answers in (first, second)]
+    return Flip(shown.question_id, shown.source_label, *said)
 
 
 def _extra(

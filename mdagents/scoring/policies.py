@@ -62,8 +62,8 @@ class Answers:
     """[run, answer]: 1 if right, else 0; a missing answer is 0."""
     tokens: NDArray[np.float64]
     """[run, answer]: tokens of the answer."""
-    letters: NDArray[np.int64]
-    """[run, answer]: number that encodes the letter in the data set; -1 without an answer."""
+    choices: NDArray[np.int64]
+    """[run, answer]: number that encodes the chosen option; -1 without an answer."""
 
     @classmethod
     def of(
@@ -95,16 +95,10 @@ class Answers:
             starts=np.cumsum([0, *sizes[:-1]]),
             right=np.array([[int(row.correct) for row in of_run] for of_run in rows]),
             tokens=np.array([[float(row.total_tokens or 0) for row in of_run] for of_run in rows]),
-            letters=np.array(
+            choices=np.array(
                 [
                     [
-                        # Where the order of the options is unknown, letters of runs may differ for
-                        # one text; that of the right option is known to be the same.
-                        numbers.setdefault(
-                            "right" if row.correct else row.source_response, len(numbers)
-                        )
-                        if row.status == Status.ANSWERED
-                        else -1
+                        numbers.setdefault(row.choice, len(numbers)) if row.choice else -1
                         for row in of_run
                     ]
                     for of_run in rows
@@ -239,8 +233,8 @@ def _agreement(answers: Answers) -> Iterator[Family]:
 def _two_agree(answers: Answers) -> Iterator[Family]:
     for pair in combinations(range(len(answers.names)), 2):
         one, other = sorted(pair, key=lambda run: (answers.tokens[run].sum(), answers.names[run]))
-        agree = answers.letters[one] == answers.letters[other]
-        agree &= answers.letters[one] >= 0
+        agree = answers.choices[one] == answers.choices[other]
+        agree &= answers.choices[one] >= 0
         for then in range(len(answers.names)):
             if _is_cheaper(answers, one, then) and _is_cheaper(answers, other, then):
                 asked = answers.tokens[one] + answers.tokens[other]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.settings import Status
 
 SEED = 42
 SHUFFLES = 2_000
@@ -67,8 +66,8 @@ def position_bias(questions: Sequence[Sequence[ScoredRow]]) -> PositionBias | No
 
     Source: permutation tests: Fisher, R. A. (1935), The Design of Experiments, section 21.
     """
-    known = all(len(row.order) == row.options > 0 for rows in questions for row in rows)
-    if not known or not any(len({row.order for row in rows}) > 1 for rows in questions):
+    known = all(row.options and _has_all_places(row) for rows in questions for row in rows)
+    if not known or not any(len({row.by_text for row in rows}) > 1 for rows in questions):
         return None
     shown = _Shown(questions)
     as_given = np.arange(shown.epochs)[np.newaxis, np.newaxis].repeat(len(questions), axis=1)
@@ -104,15 +103,10 @@ class _Shown:
     def __init__(self, questions: Sequence[Sequence[ScoredRow]]) -> None:
         self.epochs = len(questions[0])
         self.right = np.array([[row.correct for row in rows] for rows in questions])
-        self._gold = np.array(
-            [[row.order.find(row.source_label) for row in rows] for rows in questions]
-        )
+        self._gold = np.array([[LETTERS.index(row.label) for row in rows] for rows in questions])
         # Place of one epoch's answer in another epoch's order: [question, order, answer].
         self._place = np.array(
-            [
-                [[_place(given, shown.order) for given in rows] for shown in rows]
-                for rows in questions
-            ]
+            [[[_place(given, shown) for given in rows] for shown in rows] for rows in questions]
         )
         sizes = np.array([[row.options for row in rows] for rows in questions])
         is_answered = self._given() != _NOWHERE
@@ -163,7 +157,11 @@ class _Shown:
         return places
 
 
-def _place(given: ScoredRow, order: str) -> int:
-    """Return the place of an answer in an order of the options."""
-    is_answered = given.status == Status.ANSWERED
-    return order.find(given.source_response) if is_answered else _NOWHERE
+def _has_all_places(row: ScoredRow) -> bool:
+    """Return whether the options have the first letters, without a gap."""
+    return "".join(sorted(row.by_text)) == LETTERS[: row.options]
+
+
+def _place(given: ScoredRow, shown: ScoredRow) -> int:
+    letter = given.shown_in(shown)
+    return LETTERS.index(letter) if letter else _NOWHERE

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
 
-from mdagents.scoring.group import scored
+from mdagents.scoring.group import difference_interval, scored
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SIGNIFICANT, holm, mcnemar_exact
@@ -42,7 +42,7 @@ def rank_ranges(runs: Sequence[Scores]) -> list[tuple[int, int]]:
     """Return the best and the worst rank of each run that the tests do not exclude.
 
     A run ranks behind those that are significantly better: McNemar's test, Holm-adjusted over all
-    pairs, and the paired bootstrap, as in a comparison.
+    pairs, and the interval of the difference, as in a comparison.
 
     Args:
         runs: Runs of the same questions (equal `items`).
@@ -67,8 +67,5 @@ def _p(first: Scores, second: Scores) -> float:
 
 
 def _interval(first: Scores, second: Scores) -> tuple[float, float]:
-    from mdagents_llm.bootstrap import paired_bootstrap  # loads numpy: only when needed
-
-    interval = paired_bootstrap(list(first.right), list(second.right), list(first.answers))
-    assert interval is not None, "there is a question"
-    return interval
+    gains = [after - before for before, after in zip(first.right, second.right, strict=True)]
+    return difference_interval(gains, first.answers)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from mdagents.scoring.group import by_question, correct_answers, right_by_question
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import pass_at, pass_hat
-from mdagents.settings import RoutedBy, Status
+from mdagents.settings import RoutedBy
 from mdagents_llm.proportions import wilson
 
 if TYPE_CHECKING:
@@ -104,11 +104,7 @@ def routing_stability(rows: Sequence[ScoredRow]) -> float | None:
 
 def _vote(answers: Sequence[ScoredRow]) -> float:
     """Return the probability that a majority vote of the epochs is right."""
-    votes = Counter(
-        "right" if row.correct else row.source_response
-        for row in answers
-        if row.status == Status.ANSWERED
-    )
+    votes = Counter(row.choice for row in answers if row.choice)
     most = max(votes.values(), default=0)
     leaders = [answer for answer, count in votes.items() if count == most]
     return 1 / len(leaders) if "right" in leaders else 0.0

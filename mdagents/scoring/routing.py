@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from mdagents.scoring.group import (
     Group,
     Proportion,
+    accuracy_interval,
     by_question,
     correct_answers,
     make_group,
 )
-from mdagents.scoring.pairs import difference_interval
+from mdagents.scoring.pairs import interval_between
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Difficulty, RoutedBy, TeamRole
+from mdagents_llm.proportions import Interval
 
 ROUTER, REPLAYED, ORACLE = "router", "router replayed", "oracle"
 
@@ -32,7 +34,8 @@ class Policy:
     regret: float
     """Accuracy of the oracle minus that of this policy."""
     regret_low: float
-    """Lower end of the 95% interval, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval: for `router` that of a comparison, else that of a share, for
+    the oracle is never worse; 0 for the oracle."""
     regret_high: float
 
 
@@ -157,10 +160,23 @@ def _policies(
     policies = []
     for name, rows in choices.items():
         figures = make_group(rows)
-        low, high = difference_interval(rows, bound)
+        low, high = _regret_interval(name, rows, bound)
         regret = (best - figures.correct) / figures.n
         policies.append(Policy(name, figures, regret, regret_low=low, regret_high=high))
     return policies
+
+
+def _regret_interval(name: str, rows: Sequence[ScoredRow], bound: Sequence[ScoredRow]) -> Interval:
+    if name == ORACLE:
+        return 0.0, 0.0  # by definition
+    if name == ROUTER:  # answers of its own, which may be right where the oracle's are wrong
+        return interval_between(rows, bound)
+    lost = [
+        correct_answers(best) - correct_answers(own)
+        for own, best in zip(by_question(rows), by_question(bound), strict=True)
+    ]
+    low, high = accuracy_interval(lost, [len(answers) for answers in by_question(rows)])
+    return low or 0.0, 1.0 if high is None else high
 
 
 def _by_routed_level(

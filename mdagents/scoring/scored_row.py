@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
@@ -96,13 +96,11 @@ class ScoredRow:
     """Number of options of the question; 0 when the file does not hold them."""
     order: str
     """Data set letters of the options in presented order, such as `CADB`; empty when unknown."""
+    by_text: str
+    """Presented letters of the options, sorted by text, such as `CADB`: the same place is the same
+    option in all files. Empty when the file does not hold the options."""
     right_letters: tuple[str, ...]
     """Presented letters that count as right; several if options have the same text."""
-    source_label: str
-    """Letter of the right option in the data set; as presented when `order` is unknown."""
-    source_response: str
-    """Letter of the answer in the data set, as presented when `order` is unknown; empty without an
-    answer."""
     confidence: float | None
     """Stated confidence in the answer, from 0 to 1."""
     routed_by: str
@@ -127,6 +125,56 @@ class ScoredRow:
     def item(self) -> Item:
         """Question id and epoch of the row."""
         return self.question_id, self.epoch
+
+    @property
+    def source_label(self) -> str:
+        """Letter of the right option in the data set; as presented when `order` is unknown."""
+        return self._in_source(self.label)
+
+    @property
+    def source_response(self) -> str:
+        """Letter of the answer in the data set, as presented when `order` is unknown.
+
+        Empty without an answer.
+        """
+        return self.letter_in(self)
+
+    @property
+    def chance(self) -> float | None:
+        """Probability that a guess is right; None when the file does not hold the options."""
+        return len(self.right_letters) / self.options if self.options else None
+
+    @property
+    def choice(self) -> str:
+        """What was chosen, independent of option order; the same for all right answers.
+
+        Empty without an answer. Where the file does not hold the options, it is the letter.
+        """
+        if self.status != Status.ANSWERED or self.correct:
+            return "right" if self.correct else ""
+        place = self.by_text.find(self.response)
+        return str(place) if place >= 0 else self.response
+
+    def shown_in(self, other: ScoredRow) -> str:
+        """Return the letter at which another row of the question presents the answer.
+
+        Empty without an answer. Where a file does not hold the options, it is the letter given.
+        """
+        if self.status != Status.ANSWERED:
+            return ""
+        place = self.by_text.find(self.response)
+        return other.by_text[place] if 0 <= place < len(other.by_text) else self.response
+
+    def letter_in(self, other: ScoredRow) -> str:
+        """Return the letter of the answer in the data set of another row of the question.
+
+        As that row presents it where the order of its data set is unknown; empty without an answer.
+        """
+        return other._in_source(self.shown_in(other))
+
+    def _in_source(self, letter: str) -> str:
+        place = LETTERS.index(letter)
+        return self.order[place : place + 1] or letter
 
 
 Naming = Callable[[str, int], str]
@@ -209,8 +257,14 @@ def make_row(
         own = _pictures_of(label, pictures)
         right = tuple([shown for shown in right if _pictures_of(shown, pictures) == own])
     stated_id = id_of(record)
-    content = content_digest(text_of(record, "question") or stated_id, texts.values(), gold_text)
     in_source = object_of(record, "permutation")
+    letters: Collection[str] = texts
+    if pictures:  # equal texts stay in the order of the data set
+        letters = sorted(texts, key=lambda shown: str(in_source.get(shown, shown)))
+    by_text = "".join(sorted(letters, key=texts.__getitem__))
+    content = content_digest(
+        text_of(record, "question") or stated_id, [texts[shown] for shown in by_text], gold_text
+    )
     first, last = opinions_of(record, options)
     usage = object_of(record, "token_usage")
     read, written, both = tokens_of(usage)
@@ -238,10 +292,11 @@ def make_row(
         epoch=count_of(record.get("epoch")) or 1,
         content=content,
         options=len(options),
-        order=_shared("".join([str(in_source.get(shown, "")) for shown in options])),
+        order=_shared("".join([str(in_source.get(shown, shown)) for shown in options]))
+        if in_source
+        else "",
+        by_text=_shared(by_text),
         right_letters=_shared(right),
-        source_label=_shared(str(in_source.get(label, label))),
-        source_response=_shared(str(in_source.get(letter, letter))) if letter else "",
         confidence=_shared(confidence_of(record.get("confidence"))),
         routed_by=_word(record.get("routed_by")),
         first_opinions=_shared(first),

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdagents.scoring.cross_validation import FOLDS, SMALLEST_FOR_A_CHOICE, CrossValidation
-from mdagents.scoring.group import Group, accuracy_interval, make_group, scored
+from mdagents.scoring.group import Group, accuracy_interval, difference_interval, make_group, scored
 from mdagents.scoring.items import notices_of, shared_rows
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import names_of
 from mdagents.scoring.statistics import mcnemar_exact
-from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap, paired_bootstrap
+from mdagents_llm.bootstrap import RESAMPLES, SEED
 from mdagents_llm.proportions import Interval
 
 HOW = (
@@ -311,22 +311,26 @@ class _Scoring:
         )
 
     def _band(self, right: NDArray[np.int64]) -> list[Interval]:
-        return [clustered_bootstrap(of.tolist(), self.sizes) or (0.0, 1.0) for of in right]
+        return [self._accuracy_interval(of) for of in right]
 
     def _reached(self, right: NDArray[np.int64], tokens: NDArray[np.float64]) -> Reached:
         """Return the results of a policy from the right answers and tokens of each question."""
+        n, correct = sum(self.sizes), int(right.sum())
+        return Reached(
+            correct, correct / n, *self._accuracy_interval(right), float(tokens.sum()) / n
+        )
+
+    def _accuracy_interval(self, right: NDArray[np.int64]) -> Interval:
         low, high = accuracy_interval(right.tolist(), self.sizes)
         assert low is not None, "there is a question"
         assert high is not None, "there is a question"
-        n, correct = sum(self.sizes), int(right.sum())
-        return Reached(correct, correct / n, low, high, float(tokens.sum()) / n)
+        return low, high
 
     def _difference_interval(
         self, first: NDArray[np.int64] | NDArray[np.float64], second: NDArray[np.int64]
     ) -> Interval:
-        interval = paired_bootstrap(first.tolist(), second.tolist(), self.sizes)
-        assert interval is not None, "there is a question"
-        return interval
+        differences: list[float] = (second - first).tolist()
+        return difference_interval(differences, self.sizes)
 
 
 def _merit(outcome: FamilyOutcome) -> tuple[int, float]:

@@ -49,7 +49,7 @@ _DIGITS = re.compile(r"\d+")
 _SCHEMA = """
 CREATE TABLE questions (
     number INTEGER PRIMARY KEY, case_id TEXT UNIQUE, id TEXT, epoch INTEGER, place INTEGER,
-    attempt INTEGER, status TEXT, answer TEXT, correct INTEGER, level TEXT, options INTEGER,
+    attempt INTEGER, status TEXT, answer TEXT, correct INTEGER, level TEXT, chance REAL,
     tokens INTEGER, tags INTEGER, is_summarised INTEGER, lacks_summary INTEGER, entry TEXT,
     sort_0, sort_1, sort_2, sort_3, sort_4, sort_5, sort_6, sort_7
 );
@@ -198,7 +198,7 @@ class RecordIndex:
         text = plain(text_of(record, "question"))
         values = (
             number, case_id, *row.item, place, attempt, row.status, row.response, row.correct,
-            row.difficulty, row.options, row.total_tokens or 0, tags,
+            row.difficulty, row.chance, row.total_tokens or 0, tags,
             bool(row.summarised and row.summarised.summaries), lacks_summary(row),
             _kept(entry, start_of(text)),
             _natural(entry.name), *(cell.key for cell in entry.cells),
@@ -230,9 +230,9 @@ class RecordIndex:
     def _decided(self) -> Decided:
         with self._lock:
             count = self._count()
-            options = dict(
+            chances = dict(
                 self._db.execute(
-                    "SELECT options, count(*) FROM questions WHERE status <> ? GROUP BY options",
+                    "SELECT chance, count(*) FROM questions WHERE status <> ? GROUP BY chance",
                     (Status.SKIPPED,),
                 )
             )
@@ -246,7 +246,7 @@ class RecordIndex:
                 for name in FILTERS
                 for condition, values in [self._passes(name)]
             }
-            return Decided(count, counts, tuple(level for (level,) in levels), chance_of(options))
+            return Decided(count, counts, tuple(level for (level,) in levels), chance_of(chances))
 
     def _passes(self, tag: str) -> tuple[str, Sequence[Any]]:
         """Return the SQL condition, with its values, of the questions that pass a filter."""

@@ -26,7 +26,7 @@ from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, Influence, Mea
 from mdagents.scoring.audit.observed import Observed, Side, Sureness, observe
 from mdagents.scoring.audit.teaching import Lesson, lessons
 from mdagents.scoring.fields import count_of, text_of
-from mdagents.scoring.group import accuracy_interval
+from mdagents.scoring.group import accuracy_interval, difference_interval
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
@@ -141,7 +141,7 @@ class Audit(Changes):
     net_effect: float
     """(`to_right` - `to_wrong`) / `n`."""
     net_low: float | None
-    """Lower end of its 95% interval, from the bootstrap over questions."""
+    """Lower end of its 95% interval: Tango's; with epochs, from the bootstrap over questions."""
     net_high: float | None
     mcnemar_p: float
     """Two-sided exact p-value of `to_right` beside `to_wrong`, by question."""
@@ -339,7 +339,7 @@ def _by_question(
 
 
 def _interval(seen: Sequence[Observed], values: Sequence[float]) -> Interval | tuple[None, None]:
-    return clustered_bootstrap(*_by_question(seen, values)) or (None, None)
+    return difference_interval(*_by_question(seen, values)) if seen else (None, None)
 
 
 def _rate(seen: Sequence[Observed], measure: Measure) -> Rate:

@@ -33,7 +33,7 @@ class Control:
     accuracy: float
     difference: float
     low: float
-    """Lower end of the 95% interval of the difference, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval of the difference, as in a comparison."""
     high: float
     mcnemar_p: float
     mcnemar_p_holm: float

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.audit.effort import Effort
 from mdagents.scoring.audit.observed import Observed
 from mdagents.scoring.group import accuracy_interval, right_by_question
@@ -125,12 +124,10 @@ def _by_confidence(
 
 
 def _voted(row: ScoredRow, one: Observed, tokens: int) -> ScoredRow:
-    place = LETTERS.index(one.vote)
     first = tuple(letter for letter, count in one.first.items() for _ in range(count))
     return replace(
         row,
         response=one.vote,
-        source_response=row.order[place] if place < len(row.order) else one.vote,
         correct=one.vote in row.right_letters,
         confidence=one.vote_confidence,
         total_tokens=tokens,

@@ -262,11 +262,12 @@ def test_summaries_are_shown_without_a_trace_too(watched: list[dict[str, Any]]) 
     assert " ".join(watched[0]["exaid"]["summaries"][0]["key_findings"].split()) in page
 
 
-def test_runs_with_other_orders_are_listed_in_letters_of_the_data_set() -> None:
+@pytest.mark.parametrize("is_stated", [True, False])
+def test_runs_with_other_orders_are_listed_in_letters_of_the_first(is_stated: bool) -> None:
     source = dict(zip("ABCD", "DCBA", strict=True))
     turned = {shown: OPTIONS[letter] for shown, letter in source.items()}
-    write([ours("1", "A", "B", source_label="A")], "a.json")
-    other = ours("1", "D", "C", options=turned, permutation=source)
+    write([ours("1", "A", "B")], "a.json")
+    other = ours("1", "D", "C", options=turned, permutation=source if is_stated else {})
     write([other | {"response": {"final_answer": f"C) {turned['C']}"}}], "b.json")
     page = report("--compare", "output/a.json", "output/b.json").read_text()
     assert re.findall(r'<td class="wrong"[^>]*>(.*?)</td>', page) == ["B, not A"] * 2

@@ -26,7 +26,6 @@ def row(letter: str = "A", *, id_: str = "q1", epoch: int = 1, tokens: int | Non
         question_id=id_,
         epoch=epoch,
         response=letter if is_answered else "",
-        source_response=letter if is_answered else "",
         correct=letter == "A",
         status=(Status.ANSWERED if is_answered else Status.API_ERROR).value,
         total_tokens=tokens,
@@ -34,6 +33,17 @@ def row(letter: str = "A", *, id_: str = "q1", epoch: int = 1, tokens: int | Non
         first_opinions=tuple(opinions),
         last_opinions=tuple(opinions),
     )
+
+
+def scored(
+    id_: str, options: dict[str, str], gold: str, letter: str, *, epoch: int = 1
+) -> ScoredRow:
+    """The row of a record that does not state the order of the data set."""
+    record = ours(id_, gold, letter, options=options, epoch=epoch)
+    return make_row(
+        record | {"response": {"final_answer": f"{letter}) {options[letter]}"}},
+        Status.ANSWERED, lambda id_, _: id_, place=0, attempt=1, where="", gold="label",
+    )  # fmt: skip
 
 
 def run_of(name: str, rows: Sequence[ScoredRow]) -> RunOutput:

@@ -18,6 +18,7 @@ from mdagents.scoring.formatting import as_text
 from mdagents.scoring.routing import RouterReport
 from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.proportions import Z95, wilson
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 
@@ -88,7 +89,9 @@ def test_files_of_one_name_in_other_folders_are_another_comparison() -> None:
 
 def test_a_run_beside_itself() -> None:
     pair = compared(answers("AB-"), answers("AB-")).pairs[0]
-    assert (pair.difference, pair.difference_low, pair.difference_high) == (0, 0, 0)
+    assert pair.difference == 0
+    ends = Z95**2 / (3 + Z95**2)  # three questions prove little
+    assert (pair.difference_low, pair.difference_high) == pytest.approx((-ends, ends))
     assert pair.mcnemar_p == 1
     assert pair.tokens_per_extra_correct is None
     assert pair.right_to_wrong == pair.wrong_to_right == []
@@ -338,6 +341,8 @@ def test_the_router_beside_forced_runs() -> None:
     assert policies["router"].regret == pytest.approx(2 / 6)
     assert policies["always advanced"].regret == pytest.approx(3 / 6)
     assert (policies["oracle"].regret, policies["oracle"].regret_high) == (0, 0)
+    lost = policies["always advanced"]
+    assert (lost.regret_low, lost.regret_high) == wilson(3, 6), "three of six"
     # Cheapest of the best: basic for 1, 2, 5 and for 6, where none is right.
     oracle = policies["oracle"].figures
     assert oracle.tokens_per_question == pytest.approx((4 * 100 + 300 + 400) / 6)

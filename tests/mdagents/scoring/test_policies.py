@@ -21,7 +21,7 @@ from mdagents.scoring.policies import (
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents_llm.errors import ConfigError
-from tests.mdagents.scoring.made_up_runs import made_up, row, run_of
+from tests.mdagents.scoring.made_up_runs import made_up, row, run_of, scored
 
 
 def answers_of(*runs: RunOutput) -> Answers:
@@ -108,17 +108,34 @@ def test_two_runs_agree_on_a_letter_of_the_data_set() -> None:
     # Right, asked, wrong alike, asked, no answer of both: asked, one without an answer: asked.
     assert family.right[0].tolist() == [1, 1, 0, 1, 1, 0]
     assert family.tokens[0].tolist() == [3, 13, 3, 13, 13, 13]
-    # Presented in another order, the letters that were read differ.
-    shown = [replace(of, response="DCBDAA"[n]) for n, of in enumerate(other.rows)]
+    # Presented in the reverse order, the letters that were read differ.
+    reverse = str.maketrans("ABCD", "DCBA")
+    shown = [
+        replace(
+            of,
+            response=of.response.translate(reverse),
+            by_text=of.by_text.translate(reverse),
+        )
+        for of in other.rows
+    ]
     again = families_of(one, replace(other, rows=tuple(shown)), dear)
     assert np.array_equal(again["one and other agree, else dear"].right, family.right)
 
 
-def test_right_answers_agree_under_any_letter() -> None:
+def test_the_same_text_is_the_same_choice_under_any_letter() -> None:
     """The order of the options is unknown in the files of other programs."""
-    one, other = row("A"), replace(row("A"), source_response="D")
-    letters = answers_of(run_of("one", [one]), run_of("other", [other])).letters
-    assert letters[0] == letters[1]
+    given = {"A": "aspirin", "B": "heparin", "C": "statin", "D": "rest"}
+    shown = {"A": "rest", "B": "statin", "C": "aspirin", "D": "heparin"}
+    one = run_of("one", [scored(f"q{n}", given, "A", said) for n, said in enumerate("ABBD")])
+    other = run_of("other", [scored(f"q{n}", shown, "C", said) for n, said in enumerate("CDBA")])
+    choices = answers_of(one, other).choices
+    assert (choices[0] == choices[1]).tolist() == [True, True, False, True]
+
+
+def test_right_options_of_the_same_text_are_one_choice() -> None:
+    options = {"A": "aspirin", "B": "rest", "C": "aspirin", "D": "rest"}
+    one, other = (run_of(said, [scored("q", options, "A", said)]) for said in "AC")
+    assert np.ptp(answers_of(one, other).choices) == 0
 
 
 def test_no_answer_is_never_right() -> None:
@@ -203,7 +220,7 @@ def _by_hand(
         return name[-1], name[-1]
     if " agree" in name:
         one, other, third = name[0], name[6], name[-1]
-        agree = of[one].source_response == of[other].source_response != ""
+        agree = of[one].choice == of[other].choice != ""
         return (one + other, one) if agree else (one + other + third, third)
     first, then = name[0], name[-1]
     agreements = agreement_of(runs[first].rows)

@@ -29,9 +29,9 @@ def shown(id_: str, epoch: int, order: str, letter: str, gold: str = "A") -> Sco
         row(source, id_=id_, epoch=epoch),
         response="" if letter == "-" else letter,
         order=order,
+        by_text="".join(sorted("ABCD", key=lambda shown: order["ABCD".index(shown)])),
         options=len(order),
         label="ABCD"[order.index(gold)],
-        source_label=gold,
         correct=source == gold,
     )
 
@@ -139,7 +139,7 @@ def test_the_order_of_the_records_makes_no_difference() -> None:
 def test_of_one_order_nothing_is_known() -> None:
     same = [[shown("q0", 1, "ABCD", "A"), shown("q0", 2, "ABCD", "B")]]
     assert position_bias(same) is None
-    assert position_bias([[replace(of, order="") for of in same[0]]]) is None
+    assert position_bias([[replace(of, by_text="") for of in same[0]]]) is None
 
 
 @pytest.mark.parametrize(("n", "is_told"), [(29, False), (30, True)])

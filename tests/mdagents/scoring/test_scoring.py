@@ -22,10 +22,10 @@ from mdagents.scoring.breakdown import Breakdown, QuestionGroup
 from mdagents.scoring.comparison import Block, ComparedRun, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import as_text
-from mdagents.scoring.group import Group, Proportion
+from mdagents.scoring.group import Group, Proportion, make_group
 from mdagents.scoring.pairs import Flip, Pair
 from mdagents.scoring.positions import Place, PositionBias
-from mdagents.scoring.repeats import EpochAccuracy, Repeats
+from mdagents.scoring.repeats import EpochAccuracy, Repeats, repeats
 from mdagents.scoring.report import Report, make_report
 from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.routing import Policy, RouterReport
@@ -42,6 +42,7 @@ from mdagents.scoring.what_if import (
 )
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
+from tests.mdagents.scoring.made_up_runs import scored
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 RUN = [
@@ -521,7 +522,7 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert figures.pass_at[4] == 3 / 4
     right = {epoch: (of.correct, of.n) for epoch, of in figures.by_epoch.items()}
     assert right == {1: (3, 4), 2: (3, 4), 3: (1, 4), 4: (1, 4)}
-    assert figures.position_bias is None, "the orders are not in the records"
+    assert figures.position_bias is None, "all epochs have one order"
     assert figures.majority == (1 + 1 / 2 + 1 + 0) / 4
     in_any_order = random.Random(5).sample(records, len(records))
     shuffled = make_report(read_output(write(in_any_order, "shuffled.json"))).repeats
@@ -540,6 +541,29 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert "| 1 | 9 of 12 | 75.0% (46.8–91.1) |" in text
     assert "majority vote of the epochs: 62.5%" in text
     assert "routed the same in all epochs: 75.0%" in text
+
+
+def test_votes_of_epochs_are_for_texts_where_the_order_is_unknown() -> None:
+    """Wrong answers of three epochs, in letters of their own: two of them chose the same text."""
+    texts = ["aspirin", "heparin", "statin", "rest"]
+    rows = []
+    for epoch, (turn, chosen) in enumerate([(0, "heparin"), (1, "heparin"), (2, "aspirin")], 1):
+        shown = dict(zip("ABCD", texts[turn:] + texts[:turn], strict=True))
+        letter_of = {text: letter for letter, text in shown.items()}
+        gold = letter_of["aspirin"]
+        rows.append(scored("q", shown, gold, letter_of[chosen], epoch=epoch))
+    assert [row.source_response for row in rows] == ["B", "A", "C"]
+    figures = repeats(rows)
+    assert figures is not None
+    assert figures.majority == 0, "heparin has two votes of three"
+    assert figures.position_bias is not None
+
+
+def test_a_right_text_that_stands_twice_doubles_chance() -> None:
+    twice = {"A": "aspirin", "B": "rest", "C": "aspirin", "D": "statin"}
+    once = twice | {"C": "heparin"}
+    assert make_group([scored("1", twice, "A", "B")]).chance == 1 / 2
+    assert make_group([scored("1", twice, "A", "B"), scored("2", once, "A", "B")]).chance == 3 / 8
 
 
 def test_the_interval_over_epochs_is_one_over_questions() -> None:

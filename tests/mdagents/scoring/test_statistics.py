@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import optimize, stats  # type: ignore[import-untyped]
 from statsmodels.stats import (  # type: ignore[import-untyped]
     contingency_tables,
     inter_rater,
     multitest,
 )
 
+from mdagents.scoring.group import difference_interval
 from mdagents.scoring.statistics import (
     calibration,
     fisher_exact,
@@ -28,7 +29,8 @@ from mdagents.scoring.statistics import (
     pass_at,
     pass_hat,
 )
-from mdagents_llm.bootstrap import clustered_bootstrap, paired_bootstrap
+from mdagents_llm.bootstrap import clustered_bootstrap
+from mdagents_llm.proportions import Z95, tango
 
 
 def close(expected: object) -> object:
@@ -277,7 +279,6 @@ def test_bootstrap_of_two_questions_by_hand() -> None:
     assert clustered_bootstrap([0, 1], [1, 1]) == (0, 1)
     assert clustered_bootstrap([3], [4]) == (0.75, 0.75)
     assert clustered_bootstrap([], []) is None
-    assert paired_bootstrap([], [], []) is None
 
 
 def test_bootstrap_agrees_with_scipy() -> None:
@@ -313,11 +314,58 @@ def test_bootstrap_is_seeded_and_heeds_no_order(questions: list[tuple[int, int]]
 
 
 def test_pairing_removes_what_both_share() -> None:
-    first = [0, 1] * 100
-    assert paired_bootstrap(first, first, [1] * 200) == (0, 0)
-    second = [0, 1] * 95 + [1, 1] * 5  # five more right: 2.5 points
-    interval = paired_bootstrap(first, second, [1] * 200)
+    second_more = [0] * 190 + [1] * 5 + [0] * 5  # five of 200 more right: 2.5 points
+    for times in (1, 2):  # with two equal epochs: from the bootstrap
+        gains, answers = [times * gain for gain in second_more], [times] * 200
+        low, high = difference_interval(gains, answers)
+        assert 0 < low < 0.025 < high < 0.06
+        backwards = difference_interval([-gain for gain in gains], answers)
+        assert backwards == pytest.approx((-high, -low), abs=0.006)
+
+
+def test_no_difference_is_not_certainty() -> None:
+    """Without a difference at 40 questions, up to 8.8 points either way are plausible."""
+    ends = Z95**2 / (40 + Z95**2)  # where the score test's statistic is 1.96, by hand
+    for times in (1, 3):
+        interval = difference_interval([0] * 40, [times] * 40)
+        assert interval == pytest.approx((-ends, ends), abs=1e-9)
+    always = difference_interval([1] * 40, [1] * 40)
+    assert always == pytest.approx(((40 - Z95**2) / (40 + Z95**2), 1), abs=1e-9)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 60))
+def test_tango_agrees_with_a_numeric_search(better: int, worse: int, same: int) -> None:
+    """The ends are where the difference is 1.96 standard errors off, at the likeliest shares."""
+    n = better + worse + same
+    interval = tango(better, worse, n)
     assert interval is not None
-    low, high = interval
-    assert 0 < low < 0.025 < high < 0.06
-    assert paired_bootstrap(second, first, [1] * 200) == pytest.approx((-high, -low), abs=0.006)
+    for end in interval:
+        if abs(end) > 1 - 1e-6:
+            continue
+
+        def cost(share: float, end: float = end) -> float:  # of pairs that are worse
+            shares = (share + end, share, 1 - 2 * share - end)
+            counts = (better, worse, same)
+            return -sum(k * math.log(max(p, 1e-300)) for k, p in zip(counts, shares, strict=True))
+
+        limits = (max(0.0, -end), (1 - end) / 2)
+        share = optimize.minimize_scalar(
+            cost, bounds=limits, method="bounded", options={"xatol": 1e-12}
+        ).x
+        standard_error = math.sqrt((2 * share + end - end**2) / n)
+        assert abs((better - worse) / n - end) == pytest.approx(Z95 * standard_error, rel=1e-3)
+
+
+@pytest.mark.parametrize("shares", [(0.02, 0.02), (0.05, 0.01), (0.1, 0.1), (0.3, 0.1)])
+def test_tango_covers_the_difference_in_95_of_100(shares: tuple[float, float]) -> None:
+    """Over all outcomes of 40 questions."""
+    up, down = shares
+    covered = 0.0
+    for better in range(41):
+        for worse in range(41 - better):
+            same = 40 - better - worse
+            ways = math.comb(40, better) * math.comb(40 - better, worse)
+            low, high = tango(better, worse, 40) or (0, 0)
+            if low <= up - down <= high:
+                covered += ways * up**better * down**worse * (1 - up - down) ** same
+    assert 0.94 <= covered <= 0.995
