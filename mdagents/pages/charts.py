@@ -139,13 +139,13 @@ def _changes(panel: Agreement, width: int) -> Canvas:
     for place, (name, parts) in enumerate(rows.items()):
         count = sum(part.count for part in parts)
         top = row_height * place + (20 if is_broad else 40)
-        questions = f"{count:,} question{'s' if count != 1 else ''}"
+        answers = f"{count:,} answer{'s' if count != 1 else ''}"
         if is_broad:
             canvas.text(0, top + 6, name)
-            canvas.text(0, top + 22, questions, "text3", size=SMALL)
+            canvas.text(0, top + 22, answers, "text3", size=SMALL)
         else:
             canvas.text(0, top - 32, name, bold=True)
-            canvas.text(width, top - 32, questions, "text3", anchor="right", size=SMALL)
+            canvas.text(width, top - 32, answers, "text3", anchor="right", size=SMALL)
         _stack(canvas, name, parts, left, top, (width - left - 4) / most, bar)
     return canvas
 
@@ -258,7 +258,7 @@ def _positions(by_gold: Mapping[str, Group], answered: Mapping[str, int], width:
         canvas.line([(across(right), y), (across(given), y)], "grey-fill", 2)
         canvas.dot(across(given), y, "blue-fill", title=f"{letter} was answered {given:,} times")
         canvas.dot(across(right), y, "grey-fill", hollow=True, radius=4.5,
-                   title=f"{letter} is the right option of {right:,} questions")  # fmt: skip
+                   title=f"{letter} was the right option {right:,} times")  # fmt: skip
     return canvas
 
 

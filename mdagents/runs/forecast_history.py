@@ -22,10 +22,10 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import CallRow, add_costs
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.proportions import Z95
 
 _ENOUGH = 10  # minimum number of questions of like runs to base a forecast on them
 _ENOUGH_ROWS = 20_000  # rows of ledgers after which no older run is read
-_TWO_SIDED_95 = 1.96
 _OF_THE_TEAM = ("method", "difficulty", "router", "agreement", "team", "exaid")
 """Settings that determine the cost of a question, besides models and prompts."""
 
@@ -121,9 +121,25 @@ class History:
 
 def _bounds(values: Sequence[float], count: int) -> tuple[float, float]:
     """Return the 95% prediction interval of the sum of `count` further values."""
-    half = _TWO_SIDED_95 * stdev(values) * count * math.sqrt(1 / len(values) + 1 / count)
+    deviations = t_quantile(len(values) - 1)
+    half = deviations * stdev(values) * count * math.sqrt(1 / len(values) + 1 / count)
     expected = count * fmean(values)
     return max(expected - half, count * min(values)), min(expected + half, count * max(values))
+
+
+def t_quantile(degrees: int) -> float:
+    """Return the 97.5% quantile of Student's t distribution, to 0.001 from 8 degrees of freedom.
+
+    Source: Abramowitz and Stegun (1964), Handbook of Mathematical Functions, 26.7.5.
+    """
+    z = Z95
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return float(sum(term / degrees**power for power, term in enumerate(terms)))
 
 
 def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> History:

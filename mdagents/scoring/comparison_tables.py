@@ -139,7 +139,7 @@ def _epoch_tables(block: Block) -> list[Table]:
     rows = [
         [
             run.label,
-            percent(run.figures.accuracy),
+            percent(of.pass_hat[1]),
             f"{points(of.between_epochs)} points",
             percent(of.pass_at[of.epochs]),
             percent(of.pass_hat[of.epochs]),

@@ -53,9 +53,9 @@ class Report:
     fewer than five questions are combined as `rarer`. Empty when unknown."""
     predicted_letters: dict[str, int]
     routing: dict[str, int]
-    """Level -> number of questions, including skipped ones."""
+    """Level -> number of answers, including skipped questions."""
     routed_by: dict[str, int]
-    """`router`, `fallback` or `forced` -> number of questions; empty when unknown."""
+    """`router`, `fallback` or `forced` -> number of answers; empty when unknown."""
     routing_stability: float | None
     """Share of questions that were routed to the same level in all epochs; None for one epoch."""
     repeats: Repeats | None

@@ -37,9 +37,7 @@ def router_tables(block: Block) -> list[Table]:
             ["", *COST_COLUMNS],
             [[policy.name, *cost_cells(policy.figures)] for policy in report.policies],
         ),
-        Table(
-            ["routed to", "questions", *columns], levels, title="right, by where the router sent"
-        ),
+        Table(["routed to", "answers", *columns], levels, title="right, by where the router sent"),
     ]
 
 

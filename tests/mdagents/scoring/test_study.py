@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from mdagents.records.study import StudyManifest, StudyRun
-from mdagents.scoring.comparison import Comparison, compare_study
+from mdagents.scoring.comparison import Comparison, compare, compare_study
 from mdagents.scoring.comparison_tables import overview_tables, write_study_csv
 from mdagents.scoring.comparison_text import (
     as_markdown,
@@ -23,7 +23,7 @@ from mdagents.scoring.comparison_text import (
 from mdagents.scoring.formatting import as_text
 from mdagents.scoring.rows import RunOutput
 from mdagents.settings import Status
-from tests.mdagents.scoring.made_up_runs import made_up
+from tests.mdagents.scoring.made_up_runs import made_up, row
 
 Letters = Mapping[tuple[str, str], str]
 """(model, method) -> a letter for each answer; A is right, `-` an error."""
@@ -114,6 +114,17 @@ def test_epochs_have_a_deviation_and_are_no_further_questions() -> None:
     assert block.runs[0].repeats is not None
     assert block.runs[0].repeats.between_epochs == pytest.approx(0.5 / 2**0.5)
     assert "over 2 epochs" in as_markdown(study)
+
+
+def test_the_table_of_epochs_is_of_questions_with_all_epochs() -> None:
+    """Twelve questions are right once and wrong once; two more have one answer, which is right."""
+    both = made_up("single", "A" * 12 + "B" * 12, epochs=2)
+    more = [row("A", id_=f"more{n}") for n in range(2)]
+    runs = [replace(both, rows=(*both.rows, *more)), replace(both, rows=(*both.rows, *more))]
+    tables = [
+        part for part in comparison_parts(compare(runs, common=False)) if part.title == "Epochs"
+    ]
+    assert [line[1] for line in tables[0].rows] == ["50.0%", "50.0%"]
 
 
 def test_the_value_of_the_router_is_reported_as_for_compared_runs() -> None:
