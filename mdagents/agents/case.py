@@ -13,8 +13,9 @@ from exaid_core.trace.bus import TraceBus
 from mdagents.agents.agent import Agent
 from mdagents.agents.events import Observer, unobserved
 from mdagents.agents.prompts import render
+from mdagents.agents.status import status_of
 from mdagents.datasets.questions import Question
-from mdagents.settings import ImageAgents, TeamRole, TeamSettings, expert_number
+from mdagents.settings import ImageAgents, Status, TeamRole, TeamSettings, expert_number
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.errors import BenchError, ProviderError, StructuredOutputError
 from mdagents_llm.pictures import Picture
@@ -35,6 +36,13 @@ class LeftOut:
     agent: str
     phase: str
     error: str
+    status: Status | None = None
+    """How the turn ended; None in records of earlier versions."""
+
+    @classmethod
+    def because(cls, agent: str, phase: str, error: BenchError) -> LeftOut:
+        """Return a turn that ended in an error."""
+        return cls(agent, phase, str(error), status_of(error))
 
 
 @dataclass(slots=True)
@@ -135,7 +143,7 @@ class Case:
 
     def leave_out(self, agent: Agent, phase: str, error: BenchError) -> None:
         """Record that the team continues without this turn."""
-        self.left_out.append(LeftOut(agent.id, phase, str(error)))
+        self.left_out.append(LeftOut.because(agent.id, phase, error))
 
     async def ask_all(
         self,

@@ -76,6 +76,8 @@ class RunTotals(BaseModel):
     """Records, one for each question and epoch."""
     status_counts: dict[str, int] = {}
     """Status -> records."""
+    incomplete: int = 0
+    """Answers without a turn that got no reply from its endpoint."""
     correct: int = 0
     """Right answers."""
     calls: int = 0
@@ -111,6 +113,7 @@ class RunTotals(BaseModel):
         self.questions += 1
         self.epochs = max(self.epochs, record.epoch)
         self.status_counts[record.status] = self.status_counts.get(record.status, 0) + 1
+        self.incomplete += record.is_incomplete
         self.correct += bool(record.correct)
         self.calls += record.calls
         self.input_tokens += usage.input_tokens

@@ -8,43 +8,19 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from mdagents.agents.case import Case, LeftOut
 from mdagents.agents.events import DebateMessage, Rung
+from mdagents.agents.status import status_of
 from mdagents.datasets.questions import Question
 from mdagents.records.pictures import PictureRecord, picture_records
 from mdagents.records.summaries import is_counting
 from mdagents.settings import EXAID_ROLES, Difficulty, RoutedBy, Status
 from mdagents.teams.decision import Decision, Panelist, ReportedTeam, Stated
 from mdagents.teams.router import Route
-from mdagents_llm.chat import StopReason
-from mdagents_llm.errors import (
-    BenchError,
-    LimitExceeded,
-    PictureError,
-    ProviderError,
-    StructuredOutputError,
-    UnexpectedError,
-)
+from mdagents_llm.errors import BenchError
 from mdagents_llm.ledger import CaseBook, Totals
 from mdagents_llm.notebook import html_table
 
 SCHEMA_VERSION = "1.6.0"
 """Version of the record schema; up to 1.0.0, lines of `samples.jsonl` included EXAID's part."""
-
-
-def status_of(error: BenchError) -> Status:
-    """Return the status of a question that ended in `error`."""
-    match error:
-        case LimitExceeded():
-            return Status.LIMIT
-        case StructuredOutputError(stop_reason=StopReason.REFUSAL):
-            return Status.REFUSED
-        case StructuredOutputError(stop_reason=StopReason.LENGTH):
-            return Status.TRUNCATED
-        case StructuredOutputError():
-            return Status.PARSE_ERROR
-        case ProviderError() | UnexpectedError() | PictureError():
-            return Status.API_ERROR
-        case _:
-            raise error
 
 
 class _Record(BaseModel):
@@ -218,6 +194,12 @@ class SampleRecord(_Record):
     fields: dict[str, str] = Field(default_factory=dict)
     """Other short fields of the data set, such as a subject: name -> text of at most 100
     characters, at most 20 fields; empty in records up to 1.4.0."""
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the question was answered without a turn that got no reply from its endpoint."""
+        failed = any(turn.status is Status.API_ERROR for turn in self.left_out)
+        return failed and self.status is Status.ANSWERED
 
     def __repr_args__(self) -> Iterator[tuple[str, object]]:
         """Yield the most informative fields; all of them would fill a screen."""

@@ -344,7 +344,7 @@ class RunStore:
         places = self._places()
         _, self._attempts = places
         for item, attempt, record in self._records(places):
-            if record.status in again:
+            if record.status in again or (record.is_incomplete and Status.API_ERROR in again):
                 continue
             self.done.add(item)
             of_records[record.case_id] = record.restart

@@ -56,7 +56,8 @@ class Plan:
     earlier: RunManifest | None
     """Manifest of the same run if an earlier process started it; None otherwise."""
     again: frozenset[Status]
-    """Statuses of questions that are answered again."""
+    """Statuses of questions that are answered again; with `api_error`, also of incomplete answers,
+    which lack a turn that ended so."""
     pictures: PlannedPictures
     """Pictures of the selected questions."""
     study_budget: Budget | None = None
@@ -75,7 +76,10 @@ class Plan:
         earlier = self.earlier
         if earlier is None or not earlier.finished:
             return None
-        if self.again & earlier.totals.status_counts.keys():
+        totals = earlier.totals
+        if self.again & totals.status_counts.keys():
+            return None
+        if totals.incomplete and Status.API_ERROR in self.again:
             return None
         folder = self.config.output_dir / earlier.name
         return earlier if is_complete(folder, earlier) else None

@@ -357,10 +357,14 @@ class _Program:
             return f"{result.reason}; raise it; {self.go_on}"
         if result.reason:
             return f"{result.reason}; {self.go_on}"
-        errors = result.manifest.totals.status_counts.get(Status.API_ERROR, 0)
-        them = "it" if errors == 1 else "them"
-        what = f"{counted(errors, 'question')} ended in api_error"
-        return f"{what}; --retry-errors answers {them} again" if errors else ""
+        totals = result.manifest.totals
+        errors, incomplete = totals.status_counts.get(Status.API_ERROR, 0), totals.incomplete
+        ended = [f"{counted(errors, 'question')} ended in api_error"] if errors else []
+        if incomplete:
+            verb = "lacks" if incomplete == 1 else "lack"
+            ended.append(f"{counted(incomplete, 'answer')} {verb} a turn that did")
+        them = "it" if errors + incomplete == 1 else "them"
+        return f"{', '.join(ended)}; --retry-errors answers {them} again" if ended else ""
 
     def stopped(self, error: BenchError) -> str:
         """Return the error that ended the run, and how to resume it."""

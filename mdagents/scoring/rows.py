@@ -454,6 +454,13 @@ class _Reader:
         ):
             if count:
                 yield f"{what}: {count}"
+        lacking = Counter[str]()
+        for row in self._rows.values():
+            if row.lacks and row.status == Status.ANSWERED:
+                lacking.update(row.lacks)
+        for ended, count in sorted(lacking.items()):
+            how = f"ended in {ended}" if ended else "failed"
+            yield f"answers of a team that went on without a turn that {how}: {count}"
         for (foreign, status), count in self._verdicts.most_common():
             failed = status != Status.ANSWERED
             how = f"counts as {status}" if failed else "was not used, the reply decides"

@@ -111,6 +111,8 @@ class ScoredRow:
     """Presented letter of each expert at the end, or of each team's report."""
     disagrees: bool
     """Whether the program that wrote the record parsed another letter."""
+    lacks: tuple[str, ...]
+    """How turns ended that failed and that the team went on without: each status once, sorted."""
     summarised: Summarised | None
     """EXAID's results; None when EXAID was off or has not finished the question."""
     fields: tuple[tuple[str, str], ...]
@@ -302,11 +304,16 @@ def make_row(
         first_opinions=_shared(first),
         last_opinions=_shared(last),
         disagrees="predicted" in record and record["predicted"] != letter,
+        lacks=_shared(_lacks(record)) if states_letter else (),
         summarised=_shared(summarised(record)),
         fields=_shared(fields_of(record)),
         place=place,
         attempt=attempt,
     )
+
+
+def _lacks(record: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(sorted({text_of(turn, "status") for turn in entries_of(record, "left_out")}))
 
 
 def _pictures_of(letter: str, pictures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

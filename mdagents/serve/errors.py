@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mdagents.records.sample import SampleRecord, status_of
+from mdagents.agents.status import status_of
+from mdagents.records.sample import SampleRecord
 from mdagents.settings import Status
 from mdagents_llm.errors import (
     BenchError,

@@ -78,7 +78,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     add("--dry-run", action="store_true",
         help="forecast calls, tokens, cost and time of each run; call no model")  # fmt: skip
     add("--retry-errors", action="store_true",
-        help="answer questions that ended in api_error again")  # fmt: skip
+        help="ask questions and turns that ended in api_error again")  # fmt: skip
     add("--otel", action="store_true",
         help="send spans of each run to an OpenTelemetry collector")  # fmt: skip
     add("--display", choices=DISPLAYS, default="full",

@@ -41,9 +41,9 @@ class OutputFlags(Flags):
         bool, Flag("use the provider's batch API (half price, up to 24 h)", in_name=True)
     ] = False
     fresh: Annotated[bool, StartFlag("start over and keep the old run under a dated name")] = False
-    retry_errors: Annotated[bool, StartFlag("answer questions that ended in api_error again")] = (
-        False
-    )
+    retry_errors: Annotated[
+        bool, StartFlag("ask questions and turns that ended in api_error again")
+    ] = False
     log_prompts: Annotated[bool, StartFlag("write prompts and replies into calls.jsonl")] = False
     keep_reasoning: Annotated[
         bool,

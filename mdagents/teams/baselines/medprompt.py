@@ -144,7 +144,7 @@ class Library:
                 try:
                     decision = await cot.solve(own, question, case.settings)
                 except ModelError as error:
-                    case.left_out.append(LeftOut(PREPARE, question.id, str(error)))
+                    case.left_out.append(LeftOut.because(PREPARE, question.id, error))
                     return None
                 is_right = decision.letter in question.right_letters()
                 self._tried[question.id] = Solved(question, decision.analysis) if is_right else None

@@ -83,6 +83,30 @@ def test_errors_are_answered_again_on_request_only(provider: FakeProvider, run: 
     assert len(manifest().invocations) == 2
 
 
+def test_answers_that_lack_votes_are_named_and_completed_on_request(
+    provider: FakeProvider, run: Run
+) -> None:
+    votes = ("--num-samples", "6", "--method", "cot_sc", "--exaid", "off", "--max-retries", "0")
+    provider.fail_next("500", times=3)
+    status, out, err = run(*votes)
+    lacking = [record for record in records() if record["left_out"]]
+    assert status == 0
+    assert {turn["status"] for record in lacking for turn in record["left_out"]} == {"api_error"}
+    assert Counter(record["status"] for record in records()) == {"answered": 6}
+    assert manifest().totals.incomplete == len(lacking) > 0
+    said = f"answers of a team that went on without a turn that ended in api_error: {len(lacking)}"
+    assert said in " ".join(out.split())
+    assert "--retry-errors answers" in err.splitlines()[-1]
+    calls = len(provider.calls)
+    _, out, err = run(*votes, "--retry-errors")
+    assert len(provider.calls) == calls + 3, "all other votes came from the cache"
+    assert not any(record["left_out"] for record in records())
+    assert manifest().totals.incomplete == 0
+    assert "went on without" not in out
+    assert run(*votes, "--retry-errors")[1] == out
+    assert len(provider.calls) == calls + 3
+
+
 def test_another_process_is_refused_while_one_writes(provider: FakeProvider, run: Run) -> None:
     hold = provider.hold("Your role: arbitrator")
     process = program(provider, "--data-dir", str(REPOSITORY / "data"), *BASIC)
