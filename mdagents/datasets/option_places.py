@@ -18,8 +18,17 @@ _QUANTITY = (
 _THINGS = r"(?:options?|choices?|answers?|alternatives?|responses?|statements?)"
 _VERDICT = r"(?:correct|true|right|wrong|false|incorrect|possible)"
 _LETTER = rf"(?:{_THINGS} )?[(\['\"‘“]?([a-z])[)\]'\"’”.]?"
-_AND = r"\s*(?:,\s*(?:and\b|or\b|&)?|;|\band\b|\bor\b|\bnor\b|&|\+|/|\bbut not\b)\s*"
-_CUE = rf"(?:both|either|neither|only|same as|all (?:except|but)|none (?:except|but)|{_THINGS}) "
+_AND = (
+    r"\s*(?:(?:,\s*)?\b(?:and/or|and|or|nor|but not|through|to|và|hoặc|et|ou|und|oder)\b"
+    r"|(?<= )[yoe](?= )|[和及与或]|[,;&+/–-])\s*"
+)
+_CUE = (
+    r"(?:both|either|neither|only|same as|(?:all|any|one|none|each) of"
+    rf"|(?:all|none),? (?:except|but)|cả|tanto|les deux|sowohl|{_THINGS}) "
+)
+_ALONE = re.compile(r"(?<![a-z])[a-z](?![a-z])")
+_ORDINAL = r"(?:the )?(?:first|second|third|fourth|fifth|last)"
+_SAID = r"(?: (?:mentioned|listed|given|stated|described|named|options?|choices?|answers?))*"
 _LETTERS = re.compile(
     rf"(?P<before>(?:{_CUE})*)(?P<letters>{_LETTER}(?:{_AND}{_LETTER})*)"
     rf"(?P<after>(?: (?:only|both|alone|together|(?:is|are) (?:both )?{_VERDICT}))*)"
@@ -40,6 +49,29 @@ _ABOUT_OTHERS = re.compile(
             # Without a noun, these can only mean the other options. "None" has its own meaning.
             r"all|both|any|either|neither",
             rf"(?:{_CUE})*{_THINGS} \d(?:{_AND}\d)*",
+            r"(?:all|everything|anything|nothing|none|any)(?: of)?(?: the)?"
+            rf"{_SAID} (?:above|below)",
+            rf"(?:only |both )?{_ORDINAL}(?: (?:two|three|four|{_THINGS})|(?:{_AND}{_ORDINAL})+)"
+            rf"(?: (?:only|{_THINGS}))*",
+            # Chinese: "all of the above are right", "none of the above".
+            r"(?:以上|上述|前述)(?:选项|答案|各项|几项|[二两三四][项者种]|所有|全部|[都均皆全不是对错有无非的可能]"
+            r"|正确|错误|没有)*",
+            r"(?:全部|都|皆|均)(?:不)?(?:是|对|正确|都是|都对)|所有(?:选项|答案)(?:都)?(?:不)?(?:是|对|正确)?",
+            # Vietnamese: "all (three) answers above", "no answer is right".
+            r"(?:tất cả|cả (?:hai|ba|bốn|[2-4])|không có|không|chưa có)(?: các| những)?"
+            r"(?: (?:đáp án|câu|ý|phương án|lựa chọn))?(?: nào)?(?: (?:trên|đều|đúng|sai|ở trên))+",
+            # Spanish, Portuguese, French, Italian and German.
+            r"(?:todas?|todos|ningun[ao]|nenhuma?|ambas|ambos)(?: (?:de|das|dos|as|os|las|los))*"
+            r"(?: (?:anteriores|opciones|opções|alternativas|respuestas|respostas|acima"
+            r"|(?:son |estão )?corre[ct]+as))+",
+            r"(?:toutes|tous|aucune?)(?: de)?(?: (?:les|ces|des|ceux))?"
+            r"(?: (?:réponses|propositions|options|ci-dessus|précédentes|proposées"
+            r"|sont (?:correctes|exactes|vraies)))+",
+            r"(?:tutte|nessuna|entrambe)(?: (?:le|delle))?"
+            r"(?: (?:precedenti|risposte|opzioni|sono corrette))+",
+            r"(?:alle|keine?[rs]?|beide)(?: (?:der|die|oben|davon))*"
+            r"(?: (?:genannten|obigen|antworten|aussagen|optionen|davon|sind (?:richtig|falsch)"
+            r"|richtig|falsch))+",
         )
     )
 )
@@ -84,7 +116,8 @@ def _named(text: str) -> tuple[frozenset[str], bool]:
     match = _LETTERS.fullmatch(_plain(text))
     if match is None:
         return frozenset(), False
-    letters = re.findall(r"\b[a-z]\b", match["letters"])
+    parts = re.split(_AND, match["letters"])
+    letters = [letter for part in parts for letter in _ALONE.findall(part)]
     has_cue = bool(match["before"] or match["after"])
     if len(letters) < 2 and not has_cue:
         return frozenset(), False

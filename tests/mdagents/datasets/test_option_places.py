@@ -25,6 +25,16 @@ SPEAKING = [
     "A or B", "A and B only", "A & B both", "Options A and B", "Option C", "Answers 1 and 2",
     "Neither A nor B", "Either B or C", "Only A", "D only", "All except A", "A but not B",
     "Both A and B are correct", "B is correct",
+    "All of A, B and C", "All mentioned above", "All listed above", "Everything above",
+    "A and/or B", "All of the below", "The first two", "First and third", "The last three",
+    "All, except B",
+    "Both A and B, but not C", "A through C", "A-C", "Options A to C", "None above",
+    "Cả A và B", "Tất cả các đáp án trên", "Tất cả đều đúng", "Cả ba đáp án trên",
+    "Không có đáp án nào đúng", "以上都是", "以上皆是", "以上都不是", "以上均正确", "A和B",
+    "Todas las anteriores", "Ninguna de las anteriores", "A y B", "Todas as anteriores", "A e B",
+    "Todas as alternativas acima", "Toutes les réponses ci-dessus", "Aucune de ces réponses",
+    "A et B", "Alle der oben genannten", "Keine der genannten", "Alle Antworten sind richtig",
+    "A und B", "Tutte le precedenti", "Nessuna delle precedenti",
 ]  # fmt: skip
 
 
@@ -40,7 +50,10 @@ SILENT = [
     "All above 50 years", "All patients above 50", "Any fever above 38", "Pain above the knee",
     "Above the above-knee stump", "None of these patients", "All of the patient's family",
     "Both reverse transcriptase and RNA polymerases", "I and D", "D and E", "ABC", "AB", "A",
-    "One", "Two", "Once", "Other", "n/a", "",
+    "One", "Two", "Once", "Other", "n/a", "", "First", "The first day", "First trimester",
+    "First and second molars", "First generation", "The first metatarsal", "Every 4 to 6 hours",
+    "A-V", "Keine", "Alle 4 Stunden", "Beide Lungen", "Toutes", "Aucun traitement", "Todas",
+    "Todas las mujeres", "Không", "Tất cả", "不对", "都",
 ]  # fmt: skip
 
 
@@ -85,3 +98,12 @@ def test_any_text_can_be_an_option(options: list[str]) -> None:
 def test_a_long_option_takes_no_time() -> None:
     for piece in ("k, ", "all of the ", "(a) and ", "the above ", " "):
         assert speaking("Iron", piece * 30_000) == ""
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["all ", "a, ", "A-", "first and ", "both a and ", "以上都", "todas las ", "tất cả các "],
+)
+def test_long_options_take_no_time(part: str) -> None:
+    """With an ambiguous pattern this would take forever."""
+    assert speaking("Iron", "Zinc", "Gold", "Lead", part * 2_000 + "?") == ""
