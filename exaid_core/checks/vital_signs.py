@@ -6,8 +6,9 @@ The words around the numbers are English: `words/en/vital_signs.txt`.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from exaid_core.checks.cue_files import any_of, read_cues
@@ -15,6 +16,7 @@ from exaid_core.checks.cue_finder import CueFinder
 
 _APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
+_UNIT = r"(?:%|mm ?hg|mmol/l|meq/l|bpm|/min)"
 # The number is a time, a dose, or part of a hazard ratio.
 _NO_VALUE = (
     r"(?!\s?-?\s?(?:secs?|seconds?(?! degree)|min(?:s|utes?)? (?:later|ago|after|before|into)|hrs?"
@@ -33,6 +35,8 @@ class _VitalSign:
     """Whether the threshold is `bound` rather than `least`; the other limits plausible values."""
     tail: str = ""
     """Regular expression for the text after the value."""
+    is_pair: bool = False
+    """Whether the form of the value (`70/40`) alone tells that a number is one."""
 
     def is_dangerous(self, reading: re.Match[str]) -> bool:
         """Return whether the present value of a reading is dangerous."""
@@ -57,6 +61,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         20,
         81,
         tail=r"(?:'?s)?\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)",
+        is_pair=True,
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
     "heart rate": _VitalSign(10, 30, tail=rf"(?!\s?(?:%|ms\b)){_NO_VALUE}"),
@@ -69,38 +74,94 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "blood ph": _VitalSign(6.51, 7.0),
 }
 
+_NEWBORN_SYSTOLIC = 46
+"""Lowest systolic pressure (mmHg) of 406 healthy term newborns on their first two days.
+
+Kent et al. 2007, https://doi.org/10.1007/s00467-007-0480-8.
+"""
+_NEWBORN_MEAN = 30
+"""Mean pressure (mmHg) below which a newborn is hypotensive; below the weeks of gestation if fewer.
+
+Both definitions are in Gomella and Cunningham's Neonatology, chapter on hypotension,
+https://accesspediatrics.mhmedical.com/content.aspx?bookid=2762&sectionid=234452384.
+"""
+_WEEKS = re.compile(r"\b(2[2-9]|3\d|4[0-2])[\s-]?(?:weeks?|wk)\b", re.IGNORECASE)
+
 
 def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each dangerous reading.
 
     The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, mean
     arterial pressure of 55 mmHg or less, Glasgow coma scale 8 or less, fewer than 8 breaths or 30
-    heartbeats per minute, potassium 6.5 mmol/L or more, and blood pH below 7.0. An inequality
-    counts as its value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts
-    as the end nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`) as its last
-    value.
+    heartbeats per minute, potassium 6.5 mmol/L or more, and blood pH below 7.0; in a newborn,
+    systolic pressure below 46 mmHg and mean pressure below 30 mmHg or the weeks of gestation. A
+    text is about a newborn if it mentions one before any older person. An inequality counts as its
+    value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the end
+    nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`, `118/70 at triage,
+    68/40 in CT`) as its last value.
 
     Args:
         text: English text normalized by `exaid_core.checks.cue_files.normal`.
     """
-    for name in _names().find(text):
+    names = list(_names().find(text))
+    newborn = _signs_of_newborn(text) if names else {}
+    # A value belongs to the nearest name before it. "bpm" is no name.
+    starts = [name.start for name in names if not text[name.end : name.end + 1].isalpha()]
+    for name in names:
         sign = _VITAL_SIGNS[name.cue.kind]
+        if not _mother().search(text, max(name.start - 20, 0), name.start):
+            sign = newborn.get(name.cue.kind, sign)
         if name.cue.kind == "coma scale" and (responses := _coma_responses().match(text, name.end)):
             if sum(map(_points, responses.group("eyes", "voice", "limbs"))) < sign.bound:
                 yield name.start, responses.end()
             continue
         reading = _reading(sign.tail).match(text, name.end)
-        if not reading:
+        if not reading or _not_of().search(text, max(name.start - 40, 0), name.start):
             continue
-        if not sign.is_dangerous(reading):
-            reading = None if reading["less"] else _worse(sign.tail).match(text, reading.end())
-            if not reading or not sign.least <= _value(reading["last"]) < sign.bound:
-                continue
-        if _not_of().search(text, max(name.start - 40, 0), name.start):
-            continue
-        later = _later().match(text, reading.end(), reading.end() + 60)
-        if not later or sign.least <= _value(later["last"]) < sign.bound:
-            yield name.start, reading.end()
+        next_name = bisect_left(starts, reading.end())
+        stop = starts[next_name] if next_name < len(starts) else len(text)
+        end = _end_of_danger(sign, reading, stop)
+        if end:
+            yield name.start, end
+
+
+def _signs_of_newborn(text: str) -> Mapping[str, _VitalSign]:
+    """Return the signs that have other thresholds in a newborn, if a text is about one."""
+    patient = _patient().search(text)
+    if not patient or not patient["newborn"]:
+        return {}
+    weeks = _WEEKS.search(text)
+    mean = min(float(weeks[1]) if weeks else _NEWBORN_MEAN, _NEWBORN_MEAN)
+    bounds = {
+        "systolic pressure": _NEWBORN_SYSTOLIC,
+        "blood pressure": _NEWBORN_SYSTOLIC,
+        "mean pressure": mean,
+    }
+    return {kind: replace(_VITAL_SIGNS[kind], bound=bound) for kind, bound in bounds.items()}
+
+
+def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int | None:
+    """Return the end of the last value of a sign if it is dangerous, else None.
+
+    Args:
+        sign: The vital sign.
+        reading: Match of `_reading`, the first value of the sign.
+        stop: Index at which the text about the sign ends.
+    """
+    is_dangerous = sign.is_dangerous(reading)
+    if reading["less"] and not is_dangerous:
+        return None
+    text, end = reading.string, reading.end()
+    while further := _next_value(sign.tail, sign.is_pair).match(text, end, stop):
+        value = _value(further["last"])
+        if value < sign.least if sign.too_low else value >= sign.bound:
+            break  # not plausible: a number of something else
+        is_dangerous = sign.least <= value < sign.bound
+        end = further.end()
+    if not is_dangerous:
+        return None
+    later = _later().match(text, end, min(end + 60, stop))
+    return end if not later or sign.least <= _value(later["last"]) < sign.bound else None
 
 
 @cache
@@ -115,10 +176,29 @@ def _words(*kinds: str) -> re.Pattern[str]:
 
 
 @cache
+def _patient() -> re.Pattern[str]:
+    newborn = _words("newborn").pattern
+    return re.compile(rf"(?P<newborn>{newborn})|{_words('older').pattern}", re.IGNORECASE)
+
+
+@cache
+def _mother() -> re.Pattern[str]:
+    return re.compile(rf"{_words('mother').pattern}\s+$", re.IGNORECASE)
+
+
+@cache
 def _reading(tail: str) -> re.Pattern[str]:
     """Return a pattern for readings after a name: "70-75", "fell from 95/60 to 70/40"."""
+    filler = rf"(?:[\s:=(),*_~|↓↑-]|{_words('filler', 'from').pattern})"
+    own = rf"(?!{_words('another', 'not of').pattern})"
+    # "on admission was", "on high-flow nasal cannula:"
+    phrase = (
+        rf"{_words('phrase').pattern}(?:\s{own}[^\W\d][\w'-]*){{1,5}}?"
+        rf"(?:\s{_words('is').pattern}|\s?[:=])"
+    )
     return re.compile(
-        rf"(?P<filler>\)?(?:[\s:=(),*_~|-]|{_words('filler', 'from').pattern}){{0,24}}?)"
+        rf"(?P<filler>\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
+        rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"
         rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>[>≥]|{_words('more').pattern}))?=?\s?"
         rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"
         rf"(?:(?P<change>→|->|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
@@ -149,12 +229,21 @@ def _not_of() -> re.Pattern[str]:
 
 
 @cache
-def _worse(tail: str) -> re.Pattern[str]:
-    """Return a pattern for a later value after a harmless one: "GCS 14 on arrival, now 6"."""
+def _next_value(tail: str, is_pair: bool) -> re.Pattern[str]:
+    """Return a pattern for a further value: "GCS 14 on arrival, now 6", "GCS 15 at scene, 6 on …".
+
+    Without a word like "now", the number must be a pair or be followed by its time or place.
+    """
     own = rf"(?!{_words('another').pattern})"
+    occasion = rf"(?(now)|\s?{_UNIT}?\s?{_words('occasion').pattern})"
+    pair = r"(?![123]\d\D)"  # rather a score: "25/30 points"
     return re.compile(
-        rf"(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}(?:(?:it )?is |only )?"
-        rf"(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}(?!\s?h\b(?!/)){tail}",
+        rf"(?:(?P<now>(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}"
+        rf"(?:(?:it )?is |only )?)"
+        rf"|(?:{own}(?:[^.,;\n]|\.\d)){{0,40}}?(?:[,;]|→|->|\band\b)\s?(?:and )?)"
+        rf"{pair if is_pair else ''}(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}(?!\s?h\b(?!/)){tail}"
+        rf"{'' if is_pair else f'(?={occasion})'}"
+        rf"(?![^,;.\n]{{0,20}}?{_words('not later').pattern})",
         re.IGNORECASE,
     )
 

@@ -576,3 +576,114 @@ def test_a_danger_beside_a_denial_a_fear_a_target_or_an_earlier_value(
 )
 def test_a_bound_of_an_order_a_target_or_what_is_excluded_is_no_alert(text: str) -> None:
     assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BP 118/70 at triage, 68/40 in CT.", "BP 118/70 at triage, 68/40"),
+        ("BP 118/70 mmHg at triage; 68/40 mmHg in CT.", "BP 118/70 mmHg at triage; 68/40"),
+        ("GCS 15 at scene, 6 on arrival.", "GCS 15 at scene, 6"),
+        ("pH 7.30 at 08:00 and 6.92 at 10:00.", "pH 7.30 at 08:00 and 6.92"),
+        ("K 5.1 at noon, 7.3 at 16:00.", "K 5.1 at noon, 7.3"),
+        ("BP 110/70 -> 90/50 -> 64/38", "BP 110/70 -> 90/50 -> 64/38"),
+        ("Systolic pressure went from 130 to 68.", "Systolic pressure went from 130 to 68"),
+        ("SpO2 98% in triage; 71% on air in CT", "SpO2 98% in triage; 71"),
+        ("HR 88 bpm at noon, 25 at 13:00", "HR 88 bpm at noon, 25"),
+        ("SBP 120 at noon and 70 at 13:00", "SBP 120 at noon and 70"),
+        # A value of another sign, place or time does not replace a dangerous one.
+        ("SpO2 70%, BP now 120/80", "SpO2 70"),
+        ("GCS 6 today, 15 at baseline", "GCS 6"),
+        ("K 7.1, 4.2 last month", "K 7.1"),
+    ],
+)
+def test_the_last_of_several_values_of_a_sign_counts(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SpO2 was 72% on scene; 97% on 4 L now.",
+        "K+ 6.8 on admission, 4.9 after dialysis.",
+        "BP 70/40 on scene, 90/50 in the ambulance, 118/70 in the ward",
+        "BP 64/38 -> 90/50 -> 120/70",
+        "BP 140/80 in the right arm and 75/50 in the left arm",
+        "BP 120/80, 20/40 vision",
+        "BP 120/80, 25/30 on a memory test",
+        "BP 120/80, 70/30 insulin",
+        "GCS 15 on arrival, lactate 4 at 8, 6 at noon",
+        "SpO2 98%, Hb 7 at noon",
+    ],
+)
+def test_a_dangerous_value_that_was_replaced_or_is_of_something_else_is_no_alert(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Blood pressure on admission was 70/40.", "Blood pressure on admission was 70/40"),
+        ("Potassium concentration was 7.4 mmol/L.", "Potassium concentration was 7.4"),
+        ("Potassium [mmol/L] 7.4", "Potassium [mmol/L] 7.4"),
+        ("SpO2 (%): 72", "SpO2 (%): 72"),
+        ("GCS (total): 6", "GCS (total): 6"),
+        ("GCS before sedation: 5", "GCS before sedation: 5"),
+        ("BP (mmHg): 68/42", "BP (mmHg): 68/42"),
+        ("BP: ↓ 70/40", "BP: ↓ 70/40"),
+        (
+            "Oxygen saturation on high-flow nasal cannula was 72%.",
+            "Oxygen saturation on high-flow nasal cannula was 72",
+        ),
+    ],
+)
+def test_units_arrows_and_circumstances_before_a_value(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Potassium (mmol/L): 4.1",
+        "Blood pressure on admission was 118/70.",
+        "Oxygen saturation in the pulmonary artery was 65%.",
+        "Systolic pressure in the right ventricle was 21 mmHg",
+        "GCS before heart rate 6",
+    ],
+)
+def test_circumstances_before_a_harmless_or_another_value(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Term newborn: BP 65/40, HR 145, RR 45.",
+        "Preterm newborn, MAP 32 mmHg, appropriate for 28 weeks.",
+        "Preterm newborn of 25 weeks: MAP 27 mmHg",
+        "A one-day-old boy. His blood pressure is 58/37 mmHg.",
+        "A 12-hour-old girl born to a 30-year-old woman. Blood pressure is 60/35.",
+        "A 3-week-old girl with BP 65/40",
+        "Day of life 3: MAP 33",
+    ],
+)
+def test_a_normal_pressure_of_a_newborn_is_no_alert(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Term newborn: BP 40/20", "BP 40/20"),
+        ("Newborn: MAP 29", "MAP 29"),
+        ("Preterm newborn of 25 weeks: MAP 24 mmHg", "MAP 24"),
+        ("A two-day-old boy, SpO2 70%", "SpO2 70"),
+        ("A 29-year-old woman delivered a healthy newborn. BP 70/40.", "BP 70/40"),
+        ("The newborn is well. The mother's BP is 70/40.", "BP is 70/40"),
+        ("Preterm labor, BP 70/40", "BP 70/40"),
+        ("A 5-week-old boy, BP 58/37", "BP 58/37"),
+        ("A three-day-old wound, BP 70/40", "BP 70/40"),
+    ],
+)
+def test_a_low_pressure_of_a_newborn_or_of_somebody_older(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
