@@ -17,9 +17,20 @@ from exaid_core.checks.cue_finder import CueFinder
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
 
-_PLAIN_VALUE = re.compile(r"(?=.*\d)[^<>≤≥]*", re.DOTALL)  # and no threshold
-_BOUND = re.compile(r"[<>≤≥]|\b(?:less|under|below|greater|more|over|above)\b", re.IGNORECASE)
+_PAST = ("history", "past")
+_DENYING = ("order", "negation")
+
+_PLAIN_VALUE = re.compile(r"(?=.*\d)(?:->|[^<>≤≥])*", re.DOTALL)  # and no threshold
+_BOUND = re.compile(
+    r"(?<!-)>|[<≤≥]|\b(?:less|under|below|greater|more|over|above)\b", re.IGNORECASE
+)
 _APART = re.compile(r"[,:]|\s-\s")
+_OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
+_OBJECT_AND_COLON = re.compile(r"\w(?<!following)\s*:\s", re.IGNORECASE)
+_OTHER_OBJECT = re.compile(  # "without oxygen his", but not "without a" or "without signs of"
+    r"(?!\s*(?:an?|the|any|his|her)\s+\Z)[^(:]*\b(?!(?:of|in|or|nor|with|to)\b)\w+\s*",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -69,18 +80,24 @@ def is_general(sentence: str) -> bool:
 
 def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
-    if kind == "no_cue" or (kind == "negation" and _stands_alone(between, finding)):
+    if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding)):
         return False
     # "Risk of aspiration, GCS 5": a value is measured, whatever is denied or feared before it.
-    is_value = kind in ("negation", "denial", "past") and _PLAIN_VALUE.fullmatch(finding)
+    is_value = kind in (*_DENYING, "denial", *_PAST) and _PLAIN_VALUE.fullmatch(finding)
     if is_value and (_APART.search(between) or _any("given").search(between)):
         return False
     if kind == "threshold":
         return _BOUND.search(finding) is not None
     if kind == "condition":
         return ": " not in between and not _any("now").search(between)
-    if kind == "past" and _any("present").search(between):
+    if kind in _PAST and _any("present").search(between):
         return False
+    if kind == "history" and _OBJECT_AND_IN.search(between):
+        return False
+    if kind == "order" and _OBJECT_AND_COLON.search(between):
+        return False
+    if kind == "order" and is_value and _OTHER_OBJECT.fullmatch(between):
+        return _BOUND.search(finding) is not None
     if "," in between and _stated_of_it().match(after):
         return False
     return not _new_statement().search(between)
@@ -123,7 +140,7 @@ def _cue_before() -> re.Pattern[str]:
     # are checked once, not once per kind.
     groups = (
         f"(?P<{kind.replace(' ', '_')}>{'|'.join(cue.words() for cue in _cues(kind))})"
-        for kind in ("no cue", "condition", "threshold", "past", "negation", "denial")
+        for kind in ("no cue", "condition", "threshold", *_PAST, *_DENYING, "denial")
     )
     return re.compile(rf"(?<!{LETTER})(?=\w)(?:{'|'.join(groups)})(?!{LETTER})", re.IGNORECASE)
 

@@ -687,3 +687,66 @@ def test_a_normal_pressure_of_a_newborn_is_no_alert(text: str) -> None:
 )
 def test_a_low_pressure_of_a_newborn_or_of_somebody_older(text: str, found: str) -> None:
     assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Patient with a history of MI in cardiogenic shock.", "cardiogenic shock"),
+        ("55M with hx of CHF, now in cardiogenic shock.", "cardiogenic shock"),
+        ("A 6-year-old with a history of asthma in respiratory arrest", "respiratory arrest"),
+        ("3 days after surgery she went into cardiac arrest.", "cardiac arrest"),
+        ("5 days after delivery she became unresponsive.", "unresponsive"),
+        ("2 weeks after discharge he presented in septic shock.", "septic shock"),
+        ("Two months after surgery he went into cardiac arrest.", "cardiac arrest"),
+        ("Avoid fluids: cardiogenic shock.", "cardiogenic shock"),
+        ("Do not give beta-blockers: cardiogenic shock.", "cardiogenic shock"),
+        ("Without oxygen his SpO2 is 74%.", "SpO2 is 74"),
+        ("Without oxygen the SpO2 is 74%.", "SpO2 is 74"),
+        ("Avoid intubation if possible, SpO2 72%.", "SpO2 72"),
+        ("Given BP 74/40, nitrates should be avoided.", "BP 74/40"),
+        ("Given his cardiogenic shock, nitrates should be avoided.", "cardiogenic shock"),
+        ("I do not doubt septic shock.", "septic shock"),
+        ("Little doubt that this is septic shock.", "septic shock"),
+        ("s/p fall, unresponsive", "unresponsive"),
+        ("Risk of aspiration, BP 110/70 -> 64/38", "BP 110/70 -> 64/38"),
+        ("Acute on chronic hypoxic respiratory failure", "respiratory failure"),
+        ("Severe reaction (anaphylaxis) in the ward", "anaphylaxis"),
+    ],
+)
+def test_a_danger_beyond_the_object_of_a_cue(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A history of STEMI in 2015",
+        "Family history of MI in cardiogenic shock",
+        "Father died of MI in cardiogenic shock",
+        "3 days after the cardiac arrest he walks",
+        "Two weeks after his cardiac arrest he walks",
+        "2 days after resuscitation from a cardiac arrest he walks",
+        "Avoid septic shock.",
+        "Avoid the following: septic shock",
+        "We do not see: septic shock, tamponade",
+        "Avoid SpO2 below 80%",
+        "Do not let SpO2 fall below 80%",
+        "Do not accept SpO2 80%",
+        "Avoid drops in BP to 70/40",
+        "Without episodes of SpO2 70%",
+        "Epinephrine if needed for anaphylaxis",
+        "Low concern for septic shock.",
+        "low probability of tension pneumothorax",
+        "Doubt tamponade.",
+        "Septic shock is less probable.",
+        "CAD s/p STEMI",
+        "s/p out-of-hospital cardiac arrest",
+        "Chronic hypoxic respiratory failure on home O2 2 L.",
+        "Chronic hypercapnic respiratory failure",
+        "Reaction to penicillin: anaphylaxis.",
+        "Penicillin (anaphylaxis), sulfa (rash)",
+    ],
+)
+def test_the_object_of_a_cue_a_doubt_or_a_chronic_state_is_no_alert(text: str) -> None:
+    assert list(find_alerts(text)) == []
