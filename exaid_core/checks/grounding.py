@@ -11,6 +11,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
+from exaid_core.checks.analytes import customary_unit
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
 from exaid_core.checks.labels import Label, labels
@@ -71,6 +72,7 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
     Numbers are compared by value and unit: `1500 mg` equals `1.5 g`, `14 days` equals `2 weeks`,
     `54M` equals `54-year-old`, `half a` equals `0.5`, and 5 mg/kg supports neither 5 mg nor 5 g. A
     number without a unit is supported by any number of that value, a drug by any of its names. A
+    laboratory value without a unit also supports its customary one (`Na 118`, 118 mmol/L). A
     number that is part of a name (`IL-6`, `grade 3`) is returned if the support has that name only
     with other numbers. A dose next to a drug (`metoprolol 10 mg`) counts as swapped, and is
     returned, if the support gives that drug only with other doses and that dose only with other
@@ -118,13 +120,15 @@ class _Evidence:
         for quantity in self._quantities:
             self._measures.update(quantity.measures)
             self._numbers.update(quantity.values)
+            unit = quantity.unit or customary_unit(support, quantity.start)
             for value in quantity.values:
                 number = as_float(value)
-                if number is None or quantity.unit is None:
+                if number is None or unit is None:
                     continue
-                size = scale(quantity.unit)
-                basic[size.dimension][quantity.unit].append(size.basic(number))
-                if quantity.unit == "%":
+                self._measures.add(measure(value, unit))
+                size = scale(unit)
+                basic[size.dimension][unit].append(size.basic(number))
+                if unit == "%":
                     self._numbers.add(as_share(value))
                 elif size.dimension == _PER_LITER:
                     customary = (size.basic(number) / each for each in _CUSTOMARY_COUNTS)

@@ -36,7 +36,9 @@ _OTHER_DIGIT = re.compile(r"\d")
 # The patterns below run over the whole support of every summary. Each starts with the character
 # that it searches for and looks behind afterwards, so that the engine can skip to it: ten times
 # faster.
-_THOUSANDS = re.compile(r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9,])")
+_THOUSANDS = re.compile(
+    r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9]|,[0-9])"
+)
 _SEPARATORS = re.compile("[^0-9]")
 _EVERY = re.compile(r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?([hH](?:rs?)?|min|d|wk?)\b")
 _BEFORE_NAME = re.compile("-[A-Z]{2}")

@@ -153,3 +153,38 @@ def test_a_changed_dose_is_flagged(value: int, unit: str) -> None:
     assert unsupported_terms([f"Give {value + 1} {unit}."], f"Give {value} {unit}.") == (
         f"{value + 1} {unit}",
     )
+
+
+@pytest.mark.parametrize(
+    ("summary", "support"),
+    [
+        ("platelets 12,000", "platelets 12,000, Hb 8"),
+        ("heparin 5000 then 1000", "heparin 5,000, then 1,000"),
+        ("sodium 118 mmol/L", "Na 118"),
+        ("sodium 118 mEq/L", "Na+ 118, K 7.1"),
+        ("potassium 7.1 mmol/L", "Na 118, K 7.1"),
+        ("hemoglobin 7.2 g/dL", "Hb 7.2"),
+        ("hemoglobin 72 g/L", "hemoglobin was 7.2"),
+        ("lactate 6.1 mmol/L", "Lactate: 6.1"),
+        ("creatinine 3.2 mg/dL", "Cr from 1.1 to 3.2"),
+    ],
+)
+def test_a_comma_after_thousands_and_customary_units_are_read(summary: str, support: str) -> None:
+    assert unsupported_terms([summary], support) == ()
+
+
+@pytest.mark.parametrize(
+    ("summary", "support", "term"),
+    [
+        ("platelets 12", "platelets 12,000, Hb 8", "12"),
+        ("heparin 5", "heparin 5,000, then 1,000", "5"),
+        ("1000", "1,2,000, 3", "1000"),
+        ("sodium 118 mg/dL", "Na 118", "118 mg/dL"),
+        ("creatinine 3.2 mmol/L", "Cr 3.2", "3.2 mmol/L"),
+        ("potassium 7.1 mmol/L", "at k 7.1", "7.1 mmol/L"),
+    ],
+)
+def test_a_thousandth_and_an_uncustomary_unit_are_flagged(
+    summary: str, support: str, term: str
+) -> None:
+    assert unsupported_terms([summary], support) == (term,)
