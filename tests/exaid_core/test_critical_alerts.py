@@ -613,6 +613,8 @@ def test_the_last_of_several_values_of_a_sign_counts(text: str, found: str) -> N
         "BP 120/80, 25/30 on a memory test",
         "BP 120/80, 70/30 insulin",
         "GCS 15 on arrival, lactate 4 at 8, 6 at noon",
+        "GCS 15, 4 in the family are ill",
+        "RR 18, 6 on the pain scale",
         "SpO2 98%, Hb 7 at noon",
     ],
 )
