@@ -19,6 +19,7 @@ from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.runs.models import exaid_roles
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import MDAGENTS
+from mdagents.teams.declaration import TEMPERATURES
 from mdagents_llm.errors import ConfigError
 
 
@@ -93,6 +94,9 @@ def idle_of_the_method(config: RunConfig) -> Iterator[tuple[str, str]]:
     for name, _, flag in TeamFlags.described():
         if flag.sets and set(flag.sets).isdisjoint(declared.reads):
             yield flag_name(name), f"{which} has no such number"
+    for name in TEMPERATURES:
+        if name not in declared.temperatures:
+            yield flag_name(name), f"{which} has no turn at this temperature"
     if not declared.communicates:
         yield "--preset", f"{which} has none of a preset's numbers"
         yield "--show-interaction-table", f"in {which} nobody writes to anybody"

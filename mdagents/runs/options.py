@@ -99,7 +99,13 @@ class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
                 f"--run-config {stream.name} holds no flags; write one a line, such as "
                 "num-samples: 20"
             )
-        return {str(name).replace("_", "-"): _text(value) for name, value in content.items()}
+        flags: dict[str, str | list[str]] = {}
+        for name, value in content.items():
+            flag = str(name).replace("_", "-")
+            if flag in flags:
+                raise ConfigError(f"--run-config {stream.name} has '{flag}' in two spellings")
+            flags[flag] = _text(value)
+        return flags
 
 
 def _text(value: object) -> str | list[str]:

@@ -90,7 +90,7 @@ def read_study(path: Path) -> StudyFile:
     Raises:
         ConfigError: The file is missing or has an invalid value; the message names it.
     """
-    content = {_key(key): value for key, value in _parsed(path).items()}
+    content = _by_key(_parsed(path), f"{path}")
     for key in content:
         if key in _AXES.values():
             raise ConfigError(f"{path}: write '{key}s', a list, in place of '{key}'")
@@ -220,8 +220,7 @@ def _entry(given: Any, axis: str, path: Path) -> Entry:
     if not isinstance(given, dict) or not given:
         raise ConfigError(f"{where} holds {given!r}; write a name, or flags: {{{main}: NAME}}")
     settings: dict[str, str | Sequence[str]] = {}
-    for name, value in given.items():
-        key = _key(name)
+    for key, value in _by_key(given, where).items():
         if key in _OF_THE_WHOLE:
             raise ConfigError(
                 f"{where}: '{key}' holds for the whole study; write it beside '{axis}'"
@@ -243,6 +242,21 @@ def _label(settings: Settings, main: str) -> str:
         if name not in (*first, *_NOT_IN_A_LABEL)
     ]
     return ", ".join([*names, *others])
+
+
+def _by_key(given: Mapping[Any, Any], where: str) -> dict[str, Any]:
+    """Return settings by the names of their flags.
+
+    Raises:
+        ConfigError: A name stands there twice, with `-` and with `_`.
+    """
+    settings: dict[str, Any] = {}
+    for name, value in given.items():
+        key = _key(name)
+        if key in settings:
+            raise ConfigError(f"{where} has '{key}' in two spellings")
+        settings[key] = value
+    return settings
 
 
 def _key(name: object) -> str:

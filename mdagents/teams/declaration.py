@@ -14,6 +14,7 @@ from mdagents_llm.errors import ConfigError
 Solving = TypeVar("Solving", bound=Callable[..., Awaitable[Decision]])
 
 _NUMBERS = frozenset(field.name for field in fields(TeamSettings))
+TEMPERATURES = ("decision_temperature", "expert_temperature")
 _ATTRIBUTE = "mdagents_method"
 
 
@@ -35,6 +36,8 @@ class Method:
     # identity lacks it, can be resumed.
     reads: Collection[str] = _NUMBERS - {"answer_rounds"}
     """Counts and word limits of `TeamSettings` that the method reads."""
+    temperatures: Collection[str] = TEMPERATURES
+    """Which temperatures of `TeamSettings` the method's turns have."""
     communicates: bool = True
     """Whether agents read each other; False: one turn, or a vote over several turns."""
     seats: int = 0

@@ -55,6 +55,7 @@ def declared(method: str, levels: Collection[str] = tuple(Difficulty)) -> Method
         roles=tuple(dict.fromkeys(role for team in teams for role in team.roles)),
         depth=lambda settings: max(team.steps(settings) for team in teams),
         reads=frozenset().union(*(team.reads for team in teams)),
+        temperatures=frozenset().union(*(team.temperatures for team in teams)),
         controls=any(team.controls for team in teams),
     )
 

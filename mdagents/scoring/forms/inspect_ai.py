@@ -18,7 +18,7 @@ from mdagents.settings import Status
 _REFUSED = "content_filter"
 _CUT_OFF = ("max_tokens", "model_length", "length")
 """Values of `stop_reason` for a reply that reached a limit of tokens; `length` in old logs."""
-_READ_FROM_CACHE = ("input_tokens", "input_tokens_cache_read", "input_tokens_cache_write")
+_OF_THE_CACHE = ("input_tokens_cache_read", "input_tokens_cache_write")
 _STATUSES = frozenset(status.value for status in Status)
 _MARKS = {letter: re.compile(rf"^[ \t]*\(?{letter}[).:][ \t]+", re.MULTILINE) for letter in LETTERS}
 """Letter -> what is before the text of its option in a prompt."""
@@ -155,9 +155,21 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
     used = [usage for usage in by_model.values() if isinstance(usage, dict)]
     if not used:
         return {}
-    read = sum(count_of(usage.get(name)) or 0 for usage in used for name in _READ_FROM_CACHE)
+    read = sum(map(_read, used))
     written = sum(count_of(usage.get("output_tokens")) or 0 for usage in used)
     return {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+
+
+def _read(usage: Mapping[str, Any]) -> int:
+    """Return the input tokens of a model, with those of the prompt cache.
+
+    Logs of versions before 2026-02-26 have those among `input_tokens` already; their sum tells.
+    """
+    stated = count_of(usage.get("input_tokens")) or 0
+    written = count_of(usage.get("output_tokens")) or 0
+    if count_of(usage.get("total_tokens")) == stated + written:
+        return stated
+    return stated + sum(count_of(usage.get(name)) or 0 for name in _OF_THE_CACHE)
 
 
 def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:

@@ -14,7 +14,13 @@ from mdagents.teams.decision import Decision, Stated
 from mdagents.teams.declaration import Method
 
 
-@Method(roles=(TeamRole.DECISION,), depth=1, reads=("cot_words",), communicates=False)
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=1,
+    reads=("cot_words",),
+    temperatures=("decision_temperature",),
+    communicates=False,
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Ask for the steps and the letter.
 

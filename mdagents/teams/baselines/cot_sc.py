@@ -19,7 +19,13 @@ from mdagents.teams.voting import by_majority
 SAMPLES = 5
 
 
-@Method(roles=(TeamRole.DECISION,), depth=1, reads=("cot_words",), communicates=False)
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=1,
+    reads=("cot_words",),
+    temperatures=("expert_temperature",),
+    communicates=False,
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Sample all chains at once and take the most frequent answer.
 

@@ -21,6 +21,7 @@ from mdagents.teams.voting import by_majority
     roles=(TeamRole.EXPERT,),
     depth=lambda settings: settings.answer_rounds,
     reads=("debate_experts", "answer_rounds", "opinion_words"),
+    temperatures=("expert_temperature",),
     controls=True,
 )
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:

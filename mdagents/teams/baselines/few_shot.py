@@ -19,6 +19,7 @@ from mdagents.teams.declaration import Method
     roles=(TeamRole.DECISION,),
     depth=1,
     reads=(),
+    temperatures=("decision_temperature",),
     communicates=False,
     exemplars=lambda train: open_exemplars(train.dataset, train.order, train.seed),
 )

@@ -25,7 +25,12 @@ from mdagents.teams.recruitment import recruit_experts
 PERSONAS = 2
 
 
-@Method(roles=(TeamRole.DECISION,), depth=4, reads=("cot_words", "opinion_words", "verdict_words"))
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=4,
+    reads=("cot_words", "opinion_words", "verdict_words"),
+    temperatures=("decision_temperature",),
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Identify personas and let each draft an answer; where drafts differ, discuss and decide.
 

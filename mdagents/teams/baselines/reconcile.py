@@ -21,6 +21,7 @@ from mdagents.teams.voting import by_weight
     roles=(TeamRole.EXPERT,),
     depth=lambda settings: settings.answer_rounds,
     reads=("answer_rounds", "opinion_words"),
+    temperatures=("expert_temperature",),
     seats=2,
     controls=True,
 )

@@ -18,7 +18,12 @@ from mdagents.teams.declaration import Method
 ROUNDS = 3
 
 
-@Method(roles=(TeamRole.DECISION,), depth=1 + 2 * ROUNDS, reads=("cot_words", "message_words"))
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=1 + 2 * ROUNDS,
+    reads=("cot_words", "message_words"),
+    temperatures=("decision_temperature",),
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Answer; criticize and revise until the critique finds nothing, or R rounds are over.
 

@@ -12,7 +12,13 @@ from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method
 
 
-@Method(roles=(TeamRole.DECISION,), depth=1, reads=(), communicates=False)
+@Method(
+    roles=(TeamRole.DECISION,),
+    depth=1,
+    reads=(),
+    temperatures=("decision_temperature",),
+    communicates=False,
+)
 async def solve(case: Case, question: Question, settings: TeamSettings) -> Decision:
     """Ask for the letter.
 

@@ -318,6 +318,13 @@ def test_variables_that_others_read_are_no_mistake(
     assert run("--num-samples", "1", "--difficulty", "basic")[0] == 0
 
 
+def test_a_flag_in_two_spellings_is_refused(run: Run) -> None:
+    Path("run.yaml").write_text("num-samples: 5\nnum_samples: 7\n")
+    assert run("--run-config", "run.yaml")[::2] == (
+        2, "error: --run-config run.yaml has 'num-samples' in two spellings\n"
+    )  # fmt: skip
+
+
 def test_a_mistyped_name_in_a_file_is_named_with_the_file(run: Run) -> None:
     Path("run.yaml").write_text("num-sampels: 3\n")
     _, _, err = run("--run-config", "run.yaml")

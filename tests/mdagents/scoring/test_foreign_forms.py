@@ -365,6 +365,18 @@ def inspect_log(*samples: Any, **changes: Any) -> dict[str, Any]:
     return {"version": 2, "status": "success", "eval": {}, "samples": list(samples)} | changes
 
 
+@pytest.mark.parametrize(
+    ("total", "read"), [(15, 10), (22, 17), (None, 17)], ids=["before", "since", "not stated"]
+)
+def test_input_of_inspect_with_the_prompt_cache(total: int | None, read: int) -> None:
+    """In logs from before 2026-02-26 the input has the tokens of the cache (inspect_ai 3341)."""
+    usage = {"input_tokens": 10, "output_tokens": 5, "input_tokens_cache_read": 7}
+    log = inspect_log(sample(1, "ANSWER: C", model_usage={"m": usage | {"total_tokens": total}}))
+    Path("log.json").write_text(json.dumps(log))
+    (row,) = read_output(Path("log.json")).rows
+    assert (row.input_tokens, row.total_tokens) == (read, read + 5)
+
+
 def test_a_log_of_inspect() -> None:
     parts = [{"type": "reasoning", "reasoning": "ANSWER: A"}, {"type": "text", "text": "ANSWER: C"}]
     log = inspect_log(

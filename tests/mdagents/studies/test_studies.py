@@ -161,7 +161,7 @@ def test_after_a_pilot_the_forecast_is_that_of_its_questions(
     provider: FakeProvider, study: Study
 ) -> None:
     kind = {"models": ["gpt-4o-mini"], "methods": ["cot", "basic"]}
-    study(**kind, **{"num-samples": 12})
+    study(**kind, **{"num-samples": 18})
     _, out, _ = study("--dry-run", **kind, **{"num-samples": 20, "cache": "off"})
     assert "with the same settings: 2 of 2 runs" in " ".join(out.split())
     (ends,) = re.findall(r"\| ?all .*?\| *([\d,]+)–([\d,]+)", out)

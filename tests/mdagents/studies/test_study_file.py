@@ -162,3 +162,15 @@ def test_a_list_of_efforts_is_an_axis(tmp_path: Path) -> None:
         ("basic, reasoning-effort low", "low"),
         ("basic, reasoning-effort high", "high"),
     ]
+
+
+def test_a_name_in_two_spellings_is_one_line() -> None:
+    write_study(**{"num-samples": 10, "num_samples": 12})
+    with pytest.raises(ConfigError, match="has 'num-samples' in two spellings"):
+        read_study(FILE)
+
+
+def test_temperatures_without_effect_are_no_comparison() -> None:
+    methods = [{"method": "cot", "expert-temperature": heat} for heat in (0, 0.5)]
+    with pytest.raises(ConfigError, match="--method cot has no turn at this temperature"):
+        cells(methods=methods)

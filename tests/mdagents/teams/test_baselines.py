@@ -24,7 +24,7 @@ from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.questions import SourceQuestion, present
 from mdagents.records.case_files import read_case
 from mdagents.settings import OptionOrder, TeamRole
-from mdagents.teams import basic
+from mdagents.teams import basic, methods
 from mdagents.teams.alone import apart
 from mdagents.teams.baselines import cot, cot_sc, majority_vote, zero_shot
 from mdagents.teams.decision import Decision, Stated
@@ -428,3 +428,22 @@ def test_the_seeds_of_equal_agents_stay_within_64_bits() -> None:
         seeds.append(apart(cast(Agent, agent), place, 3).seed)
     assert len(set(seeds)) == 3
     assert all(-(2**63) <= seed < 2**63 for seed in seeds)
+
+
+@pytest.mark.parametrize("method", [*BASELINES, "basic", "intermediate", "advanced"])
+def test_a_method_declares_the_temperatures_of_its_turns(
+    provider: FakeProvider, run: Run, method: str
+) -> None:
+    is_team = method not in BASELINES
+    of_team = ("--difficulty", method) if is_team else asked_for(method)
+    run(*of_team, "--num-samples", "2", "--exaid", "off")
+    asked = {call.body["temperature"] for call in provider.calls}
+    names = {0.0: "decision_temperature", 0.7: "expert_temperature"}
+    declared = methods.declared("mdagents" if is_team else method, (method,))
+    assert {names[temperature] for temperature in asked} == set(declared.temperatures)
+
+
+def test_a_temperature_without_effect_is_refused(run: Run) -> None:
+    status, _, err = run("--method", "cot", "--expert-temperature", "0.5", "--num-samples", "1")
+    assert status == 2
+    assert "--method cot has no turn at this temperature; leave --expert-temperature out" in err
