@@ -1,21 +1,25 @@
 """Detects complaints that nobody has now: denied, long ago, invented, asked about or only feared.
 
 In doubt, a complaint counts as present: a missed denial costs a visit, a false one may cost a life.
-A denial therefore ends with its clause, at "but" and at "and". It continues past a comma only in a
-list: one that ends with "or", one that fills the rest of the sentence with three short items or
-more, or one after "denies". "Never" denies no list without "or" ("I never smoked, chest pain, …").
+A denial therefore covers one complaint, which follows it at once or after words such as "any". It
+continues past a comma only in a list, of which it covers one complaint an item: a list that ends
+with "or", one that fills the rest of the sentence with three short items or more, or one after
+"denies". "Never" denies no list without "or" ("I never smoked, chest pain, …"). In a form, an
+answer denies its field ("Chest pain: no").
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.tokenizer import Words
 
 _FAR = 4
 """Maximum number of words between a denial and the complaint that it denies."""
+_LONGEST_FIELD = 6
+"""Maximum number of words of a field of a form, such as "shortness of breath"."""
 _LONGEST_ITEM = 4
 """Maximum number of words of a list item."""
 
@@ -34,6 +38,9 @@ _BACK = "came+back|comes+back|come+back|is+back|its+back|back+again|returned|ret
 _BACK_VI = "đau+lại|bị+lại|lại+đau|tái+phát|quay+lại|trở+lại"
 _KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
 _OWN = "em|tôi|mình|con|cháu|tui"
+_ILLNESS = "stroke|heart+attack|seizure|blood+clot|aneurysm|meningitis|sepsis|appendicitis"
+_ILLNESS_VI = "đột+quỵ|tai+biến|nhồi+máu|động+kinh|viêm+màng+não|viêm+ruột+thừa"
+_IT_IS = "it+is|its|it+was|this+is|that+is|thats|i+am|im|he+is|hes|she+is|shes|i|he|she"
 _NEVER = "từng|bao+giờ|khi+nào|lần+nào"
 _OTHERS = (
     "neighbor|neighbour|colleague|coworker|boss|teacher|classmate|landlord|celebrity|actor|singer"
@@ -48,6 +55,29 @@ _AFTER_WHO = frozenset(
     [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
 )
 """Words that may follow "my dad does", where no other verb does."""
+_PASSED_OVER = """
+    a an the any of in on at to with from for been being be was were have has had having do does
+    did get gets got getting feel feels feeling felt seem seems look looks looking notice noticed
+    noticing see seen saw experience experienced experiencing suffer suffered suffering show shows
+    showing report reports complain complains ever once yet even really actually also all real
+    much more such other new further recent obvious visible clear apparent noticeable significant
+    particular specific associated unusual abnormal severe serious bad terrible worst strong
+    intense major mild slight minor little light small big great sudden acute active current sharp
+    dull constant persistent chronic high low left right upper lower front whole side sign signs
+    symptom symptoms history episode episodes evidence kind type sort form sensation sense trace
+    thought thoughts plan plans intention wish attack attacks bout bouts problem problems trouble
+    issue issues suicidal
+    bị có thấy hề cảm giác dấu hiệu triệu chứng cơn gì nữa là phải được lên chút tí mấy từng biểu
+    hiện tình trạng ý định nhiều quá lắm thêm
+    bi co thay cam giac dau hieu trieu chung con gi nua la phai duoc len chut ti may tung bieu
+    hien tinh trang y dinh nhieu qua lam them
+"""
+_BEFORE_COMPLAINT = frozenset(_PASSED_OVER.split())
+"""Words that may stand between a denial and the complaint that it denies."""
+_ANSWERED_NO = frozenset(
+    ["no", "none", "nil", "nope", "negative", "absent", "n", "không", "ko", "khong", "k"]
+)
+"""Answers that deny a field of a form."""
 _LEXICON = Lexicon(
     {
         "denied": [
@@ -99,6 +129,17 @@ _LEXICON = Lexicon(
             f"hết rồi|hẳn _ {_BACK_VI}",
             f"hết rồi|hẳn , _ {_BACK_VI}",
             f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
+        ],
+        "thought not": [
+            *(
+                f"dont|doesnt|not think|believe|suspect {_IT_IS}{having}{a} {_ILLNESS}"
+                for having in ("", " have|has|had|having")
+                for a in ("", " a|an")
+            ),
+            *(
+                f"{_NOT}|k nghĩ{who} là|bị|là+bị {_ILLNESS_VI}"
+                for who in ("", " mình|em|tôi|nó|đây|đó")
+            ),
         ],
         "denied after it": [
             f"thì {_NOT}|k|chưa",
@@ -292,7 +333,11 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         found: Complaints found in the message.
     """
     marks = _marks(words)
-    denied = _denied_places(words, marks)
+    ends: dict[int, int] = defaultdict(int)
+    for one in found:
+        ends[one.start] = max(ends[one.start], one.end)
+    denied = _denied_places(words, marks, ends) | _answered_no(words, marks)
+    denied |= marks["named in doubt"]
     parts = _parts(words, marks["turn"])
     not_now = {parts[at] for at in marks["not now"]}
     is_question = words.words[-1:] == ["?"] or bool(marks["explained"])
@@ -343,6 +388,8 @@ def _marks(words: Words) -> dict[str, set[int]]:
             reasons.add(one.end - 1)
         elif one.concept == "never":
             marks["words of never"].update(range(one.start + 1, one.end))
+        elif one.concept == "thought not":
+            marks["named in doubt"].update(range(one.start, one.end))
         elif one.concept == "animal":
             marks["its words"].update(range(one.start, one.end))
         elif one.concept in ("story", "knowledge", "nobody"):
@@ -387,25 +434,71 @@ def _supposed_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
     return places
 
 
-def _denied_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
-    """Return the positions at which a denied complaint begins."""
+def _answered_no(words: Words, marks: dict[str, set[int]]) -> set[int]:
+    """Return the positions of the fields of a form that are answered with "no"."""
+    places: set[int] = set()
+    for at in range(2, len(words.words)):
+        if words.words[at] in _ANSWERED_NO and words.words[at - 1] in ":–—?(":
+            field = _field_before(words, at - 1)
+            is_answer = at + 1 == len(words.words) or words.parts_clauses(at + 1)
+            if (is_answer or _is_field(words, at + 1)) and not marks["person"].intersection(field):
+                places.update(field)
+    return places
+
+
+def _field_before(words: Words, end: int) -> range:
+    """Return the positions of the field that ends at a position; none if it is too long."""
+    start = end
+    while start and end - start <= _LONGEST_FIELD:
+        if words.parts_clauses(start - 1) or words.words[start - 1] in _ANSWERED_NO:
+            break
+        start -= 1
+    return range(start, end) if end - start <= _LONGEST_FIELD else range(0)
+
+
+def _is_field(words: Words, start: int) -> bool:
+    """Return whether a field of a form begins at a position: a few words and a colon."""
+    following = words.words[start : start + _LONGEST_FIELD + 1]
+    breaks = [at for at in range(start, start + len(following)) if words.parts_clauses(at)]
+    return bool(breaks) and words.words[breaks[0]] == ":"
+
+
+def _denied_places(words: Words, marks: dict[str, set[int]], ends: Mapping[int, int]) -> set[int]:
+    """Return the positions at which a denied complaint begins.
+
+    Args:
+        words: Words of the message.
+        marks: Start positions of each kind of cue.
+        ends: Position at which a complaint begins -> the position after its last word.
+    """
     places: set[int] = set()
     for cue in marks["denied"]:
+        if words.words[cue - 1 : cue] == [":"] and _is_field(words, cue + 1):
+            continue  # "Chest pain: no Fainting: yes"
         is_whole_list = cue in marks["whole list"]
         items, ends_in_or = _items(words, cue + 1, marks, past_and=is_whole_list)
-        places.update(items[0][: _FAR + 1])
+        places.update(_one_complaint(words, items[0], ends))
         rest = [item for item in items[1:] if item]
-        if ends_in_or and all(len(item) <= _LONGEST_ITEM for item in items[:-1]):
-            for item in rest:
-                places.update(item[: _LONGEST_ITEM - 1])
-        elif is_whole_list or (
-            cue not in marks["never"]
-            and len(rest) >= 2
-            and all(len(item) <= _LONGEST_LISTED for item in items)
+        is_short = all(len(item) <= _LONGEST_LISTED for item in items)
+        if (
+            is_whole_list
+            or (ends_in_or and all(len(item) <= _LONGEST_ITEM for item in items[:-1]))
+            or (cue not in marks["never"] and len(rest) >= 2 and is_short)
         ):
             for item in rest:
-                places.update(item)
+                places.update(_one_complaint(words, item, ends))
     return places
+
+
+def _one_complaint(words: Words, item: Sequence[int], ends: Mapping[int, int]) -> Sequence[int]:
+    """Return the positions of a list item up to the end of its first complaint.
+
+    A word that neither names a complaint nor leads to one is what is denied, as in "no allergies".
+    """
+    for at in item[: _FAR + 1]:
+        if words.words[at] not in _BEFORE_COMPLAINT:
+            return [each for each in item if each <= at or each < ends.get(at, 0)]
+    return item[: _FAR + 1]
 
 
 def _items(

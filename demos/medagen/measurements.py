@@ -18,6 +18,7 @@ import yaml
 from demos.medagen.dictionary import fold, is_word
 from demos.medagen.lexicon import is_misspelt
 from demos.medagen.schemas import VitalSigns
+from demos.medagen.spoken_numbers import in_digits
 
 _NUMBERS = {
     word: number
@@ -36,6 +37,7 @@ _DAYS = {
 _AGES = {
     "year": 1, "yr": 1, "tuoi": 1, "month": 1 / 12, "thang": 1 / 12, "mo": 1 / 12,
     "week": 7 / 365, "wk": 7 / 365, "tuan": 7 / 365, "day": 1 / 365, "ngay": 1 / 365,
+    "m": 1 / 12, "w": 7 / 365, "d": 1 / 365,
 }  # fmt: skip
 _WORD = re.compile(r"[a-z]{4,}")
 
@@ -44,9 +46,10 @@ class _Patterns:
     """Compiled regular expressions of measurements.yaml."""
 
     def __init__(self, read: Mapping[str, Any]) -> None:
-        self._of = str(read["of"])
+        self._of, self._person = str(read["of"]), str(read["person"])
         self.newborn, self.baby = self._one(read["newborn"]), self._one(read["baby"])
         self.ages = self._all(read["ages"])
+        self.age_and_sex = self._one(read["age_and_sex"])
         self.temperature = self._all(read["temperature"])
         self.of_a_thing = self._one(read["of_a_thing"])
         self.saturation = self._one(read["saturation"])
@@ -64,7 +67,10 @@ class _Patterns:
     def _one(self, written: str) -> re.Pattern[str]:
         unit = f"({'|'.join(_DAYS)})"
         return re.compile(
-            written.replace("<N>", _N).replace("<OF>", self._of).replace("<UNIT>", unit)
+            written.replace("<N>", _N)
+            .replace("<OF>", self._of)
+            .replace("<PERSON>", self._person)
+            .replace("<UNIT>", unit)
         )
 
     def _all(self, written: Sequence[str]) -> list[re.Pattern[str]]:
@@ -117,7 +123,7 @@ def measured(texts: Sequence[str]) -> Measured:
 
 
 def _plain(text: str) -> str:
-    text = unicodedata.normalize("NFC", text).lower().replace("₂", "2")
+    text = in_digits(unicodedata.normalize("NFC", text).lower().replace("₂", "2"))
     plain = "".join(fold(letter) if letter.isalpha() else letter for letter in text)
     return _WORD.sub(_as_meant, plain.translate({ord(mark): None for mark in "'’"}))
 
@@ -156,7 +162,7 @@ def _all(pattern: re.Pattern[str], least: float, most: float) -> Callable[[str],
 
 def _ages(text: str) -> list[float]:
     ages: list[float] = []
-    for pattern in _patterns().ages:
+    for pattern in (*_patterns().ages, _patterns().age_and_sex):
         for one in pattern.finditer(text):
             age = _number(one.group(1)) * _AGES.get(one.group(2) or "year", 1)
             if 0 <= age <= 120:
@@ -180,7 +186,7 @@ def _durations(text: str) -> list[float]:
 
 def _temperatures(text: str) -> list[float]:
     found: list[float] = []
-    text = _patterns().of_a_thing.sub(" ", text)
+    text = _patterns().of_a_thing.sub(" ", _patterns().age_and_sex.sub(" ", text))
     for pattern in _patterns().temperature:
         for one in pattern.finditer(text):
             degrees, unit = _number(one.group(1)), one.group(2)

@@ -17,8 +17,10 @@ _WRITTEN_AS = {
     re.compile(r"\bcould not\b"): "couldnt",
     re.compile(r"\b(my|him|her|your|it) self\b"): r"\1self",
     re.compile(r"\b(them|our) selves\b"): r"\1selves",
+    re.compile(r"(?<=\s)-{1,3}(?=\s)"): "–",
+    re.compile("="): ":",
 }
-"""Other ways to write a word -> the word as phrases write it."""
+"""Other ways to write a word or a punctuation mark -> as phrases write it."""
 _BREAKS = frozenset(".!?;:…\n()–—")
 
 

@@ -252,3 +252,83 @@ def test_what_nobody_has_now_raises_nothing() -> None:
 def test_what_somebody_has_raises_beside_such_words() -> None:
     found = levels(SOMEBODY_HAS_IT)
     assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+
+
+BESIDE_A_DENIAL = """
+no allergies throat closing up
+no cough cant breathe
+no fever or cough cant breathe
+no fever, cough cant breathe, rash
+no fever - chest pain for 1 hour
+no rash -- he is unconscious
+I don't smoke chest pain since this morning
+denies allergies throat closing up
+no diabetes crushing chest pain
+no my chest hurts
+không sốt đau ngực dữ dội
+không ho khó thở
+"""
+"""Emergencies that follow what is denied without a comma, one a line."""
+
+ONE_COMPLAINT_DENIED = """
+no severe chest pain
+no pain in my chest
+no sign of a stroke
+he does not have any trouble breathing
+she has not had a seizure
+he did not hit his head or lose consciousness
+no fever, cough or shortness of breath
+denies fever, cough, chest pain
+runny nose - no chest pain
+không hề bị đau ngực
+không có dấu hiệu đột quỵ
+không sốt, ho hay khó thở
+I do not think I am having a stroke, just a small headache
+I don't think it's a heart attack, I just have a cold
+tôi không nghĩ là đột quỵ, chỉ đau đầu nhẹ
+"""
+"""Denials of one complaint, or of one an item, one a line."""
+
+FORMS = """
+Chest pain: no. Shortness of breath: no. Fainting: no. Runny nose: yes.
+Chest pain: no Fainting: no Runny nose: yes
+Chest pain - no, fainting - no, cough - yes
+chest pain = none; runny nose = yes
+Chest pain / tightness: nil. Cough: yes
+Any chest pain? No. Any fainting? No. Runny nose? Yes.
+đau ngực: không. khó thở: không. sổ mũi: có
+"""
+"""Forms whose dangerous fields are denied, one a line."""
+
+FORMS_WITH_DANGER = """
+Chest pain: no Fainting: yes
+Chest pain: yes. Fainting: no
+Medication: none. Chest pain: yes
+Allergies: none. Chest pain.
+Chest pain: no idea why it started
+Chest pain? No fever
+I can't breathe - no!
+my chest hurts - no fever
+"""
+"""Forms and answers that deny something else than the emergency, one a line."""
+
+
+def test_a_denial_covers_one_complaint() -> None:
+    found = levels(BESIDE_A_DENIAL)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+    for text in ONE_COMPLAINT_DENIED.strip().splitlines():
+        assert levels(text)[text].rank < Level.URGENT.rank, text
+
+
+def test_an_illness_that_somebody_doubts_hides_no_sign() -> None:
+    text = "I don't think I'm having a stroke but my face is drooping"
+    assert levels(text)[text] is Level.EMERGENCY
+
+
+def test_an_answer_denies_its_field_of_a_form() -> None:
+    assert {level for text in FORMS.strip().splitlines() for level in levels(text).values()} <= {
+        Level.SELF_CARE,
+        Level.ROUTINE,
+    }
+    found = levels(FORMS_WITH_DANGER)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
