@@ -79,6 +79,20 @@ def test_other_facts_in_words() -> None:
     assert (pressure.systolic_bp, pressure.diastolic_bp) == (180, 110)
 
 
+def test_values_in_everyday_forms() -> None:
+    for text, name, value in (
+        ("My pressure is 220/130 and I have a headache", "systolic_bp", 220),
+        ("my blood pressure reading is 220/130", "systolic_bp", 220),
+        ("tire pressure 32/35", "systolic_bp", None),
+        ("sugar reading 2.1", "glucose_mmol_l", 2.1),
+        ("I take sugar 2 times a day", "glucose_mmol_l", None),
+        ("thermometer reads 105", "temperature_celsius", 40.6),
+        ("heart rate went from 60 to 170", "heart_rate", 170),
+        ("nhịp tim tăng từ 70 lên 160", "heart_rate", 160),
+    ):
+        assert getattr(measured([text]).vital_signs, name) == value, text
+
+
 def test_words_that_are_no_numbers_stay() -> None:
     for text in ("one of my legs", "half a pill", "bị muỗi cắn", "năm nay tôi bị ho"):
         assert in_digits(text) == text
@@ -89,8 +103,22 @@ def test_words_that_are_no_numbers_stay() -> None:
     [
         ("temperature a hundred and four, stiff neck", Level.EMERGENCY),
         ("my mother is eighty-two years old and fell, hip hurts", Level.URGENT),
+        ("my pressure is 220/130 and I have a headache", Level.EMERGENCY),
+        ("heart rate went from 60 to 170 and I feel faint", Level.EMERGENCY),
+        ("sugar reading 2.1", Level.EMERGENCY),
+        ("glucose meter says LO", Level.EMERGENCY),
+        ("the libre shows low", Level.EMERGENCY),
+        ("thermometer reads 105", Level.URGENT),
+        ("born 3 weeks ago, has 38.3", Level.EMERGENCY),
+        ("my LO is 8 weeks and has a temp of 38.5", Level.EMERGENCY),
     ],
 )
 def test_levels_of_numbers_in_words(text: str, least: Level) -> None:
     level = shipped_rules().screen([text], Language.ENGLISH).triage_level
     assert level.rank >= least.rank
+
+
+def test_a_flat_battery_is_no_low_sugar() -> None:
+    for text in ("the meter reads low battery", "the bp monitor says low"):
+        level = shipped_rules().screen([text], Language.ENGLISH).triage_level
+        assert level.rank < Level.URGENT.rank, text

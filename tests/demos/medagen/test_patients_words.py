@@ -145,6 +145,29 @@ def test_what_is_no_denial_and_what_is_measured(message: str) -> None:
     assert level(message) is Level.EMERGENCY, flags(message)
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("I have no spleen and a fever", Level.EMERGENCY),
+        ("my spleen was removed, and I have a temperature of 38.5", Level.EMERGENCY),
+        ("tôi bị cắt lách, đang sốt", Level.EMERGENCY),
+        ("I take clozapine and have a fever", Level.EMERGENCY),
+        ("on carbimazole, sore throat and fever", Level.EMERGENCY),
+        ("I take methotrexate and I have a fever of 38.2", Level.EMERGENCY),
+        ("on clozapine with a sore throat", Level.URGENT),
+        ("no fever, I have no spleen", Level.ROUTINE),
+        ("my leg is cold, white and I can't feel it", Level.EMERGENCY),
+        ("my hands are cold and white when it is cold weather", Level.ROUTINE),
+        ("I have cold feet in winter and can't feel my toes", Level.ROUTINE),
+        ("numb around my bottom and can't hold my wee", Level.EMERGENCY),
+        ("numb down there after cycling, otherwise fine", Level.ROUTINE),
+        ("I can't hold my wee when I laugh", Level.ROUTINE),
+    ],
+)
+def test_few_white_cells_cold_limbs_and_numb_bottoms(message: str, expected: Level) -> None:
+    assert level(message) is expected, flags(message)
+
+
 @pytest.mark.parametrize("message", ["tôi chán sống lắm rồi", "chan song qua"])
 def test_who_is_tired_of_living_is_seen_soon(message: str) -> None:
     assert level(message, language=Language.VIETNAMESE).rank >= Level.URGENT.rank
