@@ -77,7 +77,7 @@ class RunTotals(BaseModel):
     status_counts: dict[str, int] = {}
     """Status -> records."""
     incomplete: int = 0
-    """Answers without a turn that got no reply from its endpoint."""
+    """Answers without a turn that ended in `api_error`."""
     correct: int = 0
     """Right answers."""
     calls: int = 0

@@ -197,7 +197,7 @@ class SampleRecord(_Record):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether the question was answered without a turn that got no reply from its endpoint."""
+        """Whether the question was answered without a turn that ended in `api_error`."""
         failed = any(turn.status is Status.API_ERROR for turn in self.left_out)
         return failed and self.status is Status.ANSWERED
 

@@ -112,10 +112,10 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     if total := comparison.comparisons:
         holm = f"; Holm over all {total} comparisons" if total > 1 else ""
         has_epochs = any(block.answers > block.questions for block in comparison.blocks)
-        intervals = "bootstrap over questions" if has_epochs else "Tango's interval"
+        bootstrap = ", where epochs differ bootstrap over questions" if has_epochs else ""
         lines.append(
-            f"differences: {intervals}; p: McNemar's exact test{holm}; Pareto: no other run is as "
-            "accurate with as few tokens"
+            f"differences: Tango's interval{bootstrap}; p: McNemar's exact test{holm}; Pareto: no "
+            "other run is as accurate with as few tokens"
         )
     if not all(block.shows(pair) for block in comparison.blocks for pair in block.pairs):
         lines.append("cost per extra correct answer: shown only for significant differences")

@@ -150,6 +150,7 @@ class ScoredRow:
     def choice(self) -> str:
         """What was chosen, independent of option order; the same for all right answers.
 
+        Wrong options with the same text are told apart.
         Empty without an answer. Where the file does not hold the options, it is the letter.
         """
         if self.status != Status.ANSWERED or self.correct:
@@ -175,7 +176,7 @@ class ScoredRow:
         return other._in_source(self.shown_in(other))
 
     def _in_source(self, letter: str) -> str:
-        place = LETTERS.index(letter)
+        place = LETTERS.index(letter) if letter else len(self.order)
         return self.order[place : place + 1] or letter
 
 
@@ -295,7 +296,7 @@ def make_row(
         content=content,
         options=len(options),
         order=_shared("".join([str(in_source.get(shown, shown)) for shown in options]))
-        if in_source
+        if in_source and LETTERS.startswith("".join(options))
         else "",
         by_text=_shared(by_text),
         right_letters=_shared(right),

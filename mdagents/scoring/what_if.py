@@ -50,7 +50,7 @@ class Curve:
     accuracy: list[float]
     tokens_per_question: list[float]
     band: list[Interval] | None
-    """95% bootstrap interval of the accuracy at each threshold; None except for the families that
+    """95% interval of the accuracy at each threshold; None except for the families that
     cross-validation ranks best."""
 
 
@@ -76,7 +76,7 @@ class Difference:
     difference: float
     """Accuracy of the policy minus that of the run, from −1 to 1."""
     low: float
-    """Lower end of the 95% interval, from the paired bootstrap over questions."""
+    """Lower end of the 95% interval, as in a comparison over questions."""
     high: float
     mcnemar_p: float
     """Two-sided p-value of McNemar's exact test."""
@@ -101,7 +101,7 @@ class Coin:
     difference: float
     """Accuracy of the policy minus that of the coin."""
     low: float
-    """Lower end of the 95% interval, from the paired bootstrap with the share held fixed."""
+    """Lower end of the 95% interval, as in a comparison with the share held fixed."""
     high: float
 
 

@@ -34,7 +34,10 @@ SPEAKING = [
     "Todas las anteriores", "Ninguna de las anteriores", "A y B", "Todas as anteriores", "A e B",
     "Todas as alternativas acima", "Toutes les réponses ci-dessus", "Aucune de ces réponses",
     "A et B", "Alle der oben genannten", "Keine der genannten", "Alle Antworten sind richtig",
-    "A und B", "Tutte le precedenti", "Nessuna delle precedenti",
+    "A und B", "Tutte le precedenti", "Nessuna delle precedenti", "The former two",
+    "All apart from B", "Todo lo anterior", "Ninguna es correcta", "A y B son correctas",
+    "Keine der Antworten ist richtig", "A、B", "A、B都对", "Cả A và B đều đúng", "A và B đúng",
+    "sowohl A als auch B", "tanto A como B",
 ]  # fmt: skip
 
 
@@ -107,3 +110,16 @@ def test_a_long_option_takes_no_time() -> None:
 def test_long_options_take_no_time(part: str) -> None:
     """With an ambiguous pattern this would take forever."""
     assert speaking("Iron", "Zinc", "Gold", "Lead", part * 2_000 + "?") == ""
+
+
+def test_what_only_looks_like_a_range_or_a_place() -> None:
+    assert speaking("CXC", "XC", "CX3C", "C-C") == ""
+    assert speaking("PaO2", "SaO2", "FiO2", "A-a") == ""
+    assert speaking("CAB", "ABC", "BAC", "C-A-B") == ""
+    assert speaking("H1N1", "A", "B-A", "A to B") == ""
+    assert speaking("First", "Second", "Third", "First and second") == ""
+    assert speaking("First and second", "Second and third", "Third and fourth") == ""
+    assert speaking("First choice", "Second choice", "Third choice", "Last choice") == ""
+    assert speaking("First trimester", "First two", "Last three", "All trimesters") == ""
+    assert speaking("Đúng", "Không đúng") == ""
+    assert speaking("以上", "以下", "等于", "不确定") == ""

@@ -559,6 +559,20 @@ def test_votes_of_epochs_are_for_texts_where_the_order_is_unknown() -> None:
     assert figures.position_bias is not None
 
 
+@pytest.mark.parametrize("status", ["parse_error", "api_error", "limit", "refused"])
+def test_a_question_without_an_answer_has_no_letter(status: str) -> None:
+    order = dict(zip("ABCD", "CADB", strict=True))
+    shown = {letter: OPTIONS[of] for letter, of in order.items()}
+    record = ours("1", "B", None, options=shown, permutation=order, status=status)
+    (row,) = read_output(write([record])).rows
+    assert (row.source_label, row.source_response, row.choice, row.letter_in(row)) == (
+        "A",
+        "",
+        "",
+        "",
+    )
+
+
 def test_a_right_text_that_stands_twice_doubles_chance() -> None:
     twice = {"A": "aspirin", "B": "rest", "C": "aspirin", "D": "statin"}
     once = twice | {"C": "heparin"}
