@@ -362,7 +362,8 @@ class _Program:
         ended = [f"{counted(errors, 'question')} ended in api_error"] if errors else []
         if incomplete:
             verb = "lacks" if incomplete == 1 else "lack"
-            ended.append(f"{counted(incomplete, 'answer')} {verb} a turn that did")
+            how = "did" if errors else "ended in api_error"
+            ended.append(f"{counted(incomplete, 'answer')} {verb} a turn that {how}")
         them = "it" if errors + incomplete == 1 else "them"
         return f"{', '.join(ended)}; --retry-errors answers {them} again" if ended else ""
 

@@ -96,7 +96,7 @@ def test_answers_that_lack_votes_are_named_and_completed_on_request(
     assert manifest().totals.incomplete == len(lacking) > 0
     said = f"answers of a team that went on without a turn that ended in api_error: {len(lacking)}"
     assert said in " ".join(out.split())
-    assert "--retry-errors answers" in err.splitlines()[-1]
+    assert "a turn that ended in api_error; --retry-errors answers" in err.splitlines()[-1]
     calls = len(provider.calls)
     _, out, err = run(*votes, "--retry-errors")
     assert len(provider.calls) == calls + 3, "all other votes came from the cache"
