@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -39,6 +40,7 @@ class SyncExaid:
         self._exaid = EXAID(**settings)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="EXAID", daemon=True)
+        self._process = os.getpid()
         self._submitting, self._ending = threading.Lock(), threading.Lock()
         self._is_closed = False
         self._thread.start()
@@ -55,7 +57,12 @@ class SyncExaid:
         self.close(None if error is None else 0)
 
     def on_event(self, event: TraceEvent) -> None:
-        """Accept an event of a `TraceBus` and return at once: see `EXAID.on_event`."""
+        """Accept an event of a `TraceBus` and return at once: see `EXAID.on_event`.
+
+        Raises:
+            RuntimeError: This object was made before a fork of the process.
+        """
+        self._check_process()
         with self._submitting:
             if not self._is_closed:
                 self._loop.call_soon_threadsafe(self._exaid.on_event, event)
@@ -123,7 +130,13 @@ class SyncExaid:
 
         Summaries can still be read afterwards. Calls in progress in other threads return, or are
         canceled after the time limit.
+
+        Raises:
+            RuntimeError: A subscriber calls it, or this object was made before a fork of the
+                process.
+            Exception: See `EXAID.close`.
         """
+        self._check_caller()
         with self._ending:
             if self._is_closed:
                 return
@@ -147,22 +160,33 @@ class SyncExaid:
         return self._wait_for(call())
 
     def _wait_for(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        problem = ""
-        if threading.current_thread() is self._thread:
-            problem = "a subscriber of a SyncExaid cannot wait for it: it is called by its thread"
-        with self._submitting:
-            if self._is_closed:
-                problem = "this SyncExaid is closed: make another one for further text"
-            if not problem:
+        try:
+            self._check_caller()
+            with self._submitting:
+                if self._is_closed:
+                    raise RuntimeError(
+                        "this SyncExaid is closed: make another one for further text"
+                    )
                 future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-        if problem:
+        except RuntimeError:
             coroutine.close()
-            raise RuntimeError(problem)
+            raise
         try:
             return future.result()
         except BaseException:  # such as Ctrl-C: nobody waits for the result any more
             future.cancel()
             raise
+
+    def _check_caller(self) -> None:
+        if threading.current_thread() is self._thread:
+            raise RuntimeError(
+                "a subscriber of a SyncExaid cannot wait for it: it is called by its thread"
+            )
+        self._check_process()
+
+    def _check_process(self) -> None:
+        if not self._is_closed and os.getpid() != self._process:  # a fork copies no threads
+            raise RuntimeError("this SyncExaid was made before a fork: make one in each process")
 
 
 async def _cancel_the_others() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import re
+import signal
 import threading
 import warnings
 from collections.abc import Callable, Coroutine
@@ -261,6 +263,29 @@ def test_closing_releases_callers_in_all_threads() -> None:
         }
         assert [done.result(timeout=20) for done in closings] == [None] * 4
     assert not [thread for thread in threading.enumerate() if thread.name == "EXAID"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+def test_after_a_fork_it_refuses_at_once() -> None:
+    """As below `gunicorn --preload`; callers waited forever (langfuse/langfuse-python 1654)."""
+    with SyncExaid(buffer_llm=model(WAIT), summarizer_llm=model(STABLE)) as exaid:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            refused = 0
+            bus = TraceBus(on_failure=lambda error: os._exit(refused))
+            bus.subscribe(exaid.on_event)
+            for call in (partial(exaid.received_trace, "a", "Fever."), exaid.close):
+                try:
+                    call()
+                except RuntimeError as error:
+                    refused += "before a fork" in str(error)
+            bus.start_turn("a")
+            os._exit(99)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 2
+        exaid.received_trace("a", "Fever.")
+    assert len(exaid.get_all_summaries()) == 1
 
 
 @virtual_time
