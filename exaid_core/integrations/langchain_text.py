@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from typing import cast
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    MessageLikeRepresentation,
+    ToolMessage,
+    convert_to_messages,
+)
 from pydantic import BaseModel
 
 from exaid_core.integrations.feed import as_text
 from mdagents_llm.reasoning_tags import without_reasoning
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
-_ROLES = ("assistant", "ai", "tool")
+_ROLES = frozenset({"ai", "assistant", "developer", "function", "human", "system", "tool", "user"})
 
 
 @dataclass(slots=True)
@@ -92,22 +99,24 @@ def _values(state: object) -> Iterator[object]:
 
 
 def _items(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) else (value,)
+    return value if isinstance(value, list | tuple) and not _role(value) else (value,)
 
 
 def _keys(value: object) -> set[object]:
     """Return the keys by which a value of the state is recognized; equal values share one."""
     if isinstance(value, str):
         return {value}
-    identity: set[object] = {id(value)}
-    return identity | {value.id} if isinstance(value, BaseMessage) and value.id else identity
+    own = value.get("id") if isinstance(value, Mapping) else None
+    own = value.id if isinstance(value, BaseMessage) else own
+    return {id(value), own} if isinstance(own, str) and own else {id(value)}
 
 
 def _is_of_a_tool(name: str, value: object, step: Step) -> bool:
     """Return whether a tool in the same step has already said a value."""
-    if isinstance(value, ToolMessage):
-        is_told = value.status == "error" and step.error is not None
-        return is_told or _result(value) in step.results
+    message = _message(value)
+    if isinstance(message, ToolMessage):
+        is_told = message.status == "error" and step.error is not None
+        return is_told or _result(message) in step.results
     if isinstance(value, str):
         return as_text(value) in step.results or not step.results.isdisjoint(_said(name, value))
     return False
@@ -123,7 +132,7 @@ def _result(output: object) -> str:
 def _state(state: object) -> Mapping[str, object] | None:
     """Return the fields of a state; None if the object is not a state."""
     if isinstance(state, Mapping):
-        return None if "role" in state and "content" in state else state  # a message, not a state
+        return None if _role(state) else state
     if isinstance(state, BaseModel) and not isinstance(state, BaseMessage):
         return dict(state)
     if is_dataclass(state) and not isinstance(state, type):
@@ -131,16 +140,38 @@ def _state(state: object) -> Mapping[str, object] | None:
     return None
 
 
+def _role(value: object) -> str:
+    """Return the role in a message that is a dictionary or a pair; empty for anything else."""
+    role: object = None
+    if isinstance(value, tuple) and len(value) == 2:
+        role = value[0]
+    elif isinstance(value, Mapping) and "content" in value:
+        role = value.get("role", value.get("type"))
+    return role if isinstance(role, str) and role in _ROLES else ""
+
+
+def _message(value: object) -> BaseMessage | None:
+    """Return a message in any form that LangGraph takes; None for anything else.
+
+    Graphs on other machines return dictionaries, for example.
+    """
+    if isinstance(value, BaseMessage):
+        return value
+    if not (role := _role(value)):
+        return None
+    if role == "tool" and isinstance(value, Mapping):
+        value = {"tool_call_id": "", **value}
+    return convert_to_messages([cast("MessageLikeRepresentation", value)])[0]
+
+
 def _said(name: str, value: object) -> list[str]:
-    match value:
-        case str():
-            text = as_text(value)
-            return [f"{name}: {text}" if name else text] if text.strip() else []
-        case BaseMessage() if value.type in _OF_AGENTS:
-            text = as_text(content(value))
-            calls = value.tool_calls if isinstance(value, AIMessage) else []
-            said = [text] if text.strip() else []
-            return said + [f"{call['name']}: {as_text(call['args'])}" for call in calls]
-        case {"role": role, "content": str(text)} if role in _ROLES:
-            return [as_text(text)] if text.strip() else []
-    return []
+    if isinstance(value, str):
+        text = as_text(value)
+        return [f"{name}: {text}" if name else text] if text.strip() else []
+    message = _message(value)
+    if message is None or message.type not in _OF_AGENTS:
+        return []
+    text = as_text(content(message))
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    said = [text] if text.strip() else []
+    return said + [f"{call['name']}: {as_text(call['args'])}" for call in calls]

@@ -68,6 +68,10 @@ class Talk(TypedDict):
     messages: Annotated[list[AnyMessage], add_messages]
 
 
+class PlainTalk(TypedDict):
+    messages: Any
+
+
 class Speaker(BaseChatModel):
     """Says messages one after the other, in the chunks of each if there are several."""
 
@@ -683,6 +687,42 @@ async def test_messages_of_a_node_without_a_model() -> None:
     graph.add_edge(START, "a")
     state = {"messages": [AIMessage("Said before.", id="1")]}
     assert (await hear(graph.compile(), state)).text_of("a") == "I say.\nToo.\n4.2"
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([("ai", "I say."), ("user", "I ask.")], "I say."),
+        (("assistant", "I say."), "I say."),
+        (("user", "I ask."), ""),
+        ([{"role": "assistant", "content": [{"type": "text", "text": "I say."}]}], "I say."),
+        ({"role": "assistant", "content": "", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "ecg", "arguments": "{}"}}
+        ]}, "ecg: {}"),
+        ({"role": "tool", "content": "4.2", "tool_call_id": "1"}, "4.2"),
+        ([{"type": "ai", "content": "Said before.", "id": "1"},
+          {"type": "ai", "content": "I say.", "id": "2"},
+          {"type": "human", "content": "I ask.", "id": "3"}], "I say."),
+    ],
+)  # fmt: skip
+async def test_messages_in_other_forms(messages: Any, said: str) -> None:
+    """`RemoteGraph` returns dictionaries, for example (langchain-ai/langchain 40368)."""
+    for state in (Talk, PlainTalk):
+        graph: Any = StateGraph(state)
+        graph.add_node("a", lambda state: {"messages": messages})
+        graph.add_edge(START, "a")
+        before = {"messages": [AIMessage("Said before.", id="1")]}
+        assert (await hear(graph.compile(), before)).text_of("a") == said
+
+
+async def test_messages_in_other_forms_are_told_once() -> None:
+    graph: Any = StateGraph(PlainTalk)
+    said = {"role": "assistant", "content": "Said before."}
+    new = [("ai", "I say."), {"role": "tool", "content": "4.2"}]
+    graph.add_node("a", lambda state: {"messages": [*state["messages"], *new]})
+    graph.add_edge(START, "a")
+    ears = await hear(graph.compile(), {"messages": [said, ("ai", "Also before.")]})
+    assert ears.text_of("a") == "I say.\n4.2"
 
 
 @pytest.mark.parametrize(
