@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, ParamSpec, cast
 from uuid import UUID
@@ -14,7 +14,7 @@ from mdagents_llm.reasoning_tags import without_reasoning
 
 with needs_extra("langchain", "ExaidCallback", ImportError):
     from langchain_core.callbacks import AsyncCallbackHandler
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import BaseMessage, ToolCallChunk
     from langchain_core.outputs import ChatGeneration, LLMResult
 
     from exaid_core.integrations.langchain_text import Step, content, piece, results, update
@@ -91,6 +91,10 @@ class _Run:
     """Number of times that each piece arrives: once per registration of the callback."""
     pieces: int = 0
     """Number of pieces so far, repetitions included."""
+    call: int | str | None = None
+    """Index of the tool call that is forwarded as it arrives; None before it."""
+    later_calls: dict[int | str, list[ToolCallChunk]] = field(default_factory=dict)
+    """Pieces of the other tool calls, by index: their pieces may arrive by turns."""
 
 
 class _Hearing(Feed):
@@ -197,7 +201,7 @@ class ExaidCallback(AsyncCallbackHandler):
         if isinstance(message, BaseMessage):
             self._say(run_id, piece(message))
             for part in getattr(message, "tool_call_chunks", ()):
-                self._say_call(run_id, part.get("name"), part.get("args"))
+                self._take_call(run_id, part)
         elif isinstance(token, str):
             self._say(run_id, token)
 
@@ -235,7 +239,7 @@ class ExaidCallback(AsyncCallbackHandler):
         try:
             if run and run.turn:
                 run.turn.flush()
-            if run and run.turn and not run.turn.has_spoken:
+            if run and run.turn and not run.turn.has_spoken and not run.later_calls:
                 for generations in response.generations[:1]:
                     self._say_whole(run_id, generations[0])
         finally:
@@ -421,6 +425,7 @@ class ExaidCallback(AsyncCallbackHandler):
         return run, self._steps.pop(run.step, None)
 
     def _end(self, run_id: UUID, error: BaseException | None = None) -> None:
+        self._say_later_calls(run_id)
         run = self._runs.pop(run_id, None)
         if run is None:
             return
@@ -457,6 +462,21 @@ class ExaidCallback(AsyncCallbackHandler):
         if run is not None and run.turn is not None and arguments:
             run.turn.say_call(arguments)
             _spoken(run.steps)
+
+    def _take_call(self, run_id: UUID, part: ToolCallChunk) -> None:
+        run, index = self._runs.get(run_id), part.get("index")
+        if run is not None and index is not None:
+            run.call = index if run.call is None else run.call
+            if index != run.call:
+                run.later_calls.setdefault(index, []).append(part)
+                return
+        self._say_call(run_id, part.get("name"), part.get("args"))
+
+    def _say_later_calls(self, run_id: UUID) -> None:
+        run = self._runs.get(run_id)
+        for parts in run.later_calls.values() if run is not None else ():
+            for part in parts:
+                self._say_call(run_id, part.get("name"), part.get("args"))
 
     def _say_whole(self, run_id: UUID, generation: object) -> None:
         if not isinstance(generation, ChatGeneration):

@@ -9,6 +9,7 @@ import threading
 import uuid
 import warnings
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, TypedDict
@@ -527,6 +528,31 @@ async def test_a_structured_output_is_its_arguments() -> None:
     for model in (Speaker(says=[chunks], streaming=True), says(calls("Plan", dose="300 mg"))):
         ears = await hear(graph_of(a=asks(model)), CASE)
         assert ears.heard == [("a", 'Plan: {"dose": "300 mg"}')]
+
+
+def call_piece(index: int, name: str | None, arguments: str) -> AIMessageChunk:
+    piece: Any = {"name": name, "args": arguments, "id": None, "index": index}
+    return AIMessageChunk(content="", tool_call_chunks=[piece])
+
+
+@pytest.mark.parametrize("ends_with", [AIMessageChunk(content=""), ConnectionError("gone")])
+async def test_calls_that_arrive_at_the_same_time_are_told_apart(ends_with: Any) -> None:
+    """Some endpoints send their pieces by turns (QwenLM/Qwen-Agent 943, maximhq/bifrost 1829)."""
+    chunks = [
+        AIMessageChunk(content="Both."),
+        call_piece(0, "ecg", '{"lead": '),
+        call_piece(1, "lab", '{"test": '),
+        call_piece(0, None, '"V1"}'),
+        call_piece(1, None, '"troponin"}'),
+        ends_with,
+    ]
+    exaid, ears = listening()
+    async with exaid:
+        config: Any = {"callbacks": [ExaidCallback(exaid)]}
+        with suppress(ConnectionError):
+            await graph_of(a=asks(Speaker(says=[chunks], streaming=True))).ainvoke(CASE, config)
+    said = 'Both.\necg: {"lead": "V1"}\nlab: {"test": "troponin"}'
+    assert ears.text_of("a").removesuffix("\n[failed: ConnectionError]") == said
 
 
 @tool
