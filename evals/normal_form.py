@@ -13,8 +13,11 @@ from typing import NamedTuple
 BREAK = "|"
 """Normal form of punctuation that no term spans."""
 
-# Hyphens, Markdown emphasis and whitespace only separate words; other punctuation is a break.
-_PIECE = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑-]|\n")
+# Hyphens, an en dash between letters (Guillain–Barré), Markdown emphasis and whitespace only
+# separate words; other punctuation is a break.
+_PIECE = re.compile(
+    r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑–-]|–(?![^\W\d_])|(?<![^\W\d_])–|\n"
+)
 
 _DIGRAPH = re.compile("ae|oe|æ|œ")
 _AMERICAN = (

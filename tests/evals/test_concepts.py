@@ -123,6 +123,8 @@ def test_negation_is_off_unless_asked_for(
         ("C-reactive protein", "CRP"),
         ("MRIs", "magnetic resonance imaging"),
         ("adrenaline", "epinephrine"),
+        ("Guillain–Barré syndrome", "Guillain-Barré syndrome"),
+        ("non–Hodgkin lymphoma", "non-Hodgkin lymphoma"),
     ],
 )
 def test_forms_of_one_concept(extractor: TermExtractor, one: str, other: str) -> None:
@@ -137,7 +139,15 @@ def test_longest_term_from_the_left(extractor: TermExtractor) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["feverish", "hyperanemias", "chest. Pain", "chest, pain", "the map and all the rest", "us"],
+    [
+        "feverish",
+        "hyperanemias",
+        "chest. Pain",
+        "chest, pain",
+        "chest – pain",
+        "the map and all the rest",
+        "us",
+    ],
 )
 def test_whole_words_within_a_clause(extractor: TermExtractor, text: str) -> None:
     ids = {concept.id for concept in extractor.extract(text)}
