@@ -77,8 +77,7 @@ class Webhook:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._url, self._host = url, _host_of(url)
-        if secret == "":
-            raise ConfigError("the secret of a webhook must not be empty; None: no signature")
+        _check_secret(secret)
         self._case_id = case_id
         self._secret = secret
         self._max_retries = max_retries
@@ -151,3 +150,8 @@ def _host_of(url: str) -> str:
     if parts.scheme not in ("https", "http") or not host:
         raise ConfigError("the URL of a webhook must begin with https:// or http:// and a host")
     return f"{host}:{port}" if port else host
+
+
+def _check_secret(secret: object) -> None:
+    if secret is not None and not (isinstance(secret, str) and secret):
+        raise ConfigError("the secret of a webhook must be a text, not empty; None: no signature")

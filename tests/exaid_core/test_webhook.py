@@ -255,9 +255,10 @@ def test_a_url_that_cannot_be_posted_to_is_refused(url: str) -> None:
         Webhook(url)
 
 
-def test_an_empty_secret_is_refused() -> None:
-    with pytest.raises(ConfigError, match="must not be empty"):
-        Webhook("https://example.org", secret="")
+@pytest.mark.parametrize("secret", ["", b"key"])
+def test_a_secret_that_cannot_be_used_is_refused(secret: Any) -> None:
+    with pytest.raises(ConfigError, match="must be a text, not empty"):
+        Webhook("https://example.org", secret=secret)
 
 
 # As a subscriber
