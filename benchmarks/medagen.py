@@ -101,9 +101,10 @@ def server(base_url: str, folder: Path, settings: Mapping[str, str]) -> Iterator
 
 
 async def chat(address: str, number: int, until: float, chatted: Chatted) -> None:
-    """Run one chat until a deadline, with a new user id for each message."""
+    """Run one chat until a deadline, with a new user id for each message; at least one is sent."""
     async with connect(address.replace("http", "ws", 1) + "/ws/chat") as socket:
-        while time.perf_counter() < until:
+        is_over = False
+        while not is_over:
             text, level = MESSAGES[number % len(MESSAGES)]
             number += 1
             started = time.perf_counter()
@@ -121,6 +122,7 @@ async def chat(address: str, number: int, until: float, chatted: Chatted) -> Non
                     chatted.signs.append(signed or 0.0)
                     _check(event["result"], level, chatted)
                     break
+            is_over = time.perf_counter() >= until
 
 
 def _check(result: Mapping[str, object], level: str, chatted: Chatted) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts import first_run
 from tests.conftest import CACHE_DIR, REPOSITORY
 from tests.docs.stand_in import give_skill, speak_of_chest_pain, write_questions
 from tests.fake_provider import FakeProvider
@@ -42,7 +43,7 @@ LINKED = ("main.py", "study.py", "view.py", "evaluate_text_output.py", "scripts"
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`([\w./-]*\.\w+)`")
 _ANSWERS = 3  # after as many a run is interrupted
-_SECONDS = 300
+_SECONDS = 800  # of a command: conftest ends a test after 900
 
 
 @dataclass
@@ -212,7 +213,24 @@ def test_what_is_shown_may_differ_in_numbers_only() -> None:
 @pytest.mark.embedded
 @pytest.mark.process
 def test_the_first_run(clone: Clone) -> None:
+    """It shows the router, each team, summaries with content, and where the page is."""
     follow(REPOSITORY / "docs" / "tutorials" / f"{EMBEDDED}.md", clone)
+    out = (clone.folder / "transcript.txt").read_text(encoding="utf-8")
+    assert re.search(r"^sample-001 routed to \w+ by the router: \w", out, re.MULTILINE)
+    for number, level in enumerate(("basic", "intermediate", "advanced"), start=2):
+        assert f"sample-00{number} goes to {level}, as --difficulty says" in out
+    assert "status: answered 4" in out
+    blocks = re.findall(r"^sample-\d+ EXAID summary \d+\n((?:   .+\n)+)", out, re.MULTILINE)
+    assert len(blocks) >= 4
+    for block in blocks:
+        lines = [line.strip() for line in block.rstrip().split("\n")]
+        assert len(lines) >= 6
+        assert not all(line.endswith(": None reported.") for line in lines), block
+    assert len(re.findall("These questions were written for this project", out)) == 1
+    paths = re.findall(r"^written: (\S+)$", out, re.MULTILINE)
+    assert [Path(path).suffix for path in paths] == [".csv", ".json", ".html"]
+    assert all((clone.folder / path).stat().st_size > 0 for path in paths)
+    assert out.rstrip().removesuffix("[0]").rstrip().endswith(first_run.what_next().rstrip())
 
 
 @pytest.mark.long

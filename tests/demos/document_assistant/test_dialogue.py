@@ -308,7 +308,7 @@ def test_the_embedded_model_gets_to_the_end(provider: FakeProvider, tmp_path: Pa
         input=f"{EXPENSE}\n/history\n",
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=800,
         check=False,
     )
     assert done.returncode == 0, done.stderr
