@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ LONGEST_CASE = 20_000
 """Maximum characters of a case's text; more would leave no room for the agents' texts."""
 
 _NOT_DONE = "not available"
+_YEARS = re.compile(r"[-+]?\d{1,9}(?:\.\d{1,9})?", re.ASCII)
 
 
 def _clean(text: object) -> object:
@@ -41,6 +43,12 @@ def _clean(text: object) -> object:
         return text
     kept = (" " if _is_control(letter) else letter for letter in well_formed(text))
     return "".join(kept).strip()
+
+
+def _folded(name: object) -> object:
+    """Return the name of a measurement without what does not tell it from others."""
+    cleaned = _clean(name)
+    return " ".join(cleaned.replace("_", " ").split()) if isinstance(cleaned, str) else cleaned
 
 
 def _is_control(letter: str) -> bool:
@@ -154,6 +162,15 @@ class ClinicalCase(BaseModel):
     free_text: Text = ""
     """Whatever else there is, or all of it."""
 
+    @field_validator("age", mode="before")
+    @classmethod
+    def _in_years(cls, value: object) -> object:
+        """Return the number of a text that is only a number, so that its range is checked."""
+        text = value.strip() if isinstance(value, str) else ""
+        if not _YEARS.fullmatch(text):
+            return value
+        return float(text) if "." in text else int(text)
+
     @field_validator("patient_id", "sex", mode="before")
     @classmethod
     def _empty_for_null(cls, value: object) -> object:
@@ -167,7 +184,7 @@ class ClinicalCase(BaseModel):
     @field_validator("vital_signs", "lab_results", mode="before")
     @classmethod
     def _has_each_name_once(cls, value: object) -> object:
-        names = Counter(map(_clean, value)) if isinstance(value, Mapping) else Counter[object]()
+        names = Counter(map(_folded, value)) if isinstance(value, Mapping) else Counter[object]()
         if twice := next((name for name, count in names.items() if count > 1), None):
             raise ValueError(f"'{twice}' appears twice; give a list to keep both values")
         return value
@@ -253,7 +270,8 @@ def case_of_json(raw: bytes, where: str) -> ClinicalCase:
 
 
 def _problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False)[0]
+    errors = error.errors(include_url=False, include_input=False)
+    first = errors[0]
     message = first["msg"].removeprefix("Value error, ")
     if not first["loc"]:
         return message
@@ -261,6 +279,11 @@ def _problem(error: ValidationError) -> str:
     if first["type"] == "value_error":
         return f"{field}: {message}"
     if field in ("vital_signs", "lab_results"):
+        for one in errors:
+            if one["type"] == "extra_forbidden":
+                *_, name, _, unknown = one["loc"]
+                meant = did_you_mean(str(unknown), NamedMeasurement.model_fields)
+                return f"{field}: a measurement has no '{unknown}' (in '{name}'){meant}"
         forms = 'a text, or names with values such as 96, "96 %" or {"value": 96, "unit": "%"}'
         return f"{field} must be {forms}"
     if field in ("past_medical_history", "medications", "allergies", *_FINDINGS):

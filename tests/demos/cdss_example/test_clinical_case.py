@@ -116,8 +116,15 @@ def test_nobody_is_told_who_the_patient_is() -> None:
         ({"lab_results": {"x": float("inf")}}, "lab_results must be a text, or names with values"),
         (
             {"lab_results": {"x": {"value": 1, "units": "g"}}},
-            "lab_results must be a text, or names",
+            "lab_results: a measurement has no 'units' (in 'x'); did you mean 'unit'",
         ),
+        (
+            {"vital_signs": {"BP": {"systolic": 70, "diastolic": 40}}},
+            "vital_signs: a measurement has no 'systolic' (in 'BP')",
+        ),
+        ({"vital_signs": {"heart_rate": 60, "heart rate": 90}}, "'heart rate' appears twice"),
+        ({"age": "-5", "free_text": "x"}, "age is -5 but must be from 0 to 130 years, or a text"),
+        ({"age": "180.5", "free_text": "x"}, "age is 180.5 but must be from 0"),
         ({"lab_results": {"Na": 140, "Na ": 118}}, "lab_results: 'Na' appears twice"),
         ({"lab_results": {"K": 4, "K\u200b": 7}}, "'K' appears twice"),
         ({"free_text": "x" * (LONGEST_CASE + 1)}, "characters; the most are 20,000"),
@@ -130,6 +137,14 @@ def test_what_is_no_case_is_refused_in_one_line(data: Any, said: str) -> None:
         read_case(data)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("age", "shown"),
+    [("45", "45 years"), (" 0.5 ", "0.5 years"), ("3 weeks", "3 weeks"), ("45-50", "45-50")],
+)
+def test_an_age_that_is_a_text(age: str, shown: str) -> None:
+    assert read_case({"age": age, "free_text": "x"}).as_text().startswith(f"Patient: {shown}\n")
 
 
 def test_the_constructor_says_it_too() -> None:
