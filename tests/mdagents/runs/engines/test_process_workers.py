@@ -231,7 +231,11 @@ def whole() -> tuple[dict[str, Any], Needs]:
 @pytest.mark.parametrize(
     "name", ["Ctrl-C twice", "SIGHUP", "wrong key", "full disk", "down for 20 s"]
 )
-def test_a_run_is_stopped_and_goes_on(name: str, whole: tuple[dict[str, Any], Needs]) -> None:
+def test_a_run_is_stopped_and_goes_on(
+    name: str, whole: tuple[dict[str, Any], Needs], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Slow enough that the run is not over before its signal, however busy the machine.
+    monkeypatch.setattr(stops, "LATENCY", ("--latency", "0.2", "--latency-spread", "0.2"))
     (stop,) = (stop for stop in STOPS if stop.name == name)
     if stop.needs_root and not stops.may_mount():
         pytest.skip("needs root")
