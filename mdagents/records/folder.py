@@ -83,8 +83,8 @@ def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
 def differences(earlier: RunManifest, manifest: RunManifest) -> str:
     """Return the fields in which two runs with different settings differ, joined by commas."""
     names = (
-        "items_hash", "pictures_sha256", "exemplars_sha256", "method_sha256", "models",
-        "prompt_hashes", "options",
+        "items_hash", "pictures_sha256", "exemplars_sha256", "method_sha256", "method_modules",
+        "models", "prompt_hashes", "options",
     )  # fmt: skip
     differs = [name for name in names if getattr(earlier, name) != getattr(manifest, name)]
     if not differs and earlier.config_hash == manifest.config_hash:

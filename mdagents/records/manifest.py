@@ -19,7 +19,7 @@ from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, UNUSABLE, CallRow, add_costs
 
-SCHEMA_VERSION = "1.5.0"
+SCHEMA_VERSION = "1.6.0"
 
 WITHOUT_PICTURES = "without pictures"
 """Mark of a run whose questions were asked without their pictures."""
@@ -300,6 +300,9 @@ class RunManifest(BaseModel):
     """SHA-256 of the file with the few-shot exemplars; empty for other methods."""
     method_sha256: str = ""
     """SHA-256 of the source of a user-defined method; empty for built-in methods."""
+    method_modules: dict[str, str] = {}
+    """Module of the user's own that a user-defined method imports -> SHA-256; none in runs up to
+    1.5.0."""
     prompt_hashes: dict[str, str]
     """Prompt -> SHA-256."""
     git_revision: str | None

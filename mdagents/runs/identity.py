@@ -22,6 +22,8 @@ def identity(
     exemplars_hash: str = "",
     source_hash: str = "",
     pictures: PlannedPictures = NO_PICTURES,
+    *,
+    modules: Mapping[str, str] | None = None,
 ) -> str:
     """Return the SHA-256 over everything that can change a result.
 
@@ -33,6 +35,7 @@ def identity(
         source_hash: Hash of the source of a user-defined method, regardless of its location;
             empty for built-in methods.
         pictures: Pictures of the selected questions.
+        modules: Hashes of the user's own modules that a user-defined method imports; None for none.
     """
     content: dict[str, Any] = {
         "items": items_hash,
@@ -52,6 +55,8 @@ def identity(
     # these versions can be resumed.
     if source_hash:
         content["source"] = source_hash
+    if modules:
+        content["modules"] = dict(modules)
     if config.router is not Router.LLM:
         content |= {"router": config.router, "agreement": config.least_agreement}
     if pictures.questions:

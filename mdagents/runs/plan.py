@@ -16,7 +16,13 @@ from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset, part_note
 from mdagents.datasets.record_lines import place
 from mdagents.records.folder import earlier_run, is_complete, name_to_use
-from mdagents.records.manifest import Invocation, RunManifest, run_name, without_pictures
+from mdagents.records.manifest import (
+    Invocation,
+    RunManifest,
+    read_manifest,
+    run_name,
+    without_pictures,
+)
 from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.engines.engine import Item, Task
@@ -260,26 +266,42 @@ def make_manifest(
         role: f"{spec} {spec.base_url} {_file_size(spec)} {spec.settings}".rstrip()
         for role, spec in specs.items()
     }
-    exemplars, source = "", ""
+    exemplars, source, modules = "", "", dict[str, str]()
     if method is not None:
         exemplars, source = method.exemplars_sha256, method.source_sha256
-    config_hash = identity(config, endpoints, items_hash, exemplars, source, pictures)
+        modules = dict(method.modules)
     changes = config.changes_from_default(shows_pictures=bool(pictures.sha256))
     team = specs[TeamRole.DECISION.value]
-    name, earlier_name = (
-        run_name(
-            _called(team),
-            dataset.name,
-            how,
-            len(entries),
-            config_hash[:8] if source or changes else "",
-            is_without_pictures=without_pictures(pictures.questions, {"images": config.images}),
+
+    def identified(modules: Mapping[str, str]) -> tuple[str, str]:
+        """Return the hash and the name of the run with these modules of its method."""
+        config_hash = identity(
+            config, endpoints, items_hash, exemplars, source, pictures, modules=modules
         )
-        for how in _how_answered(config)
-    )
+        name, earlier_name = (
+            run_name(
+                _called(team),
+                dataset.name,
+                how,
+                len(entries),
+                config_hash[:8] if source or changes else "",
+                is_without_pictures=without_pictures(pictures.questions, {"images": config.images}),
+            )
+            for how in _how_answered(config)
+        )
+        output_dir, fresh = config.output_dir, config.fresh
+        return config_hash, name_to_use(output_dir, name, earlier_name, config_hash, fresh=fresh)
+
+    config_hash, name = identified(modules)
+    if modules and not config.fresh and not (config.output_dir / name).exists():
+        # Earlier versions ignored the modules. Their run is resumed, and lists them from then on.
+        before, name_before = identified({})
+        earlier = read_manifest(config.output_dir / name_before)
+        if earlier and earlier.config_hash == before and earlier.method_modules in ({}, modules):
+            config_hash, name = before, name_before
     return RunManifest(
         version=mdagents.__version__,
-        name=name_to_use(config.output_dir, name, earlier_name, config_hash, fresh=config.fresh),
+        name=name,
         config_hash=config_hash,
         config=_effective(config),
         options=config.flags()
@@ -312,6 +334,7 @@ def make_manifest(
         pictures_sha256=pictures.sha256,
         exemplars_sha256=exemplars,
         method_sha256=source,
+        method_modules=modules,
         prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),
         git_revision=_git_revision(),
         package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp", PRICES),

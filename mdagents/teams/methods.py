@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 
@@ -79,6 +79,10 @@ class OpenMethod:
     """SHA-256 of the source of a user-defined method; empty for the versioned built-in methods.
 
     Part of a run's identity."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Module of the user's own that a user-defined method imports -> SHA-256.
+
+    Part of a run's identity."""
     exemplars: OpenExemplars | None = None
     """Exemplars that the method shows; None: it shows none."""
 
@@ -104,12 +108,12 @@ def open_method(
         return None
     if is_own(method):
         own = own_method.load(method)
-        solve, source = own.solve, own.source_sha256
+        solve, source, modules = own.solve, own.source_sha256, own.modules
     else:
-        solve, source = _solve_of(method), ""
+        solve, source, modules = _solve_of(method), "", {}
     opens = declared_by(solve).exemplars
     if opens is None:
-        return OpenMethod(solve, source_sha256=source)
+        return OpenMethod(solve, source_sha256=source, modules=modules)
     read = ""
     if exemplars is None:
         if train is None:
@@ -117,5 +121,5 @@ def open_method(
         read = exemplars_hash(train.dataset.path, method)
         exemplars = opens(train)
     return OpenMethod(
-        partial(solve, exemplars=exemplars), exemplars.prepare, read, source, exemplars
+        partial(solve, exemplars=exemplars), exemplars.prepare, read, source, modules, exemplars
     )

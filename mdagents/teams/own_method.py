@@ -13,7 +13,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, wraps
@@ -29,6 +29,7 @@ from mdagents.settings import TeamSettings
 from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method, declared_by
 from mdagents.teams.names import SOLVE, name_of
+from mdagents.teams.own_modules import own_modules
 from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import StopReason, TokenUsage
 from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
@@ -44,6 +45,8 @@ class OwnMethod:
     solve: Callable[..., Awaitable[Decision]]
     source_sha256: str
     """SHA-256 of the source: the file, or all `.py` and `.txt` files of the package."""
+    modules: Mapping[str, str]
+    """Module of the user's own that the source imports -> SHA-256."""
 
 
 def load(method: str) -> OwnMethod:
@@ -66,7 +69,9 @@ def load(method: str) -> OwnMethod:
             f"--method {method} has no `{signature}`; see docs/tutorials/own-method.md"
         )
     sources = _sources_of(module)
-    return OwnMethod(_checked(solve, name_of(method), sources), _hash_of(sources))
+    imported = own_modules(Path(str(module.__file__)), module.__package__ or "")
+    modules = {name: _hash_of([path]) for name, path in imported.items() if path not in sources}
+    return OwnMethod(_checked(solve, name_of(method), sources), _hash_of(sources), modules)
 
 
 def declared(method: str) -> Method:

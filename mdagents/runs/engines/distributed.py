@@ -500,6 +500,7 @@ class DistributedRun:
             exemplars=None if method is None else method.exemplars,
             own_source=Path(config.method).read_bytes() if is_file else None,
             source_sha256="" if method is None else method.source_sha256,
+            modules={} if method is None else method.modules,
         )
 
 

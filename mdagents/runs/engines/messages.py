@@ -65,6 +65,8 @@ class Opening:
     """Source file of a user-defined method; None if the method is not a single file."""
     source_sha256: str = ""
     """SHA-256 of the source code of a user-defined method; empty for built-in methods."""
+    modules: Mapping[str, str] = field(default_factory=dict)
+    """Module of the user's own that a user-defined method imports -> SHA-256."""
 
 
 @dataclass(frozen=True, slots=True)

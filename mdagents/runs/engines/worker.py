@@ -522,7 +522,9 @@ def _solver(opening: Opening) -> Solver:
     else:
         solver = Solver(config, exemplars=opening.exemplars)
     method = solver.method
-    if method is not None and method.source_sha256 != opening.source_sha256:
+    if method is not None and (
+        method.source_sha256 != opening.source_sha256 or method.modules != opening.modules
+    ):
         raise ConfigError(
             f"--method {config.method} is not the same code on {platform.node()}; install the same "
             "on every machine, or give it as one file.py"

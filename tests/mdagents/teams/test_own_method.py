@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mdagents.runs.config import RunConfig
+from mdagents.teams import own_method
 from mdagents.teams.names import is_own, name_of
 from mdagents.teams.own_method import load
 from mdagents_llm.errors import ConfigError
@@ -240,6 +242,92 @@ def test_a_package_counts_with_all_its_sources(
     before = load("lab_of_test.teams:quick").source_sha256
     write("Choose well.", "lab_of_test/prompt.txt")
     assert load("lab_of_test.teams:quick").source_sha256 != before
+
+
+@pytest.fixture
+def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Modules in the working directory can be imported, and are forgotten afterwards."""
+    known = set(sys.modules)
+    monkeypatch.syspath_prepend(str(Path.cwd()))
+    yield
+    for name in sys.modules.keys() - known:
+        del sys.modules[name]
+
+
+@pytest.mark.usefixtures("beside")
+def test_another_source_of_an_imported_module_is_another_run(
+    provider: FakeProvider, run: Run
+) -> None:
+    flags = ("--num-samples", "2", "--max-samples", "1")
+    write("TASK = 'Your task: choose.'\n", "wording_of_test.py")
+    uses = "import wording_of_test\n" + GOOD.replace('"Your task: choose."', "wording_of_test.TASK")
+    run("--method", write(uses), *flags)
+    first = manifest()
+    assert list(first["method_modules"]) == ["wording_of_test"]
+    assert "already finished" in run("--method", "my_team.py", *flags)[2]
+    write("TASK = 'Choose well.'\n", "wording_of_test.py")
+    status, _, err = run("--resume", first["name"])
+    assert (status, err.count("differs from these settings in method_modules")) == (2, 1)
+    run("--method", "my_team.py", *flags)
+    assert len(list(Path("output").glob("*/run.json"))) == 2
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_run_that_lists_no_modules_is_resumed_and_lists_them_from_then_on(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("", "wording_of_test.py")
+    flags = ("--method", write("import wording_of_test\n" + GOOD), "--num-samples", "2")
+    with monkeypatch.context() as earlier_version:
+        earlier_version.setattr(own_method, "own_modules", lambda *_: {})
+        run(*flags, "--token-limit", "1", "--max-samples", "1")
+    earlier = manifest()
+    assert (earlier["finished"], earlier["method_modules"]) == (False, {})
+    assert run("--resume", earlier["name"], "--token-limit", "9999")[0] == 0
+    assert list(manifest()["method_modules"]) == ["wording_of_test"]
+    assert "already finished" in run(*flags)[2]
+    write("# another\n", "wording_of_test.py")
+    assert run("--resume", earlier["name"])[0] == 2
+    run(*flags)
+    assert len(list(Path("output").glob("*/run.json"))) == 2
+
+
+@pytest.mark.usefixtures("beside")
+def test_modules_are_followed_and_installed_ones_left_out() -> None:
+    write(
+        "import json\nimport pydantic\nfrom own_lab_of_test.words import TASK\n"
+        "def late():\n    import late_of_test, missing_of_test\n" + GOOD
+    )
+    write("", "own_lab_of_test/__init__.py")
+    write("from . import deeper\nTASK = ''\n", "own_lab_of_test/words.py")
+    write("from .part import *\n", "own_lab_of_test/deeper/__init__.py")
+    write("x = 1\n", "own_lab_of_test/deeper/part.py")
+    write("this is not Python", "late_of_test.py")
+    write("", "own_lab_of_test/not_imported.py")
+    write("", "not_imported_of_test.py")
+    names = [
+        "late_of_test",
+        "own_lab_of_test",
+        "own_lab_of_test.deeper",
+        "own_lab_of_test.deeper.part",
+        "own_lab_of_test.words",
+    ]
+    before = load("my_team.py").modules
+    assert list(before) == names
+    assert load(str(Path("my_team.py").resolve())).modules == before
+    write("x = 2\n", "own_lab_of_test/deeper/part.py")
+    assert {name for name in names if load("my_team.py").modules[name] != before[name]} == {
+        "own_lab_of_test.deeper.part"
+    }
+
+
+@pytest.mark.usefixtures("beside")
+def test_a_package_counts_with_what_it_imports_from_elsewhere() -> None:
+    write("", "wording_of_test.py")
+    write("", "own_lab_of_test/__init__.py")
+    write("", "own_lab_of_test/own.py")
+    write("import wording_of_test\nfrom . import own\n" + GOOD, "own_lab_of_test/teams.py")
+    assert list(load("own_lab_of_test.teams:solve").modules) == ["wording_of_test"]
 
 
 def test_names() -> None:
