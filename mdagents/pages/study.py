@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from mdagents.pages.layout import make_frame, packed, templates
 from mdagents.pages.report_summary import head_of_comparison
@@ -13,9 +16,51 @@ from mdagents.scoring.comparison_text import as_markdown
 from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_text
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.files.whole_file import replace_file
 
 _SCRIPTS = ("saving.js", "keys.js")
+
+
+_ENDINGS = ("html", "csv", "md", "json")
+
+
+def keep_other_results(study: Comparison, evaluation_dir: Path, kept_as: str) -> bool:
+    """Rename earlier results of a study's name if they have runs that the study does not compare.
+
+    Args:
+        study: The study whose results are written next.
+        evaluation_dir: Folder of the results.
+        kept_as: Name that the earlier results get.
+
+    Returns:
+        Whether there were such results.
+
+    Raises:
+        ConfigError: A file cannot be renamed.
+    """
+    path = evaluation_dir / f"{study.name}.json"
+    try:
+        earlier = _runs_in(json.loads(read_regular(path)))
+        if earlier <= _runs_in(study.as_dict()):
+            return False
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError, LookupError, TypeError):
+        pass  # not written by this program: kept as well
+    try:
+        for ending in _ENDINGS:
+            with suppress(FileNotFoundError):
+                path.with_suffix(f".{ending}").rename(evaluation_dir / f"{kept_as}.{ending}")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot rename {path}: {error.strerror}; see --evaluation-dir"
+        ) from error
+    return True
+
+
+def _runs_in(figures: Any) -> set[str]:
+    return {run["name"] for block in figures["blocks"] for run in block["runs"]}
 
 
 def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:
@@ -42,9 +87,9 @@ def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:
             json=packed(figures),
         )
     )
-    contents = {"html": page, "csv": table.getvalue(), "md": as_markdown(study), "json": figures}
+    contents = (page, table.getvalue(), as_markdown(study), figures)
     paths = []
-    for ending, text in contents.items():
+    for ending, text in zip(_ENDINGS, contents, strict=True):
         path = evaluation_dir / f"{study.name}.{ending}"
         try:
             replace_file(path, plain(text).encode())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdagents.records.store import writable
-from mdagents.records.study import write_study
+from mdagents.records.study import dated, write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.comparison import compare_study
@@ -125,14 +125,25 @@ class _Program:
         clock = Clock()
         runs = [CellRun.planned(cell, self._environment, clock) for cell in cells]
         _check(study, runs)
-        output_dir = Path(options.output_dir)
-        with writable(output_dir):
-            write_study(output_dir, manifest_of(study, runs))
+        self._write_manifest(runs, clock)
         signals = asyncio.run(self._carry_out(runs, clock)) if _is_left(runs) else []
-        with writable(output_dir):
-            write_study(output_dir, manifest_of(study, runs))
-        self._show_results(runs)
+        self._write_manifest(runs, clock)
+        self._show_results(runs, clock)
         return self._end(runs, signals)
+
+    def _write_manifest(self, runs: Sequence[CellRun], clock: Clock) -> None:
+        output_dir = Path(self._options.output_dir)
+        with writable(output_dir):
+            kept_as = write_study(output_dir, manifest_of(self._study, runs), clock.now())
+        if kept_as:
+            self._say_kept(kept_as)
+
+    def _say_kept(self, kept_as: str) -> None:
+        study = self._study
+        print_line(
+            f"NOTE: another study named {study.name}, with other runs, was kept as {kept_as}; "
+            f"a 'name' of its own in {study.path} keeps them apart"
+        )
 
     async def _carry_out(self, runs: Sequence[CellRun], clock: Clock) -> Sequence[int]:
         """Execute the unfinished runs and return the signals received."""
@@ -157,17 +168,21 @@ class _Program:
             self._go_on = f"raise 'limits' in {self._study.path} first; {self._go_on}"
         return stops.signals
 
-    def _show_results(self, runs: Sequence[CellRun]) -> None:
+    def _show_results(self, runs: Sequence[CellRun], clock: Clock) -> None:
         outputs: dict[str, RunOutput] = {}
         for run in runs:
             if run.totals.scored:
                 outputs[run.name] = read_output(Path(self._options.output_dir) / run.name)
         comparison = compare_study(manifest_of(self._study, runs), outputs)
         if comparison.blocks:
-            from mdagents.pages.study import write_study_results
+            from mdagents.pages.study import keep_other_results, write_study_results
 
             print_parts(comparison_parts(comparison))
-            for path in write_study_results(comparison, Path(self._options.evaluation_dir)):
+            evaluation_dir = Path(self._options.evaluation_dir)
+            kept_as = dated(comparison.name, clock.now())
+            if keep_other_results(comparison, evaluation_dir, kept_as):
+                self._say_kept(f"{evaluation_dir / kept_as}.*")
+            for path in write_study_results(comparison, evaluation_dir):
                 print_result(f"written: {path}")
 
     def _end(self, runs: Sequence[CellRun], signals: Sequence[int]) -> int:

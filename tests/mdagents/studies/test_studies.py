@@ -74,6 +74,51 @@ def test_a_study_is_runs_like_any_other_and_its_results(study: Study) -> None:
 
 
 @pytest.mark.process
+def test_another_study_of_the_same_name_is_kept_and_a_grown_one_replaced(study: Study) -> None:
+    one = {"models": ["gpt-4o-mini"], "methods": ["zero_shot"], "num-samples": 1}
+    grown = one | {"methods": ["zero_shot", "basic"]}
+    for changes in (one, one, grown):
+        status, _, err = study(**changes)
+        assert (status, err.count("was kept as")) == (0, 0)
+    results = {path.suffix: path.read_text() for path in Path("evaluation").glob("teams.*")}
+    assert len(results) == 4
+    listed = read_studies(Path("output"))
+    status, _, err = study(**grown | {"num-samples": 2})
+    assert status == 0
+    first, last = [line for line in err.splitlines() if "another study named teams, with" in line]
+    assert first.endswith("; a 'name' of its own in teams.yaml keeps them apart")
+    assert "kept as evaluation/teams.2" in last
+    kept = {path.suffix: path.read_text() for path in Path("evaluation").glob("teams.2*")}
+    assert kept == results
+    studies = read_studies(Path("output"))
+    assert [each.runs for each in studies if each.name != "teams"] == [listed[0].runs]
+    assert len({each.name for each in studies}) == 2
+    assert Path("evaluation/teams.json").read_text() != results[".json"]
+
+
+@pytest.mark.process
+def test_studies_of_one_name_in_two_output_folders_keep_their_results(study: Study) -> None:
+    one = {"models": ["gpt-4o-mini"], "methods": ["zero_shot"], "num-samples": 1}
+    assert study("--output-dir", "one", **one)[0] == 0
+    status, _, err = study("--output-dir", "two", **one | {"methods": ["basic"]})
+    assert (status, err.count("was kept as evaluation/teams.2")) == (0, 1)
+    Path("evaluation/teams.json").write_text("[]")
+    Path("two/studies/teams.json").write_text("")
+    assert study("--output-dir", "one", **one)[2].count("was kept as") == 1
+    assert study("--output-dir", "two", **one)[2].count("was kept as") == 1
+    assert len(list(Path("evaluation").glob("*.json"))) == 3
+    assert len(list(Path("two/studies").glob("*.json"))) == 2
+
+
+@pytest.mark.process
+def test_a_study_without_an_answer_is_replaced(study: Study, provider: FakeProvider) -> None:
+    provider.fail_next("401", times=9)
+    one = {"models": ["gpt-4o-mini"], "methods": ["zero_shot"], "num-samples": 1}
+    assert study(**one)[0] == 1
+    assert "was kept as" not in study(**one | {"methods": ["basic"]})[2]
+
+
+@pytest.mark.process
 def test_a_study_in_batches_has_the_same_results_for_half_the_price(
     study: Study, provider: FakeProvider
 ) -> None:
