@@ -9,6 +9,7 @@ from pathlib import Path
 from exaid_core.trace.names import TRACE_SUFFIX
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.manifest import RunManifest, read_manifest
+from mdagents.settings import TeamRole
 from mdagents_llm.errors import ConfigError
 
 
@@ -61,6 +62,34 @@ def name_to_use(
     except ConfigError:
         return name
     return earlier_name if earlier and earlier.config_hash == config_hash else name
+
+
+def with_hash(name: str, config_hash: str) -> str:
+    """Return the name of a run that another run's name would otherwise equal."""
+    return f"{name}_{config_hash[:8]}"
+
+
+def name_beside(output_dir: Path, name: str, config_hash: str, model: str) -> str:
+    """Return the name of a run: with its hash if the name is that of another model's run.
+
+    Names of models lose some characters in names of runs: `a/b` and `a-b` are both `a-b`.
+
+    Args:
+        output_dir: Folder of all runs.
+        name: Name of the run without its hash.
+        config_hash: Configuration hash of the run.
+        model: Model that the name begins with, as the manifest names it.
+    """
+    hashed = with_hash(name, config_hash)
+    if (output_dir / hashed).exists():
+        return hashed
+    try:
+        other = read_manifest(output_dir / name)
+    except ConfigError:  # `earlier_run` raises it again
+        return name
+    if other is None or other.config_hash == config_hash:
+        return name
+    return name if other.models.get(TeamRole.DECISION, model) == model else hashed
 
 
 def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:

@@ -15,7 +15,7 @@ import mdagents
 from mdagents.agents.prompts import prompt_hashes
 from mdagents.datasets.dataset import Dataset, IndexEntry, no_question, open_dataset, part_note
 from mdagents.datasets.record_lines import place
-from mdagents.records.folder import earlier_run, is_complete, name_to_use
+from mdagents.records.folder import earlier_run, is_complete, name_beside, name_to_use
 from mdagents.records.manifest import (
     Invocation,
     RunManifest,
@@ -290,7 +290,9 @@ def make_manifest(
             for how in _how_answered(config)
         )
         output_dir, fresh = config.output_dir, config.fresh
-        return config_hash, name_to_use(output_dir, name, earlier_name, config_hash, fresh=fresh)
+        name = name_to_use(output_dir, name, earlier_name, config_hash, fresh=fresh)
+        model = models[TeamRole.DECISION]
+        return config_hash, name_beside(output_dir, name, config_hash, model)
 
     config_hash, name = identified(modules)
     if modules and not config.fresh and not (config.output_dir / name).exists():

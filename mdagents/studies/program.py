@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from mdagents.records.folder import with_hash
 from mdagents.records.store import writable
 from mdagents.records.study import dated, write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
@@ -18,6 +19,7 @@ from mdagents.scoring.comparison import compare_study
 from mdagents.scoring.comparison_text import comparison_parts
 from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import RunOutput, read_output
+from mdagents.settings import TeamRole
 from mdagents.studies.display import DISPLAYS, make_study_display
 from mdagents.studies.file import StudyFile, cells_of, read_study
 from mdagents.studies.session import CellRun, State, StudySession, manifest_of
@@ -124,6 +126,7 @@ class _Program:
             import mdagents.telemetry.session  # noqa: F401 - says which package is missing
         clock = Clock()
         runs = [CellRun.planned(cell, self._environment, clock) for cell in cells]
+        _name_apart(runs)
         _check(study, runs)
         self._write_manifest(runs, clock)
         signals = asyncio.run(self._carry_out(runs, clock)) if _is_left(runs) else []
@@ -203,6 +206,16 @@ class _Program:
 
 def _is_left(runs: Sequence[CellRun]) -> bool:
     return any(run.state is not State.FINISHED for run in runs)
+
+
+def _name_apart(runs: Sequence[CellRun]) -> None:
+    """Give runs of different models different names, as `name_beside` does once one has begun."""
+    models: dict[str, str] = {}
+    for run in runs:
+        manifest = run.plan.manifest
+        model = manifest.models[TeamRole.DECISION]
+        if models.setdefault(manifest.name, model) != model:
+            manifest.name = with_hash(manifest.name, manifest.config_hash)
 
 
 def _check(study: StudyFile, runs: Sequence[CellRun]) -> None:

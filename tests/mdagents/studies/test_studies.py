@@ -293,6 +293,47 @@ def test_a_limit_of_cost_needs_prices(study: Study) -> None:
 
 
 @pytest.mark.process
+def test_models_whose_names_are_one_as_names_of_files_share_a_study(
+    study: Study, provider: FakeProvider
+) -> None:
+    def of_model(model: str) -> list[str]:
+        return [each.name for each in manifests() if each.models["decision"] == model]
+
+    both = {"models": ["openai/a-b", "openai/a/b"], "methods": ["zero_shot", "cot"]}
+    assert study(**both, limits={"tokens": 1})[0] == 1
+    status, _, err = study(**both)
+    assert (status, "was kept as" in err) == (0, False)
+    calls = len(provider.calls)
+    assert len(manifests()) == 4
+    assert all(each.finished for each in manifests())
+    assert all(name.endswith("_3samples") for name in of_model("openai/a-b"))
+    assert all("_3samples_" in name for name in of_model("openai/a/b"))
+    both["models"].reverse()
+    assert study(**both)[0] == 0
+    assert (len(manifests()), len(provider.calls)) == (4, calls)
+
+
+@pytest.mark.process
+def test_a_run_beside_one_of_a_model_of_the_same_name(
+    provider: FakeProvider, study: Study, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--dataset", str(SAMPLE), "--num-samples", "1", "--method", "zero_shot"]
+    for model in ("openai/a/b", "openai/a-b", "openai/a-b"):
+        assert run_program([*flags, "--exaid", "off", "--model", model], skip=(),
+                           show_interaction_table=False) == 0  # fmt: skip
+    assert "already finished" in capsys.readouterr().err
+    assert len(manifests()) == 2
+
+
+@pytest.mark.process
+def test_two_data_sets_of_one_name_are_told_what_to_change(study: Study) -> None:
+    Path("sample.jsonl").write_bytes(SAMPLE.read_bytes().partition(b"\n")[2])
+    status, _, err = study(datasets=[str(SAMPLE), {"dataset": "sample.jsonl", "label": "other"}])
+    assert status == 2
+    assert "_3samples; give the files of the data sets other names" in err
+
+
+@pytest.mark.process
 def test_two_runs_that_are_the_same_are_refused(study: Study) -> None:
     methods = ["basic", {"difficulty": "basic", "max-retries": 3}]
     status, _, err = study(models=["gpt-4o-mini"], methods=methods)
