@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from operator import itemgetter
@@ -147,6 +148,10 @@ class RunStore:
             self._read_back(again, with_exaid=with_exaid)
             self.write_manifest()
             self._opened = opened.pop_all()
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Return a context that holds the run's lock until it ends, even if the store is closed."""
+        return self._lock
 
     def close(self) -> None:
         """Close the files and release the lock."""
@@ -439,16 +444,19 @@ class RunStore:
         )
 
     def _keep_earlier_run(self, name: str, now: datetime) -> None:
-        lock = self.folder / ".lock"
-        if not self.array_path.exists() and all(path == lock for path in self.folder.iterdir()):
+        file = self.folder / ".lock"
+        if not self.array_path.exists() and all(path == file for path in self.folder.iterdir()):
             return
         self.kept_as = f"{name}.{now:%Y%m%dT%H%M%S.%f}"
-        self._lock.release()
+        lock = self._lock
+        if os.name == "nt":  # renames no folder with an open file, also not of another process
+            lock.release()
         self.folder.rename(self.folder.with_name(self.kept_as))
         if self.array_path.exists():
             self.array_path.rename(self.array_path.with_name(f"{self.kept_as}.json"))
         self._make_folder()
         self._lock = _locked(self.folder)
+        lock.release()
 
     def _make_folder(self) -> None:
         if self.is_private:

@@ -191,21 +191,24 @@ class _Program:
                 f"{differences(manifest, plan.manifest)}; leave out --resume to start another run"
             )
         view = until.enter_context(self._view(options, config)) if options.view else None
-        result = asyncio.run(
-            carry_out(
-                plan,
-                environment,
-                clock,
-                display=options.display,
-                show_interaction_table=options.show_interaction_table or show_interaction_table,
-                on_ready=spare_the_collector,
-                stops_on_signals=True,
-                view=view,
+        with ExitStack() as held:  # else a start with --fresh may move the run before it is read
+            result = asyncio.run(
+                carry_out(
+                    plan,
+                    environment,
+                    clock,
+                    display=options.display,
+                    show_interaction_table=options.show_interaction_table or show_interaction_table,
+                    on_ready=spare_the_collector,
+                    stops_on_signals=True,
+                    view=view,
+                    held=held,
+                )
             )
-        )
-        del plan
-        gc.collect()  # frees questions and cases before the results take memory
-        is_printed = self._print(self._shown(result, as_json=options.json))
+            del plan
+            gc.collect()  # frees questions and cases before the results take memory
+            shown_result = self._shown(result, as_json=options.json)
+        is_printed = self._print(shown_result)
         print_line(self._ending(result))
         if view is not None:
             if result.already_finished:

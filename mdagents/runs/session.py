@@ -9,6 +9,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
+    ExitStack,
     asynccontextmanager,
     closing,
     contextmanager,
@@ -90,6 +91,7 @@ async def carry_out(
     stops_on_signals: bool = False,
     view: RunView | None = None,
     shared: Shared | None = None,
+    held: ExitStack | None = None,
 ) -> RunResult:
     """Run a plan to its end, or resume a run that an earlier process started.
 
@@ -105,6 +107,8 @@ async def carry_out(
             stops at once; with `shared`, its `stops` receive the signals.
         view: Live view, started before the first question; the caller ends it.
         shared: Resources shared with concurrent runs; None: the run opens its own.
+        held: Holds the run's lock until it is closed, so that its files can be read; None: the lock
+            is released at the end.
 
     Raises:
         ConfigError: A setting, an API key or a file is not valid; nothing was written.
@@ -145,6 +149,8 @@ async def carry_out(
         feed = config.output_dir / plan.manifest.name / LIVE_FILE
         live = LiveFeed(feed, epoch_ms, shown.say)
         with _store(plan, clock) as store, shown, live:
+            if held is not None:
+                held.enter_context(store.locked())
             recorder = RunRecorder(
                 plan, store, shown, live, spans, show_interaction_table=show_interaction_table
             )

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import filelock
 import pytest
 
 from mdagents.records.line_log import LineLog
@@ -21,6 +22,7 @@ from mdagents.records.manifest import RunManifest
 from mdagents.runs.forecast import forecast
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import main
+from mdagents.scoring import rows
 from mdagents_llm.config import parse_environment
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider, FaultPlan
@@ -118,6 +120,44 @@ def test_another_process_is_refused_while_one_writes(provider: FakeProvider, run
     process.communicate()
     hold.release()
     assert run(*BASIC)[0] == 0, "a dead holder never blocks"
+
+
+def test_a_run_is_locked_until_its_result_is_read(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A start with --fresh moves the files of a run that nobody holds."""
+    read, tried = rows.read_output, []
+
+    def read_beside_another_start(path: Path) -> rows.RunOutput:
+        with pytest.raises(filelock.Timeout):
+            filelock.FileLock(path / ".lock", blocking=False).acquire()
+        tried.append(path)
+        return read(path)
+
+    monkeypatch.setattr(rows, "read_output", read_beside_another_start)
+    assert run(*BASIC)[0] == 0
+    assert len(tried) == 1
+    monkeypatch.undo()
+    filelock.FileLock(tried[0] / ".lock", blocking=False).acquire()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows renames no folder with an open file")
+def test_fresh_holds_the_earlier_run_until_it_is_renamed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(*BASIC)
+    rename, tried = Path.rename, []
+
+    def rename_beside_another_start(path: Path, target: Path) -> Path:
+        if path.is_dir():
+            with pytest.raises(filelock.Timeout):
+                filelock.FileLock(path / ".lock", blocking=False).acquire()
+            tried.append(path)
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename_beside_another_start)
+    assert run(*BASIC, "--fresh")[0] == 0
+    assert len(tried) == 1
 
 
 def test_a_run_with_other_questions_under_the_same_name_is_refused(run: Run) -> None:
