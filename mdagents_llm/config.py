@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import StringIO
@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from dotenv import dotenv_values, find_dotenv
 from dotenv.parser import parse_stream
+from dotenv.variables import Variable, parse_variables
 from platformdirs import user_cache_path
 
 from mdagents_llm.errors import ConfigError
@@ -110,21 +111,46 @@ def read_variables() -> dict[str, str]:
     """Return the nearest `.env` overlaid by the process environment; empty values are unset.
 
     Raises:
-        ConfigError: `.env` cannot be read as UTF-8 text, or has a line that is not NAME=VALUE.
+        ConfigError: `.env` cannot be read as UTF-8 text, has a line that is not NAME=VALUE, or sets
+            a variable of this program to a value that refers to an undefined one.
     """
     path = find_dotenv(usecwd=True)
     try:
         text = Path(path).read_text(encoding="utf-8-sig") if path else ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env cannot be read as UTF-8 text ({type(error).__name__})") from error
+    defined = set(os.environ)
     for entry in parse_stream(StringIO(text)):
         if entry.error:
             raise ConfigError(
                 f"{os.path.relpath(path)} line {entry.original.line} is not NAME=VALUE; correct it "
                 "or begin it with #"
             )
+        lacking = _undefined_in(entry.value or "", defined)
+        if lacking and entry.key not in os.environ and _is_ours(str(entry.key)):
+            raise ConfigError(
+                f"{os.path.relpath(path)} line {entry.original.line}: {entry.key} refers to "
+                f"${{{lacking}}}, which is not set; set it, or write ${{{lacking}:-}} for no text"
+            )
+        defined.add(str(entry.key))
     merged = {**dotenv_values(stream=StringIO(text)), **os.environ}
     return {name: value for name, value in merged.items() if value}
+
+
+def _undefined_in(value: str, defined: Collection[str]) -> str:
+    """Return the first variable that a value refers to without a default, and that is not defined.
+
+    python-dotenv puts an empty text in its place.
+    """
+    for atom in parse_variables(value):
+        if isinstance(atom, Variable) and atom.default is None and atom.name not in defined:
+            return atom.name
+    return ""
+
+
+def _is_ours(name: str) -> bool:
+    """Return whether a variable sets a key, a model, an endpoint or a flag."""
+    return name.startswith("MDAGENTS_") or name in {*choices(), *load_model_configs().key_names()}
 
 
 def set_by_process(names: Iterable[str]) -> dict[str, str]:

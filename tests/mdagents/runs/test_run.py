@@ -345,6 +345,22 @@ def test_a_line_of_env_that_is_none_is_named(run: Run) -> None:
     )  # fmt: skip
 
 
+def test_a_value_of_env_that_refers_to_nothing_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".env").write_text('OTHER=${GONE}\nGOOGLE_API_KEY="${OTHER}${MY_KEY}"\n')
+    assert run() == (
+        2, "", "error: .env line 2: GOOGLE_API_KEY refers to ${MY_KEY}, which is not set; set it, "
+        "or write ${MY_KEY:-} for no text\n",
+    )  # fmt: skip
+    for name in ("MY_KEY", "GOOGLE_API_KEY"):
+        with monkeypatch.context() as environment:
+            environment.setenv(name, "k")
+            assert run("--num-samples", "1", "--difficulty", "basic", "--dry-run")[0] == 0
+    Path(".env").write_text("MY_KEY=k\nGOOGLE_API_KEY=${MY_KEY}${GONE:-}\n")
+    assert run("--num-samples", "1", "--difficulty", "basic", "--dry-run")[0] == 0
+
+
 KEY = "sk-secretsecretsecret"
 
 
