@@ -49,7 +49,7 @@ def _imported(source: Path, package: str) -> Iterator[str]:
     """Yield the names that a source file may import: modules, and what it takes from them."""
     try:
         tree = ast.parse(source.read_bytes())
-    except SyntaxError:  # imported inside a function that fails
+    except (SyntaxError, ValueError):  # compiled, or imported inside a function that fails
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -302,7 +302,7 @@ def test_modules_are_followed_and_installed_ones_left_out() -> None:
     write("from . import deeper\nTASK = ''\n", "own_lab_of_test/words.py")
     write("from .part import *\n", "own_lab_of_test/deeper/__init__.py")
     write("x = 1\n", "own_lab_of_test/deeper/part.py")
-    write("this is not Python", "late_of_test.py")
+    write("this is not\0Python", "late_of_test.py")
     write("", "own_lab_of_test/not_imported.py")
     write("", "not_imported_of_test.py")
     names = [
