@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import StringIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dotenv import dotenv_values, find_dotenv
+from dotenv import find_dotenv
 from dotenv.parser import parse_stream
 from dotenv.variables import Variable, parse_variables
 from platformdirs import user_cache_path
@@ -119,33 +119,32 @@ def read_variables() -> dict[str, str]:
         text = Path(path).read_text(encoding="utf-8-sig") if path else ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f".env cannot be read as UTF-8 text ({type(error).__name__})") from error
-    defined = set(os.environ)
+    values: dict[str, str] = {}
+    undefined: dict[str, tuple[int, str]] = {}
+    """Variable -> line in which it refers to another that is not set, and the name of that."""
     for entry in parse_stream(StringIO(text)):
+        line = entry.original.line
         if entry.error:
             raise ConfigError(
-                f"{os.path.relpath(path)} line {entry.original.line} is not NAME=VALUE; correct it "
-                "or begin it with #"
+                f"{os.path.relpath(path)} line {line} is not NAME=VALUE; correct it or begin it "
+                "with #"
             )
-        lacking = _undefined_in(entry.value or "", defined)
-        if lacking and entry.key not in os.environ and _is_ours(str(entry.key)):
+        if entry.key is None:  # a comment
+            continue
+        known, parts = {**os.environ, **values}, list(parse_variables(entry.value or ""))
+        values[entry.key] = "".join(part.resolve(known) for part in parts)
+        undefined.pop(entry.key, None)
+        for part in parts:
+            if isinstance(part, Variable) and part.default is None and not known.get(part.name):
+                undefined[entry.key] = line, part.name
+    for name, (line, lacking) in undefined.items():
+        if name not in os.environ and _is_ours(name):
             raise ConfigError(
-                f"{os.path.relpath(path)} line {entry.original.line}: {entry.key} refers to "
-                f"${{{lacking}}}, which is not set; set it, or write ${{{lacking}:-}} for no text"
+                f"{os.path.relpath(path)} line {line}: {name} refers to ${{{lacking}}}, which is "
+                f"not set; set it, or write ${{{lacking}:-}} for no text"
             )
-        defined.add(str(entry.key))
-    merged = {**dotenv_values(stream=StringIO(text)), **os.environ}
+    merged = {**values, **os.environ}
     return {name: value for name, value in merged.items() if value}
-
-
-def _undefined_in(value: str, defined: Collection[str]) -> str:
-    """Return the first variable that a value refers to without a default, and that is not defined.
-
-    python-dotenv puts an empty text in its place.
-    """
-    for atom in parse_variables(value):
-        if isinstance(atom, Variable) and atom.default is None and atom.name not in defined:
-            return atom.name
-    return ""
 
 
 def _is_ours(name: str) -> bool:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from mdagents.pages.layout import make_frame, packed, templates
 from mdagents.pages.report_summary import head_of_comparison
+from mdagents.records.study import UNREADABLE, name_to_keep
 from mdagents.scoring.comparison import Comparison
 from mdagents.scoring.comparison_tables import write_study_csv
 from mdagents.scoring.comparison_text import as_markdown
@@ -25,42 +28,48 @@ _SCRIPTS = ("saving.js", "keys.js")
 _ENDINGS = ("html", "csv", "md", "json")
 
 
-def keep_other_results(study: Comparison, evaluation_dir: Path, kept_as: str) -> bool:
+def keep_other_results(study: Comparison, evaluation_dir: Path, now: datetime) -> str:
     """Rename earlier results of a study's name if they have runs that the study does not compare.
 
     Args:
         study: The study whose results are written next.
         evaluation_dir: Folder of the results.
-        kept_as: Name that the earlier results get.
+        now: Time of this start.
 
     Returns:
-        Whether there were such results.
+        The name that they have now; empty if there were no such results.
 
     Raises:
         ConfigError: A file cannot be renamed.
     """
     path = evaluation_dir / f"{study.name}.json"
+    runs = set[str]()
     try:
-        earlier = _runs_in(json.loads(read_regular(path)))
-        if earlier <= _runs_in(study.as_dict()):
-            return False
+        runs = _runs_in(path)
+        if runs <= {run["name"] for run in _runs_of(study.as_dict())}:
+            return ""
     except FileNotFoundError:
-        return False
-    except (OSError, ValueError, LookupError, TypeError):
+        return ""
+    except UNREADABLE:
         pass  # not written by this program: kept as well
+    kept_as = name_to_keep(evaluation_dir, study.name, runs, now, _runs_in)
     try:
         for ending in _ENDINGS:
             with suppress(FileNotFoundError):
-                path.with_suffix(f".{ending}").rename(evaluation_dir / f"{kept_as}.{ending}")
+                path.with_suffix(f".{ending}").replace(evaluation_dir / f"{kept_as}.{ending}")
     except OSError as error:
         raise ConfigError(
             f"cannot rename {path}: {error.strerror}; see --evaluation-dir"
         ) from error
-    return True
+    return kept_as
 
 
-def _runs_in(figures: Any) -> set[str]:
-    return {run["name"] for block in figures["blocks"] for run in block["runs"]}
+def _runs_in(path: Path) -> set[str]:
+    return {run["name"] for run in _runs_of(json.loads(read_regular(path)))}
+
+
+def _runs_of(figures: Any) -> Iterator[Any]:
+    return (run for block in figures["blocks"] for run in block["runs"])
 
 
 def write_study_results(study: Comparison, evaluation_dir: Path) -> list[Path]:

@@ -8,11 +8,12 @@ import shlex
 import signal
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from mdagents.records.folder import with_hash
 from mdagents.records.store import writable
-from mdagents.records.study import dated, write_study
+from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.comparison import compare_study
@@ -125,28 +126,24 @@ class _Program:
         if any(cell.config.otel for cell in cells):
             import mdagents.telemetry.session  # noqa: F401 - says which package is missing
         clock = Clock()
+        now = clock.now()
         runs = [CellRun.planned(cell, self._environment, clock) for cell in cells]
         _name_apart(runs)
         _check(study, runs)
-        self._write_manifest(runs, clock)
+        self._write_manifest(runs, now)
         signals = asyncio.run(self._carry_out(runs, clock)) if _is_left(runs) else []
-        self._write_manifest(runs, clock)
-        self._show_results(runs, clock)
+        self._write_manifest(runs, now)
+        self._show_results(runs, now)
         return self._end(runs, signals)
 
-    def _write_manifest(self, runs: Sequence[CellRun], clock: Clock) -> None:
+    def _write_manifest(self, runs: Sequence[CellRun], now: datetime) -> None:
         output_dir = Path(self._options.output_dir)
         with writable(output_dir):
-            kept_as = write_study(output_dir, manifest_of(self._study, runs), clock.now())
+            kept_as = write_study(output_dir, manifest_of(self._study, runs), now)
         if kept_as:
-            self._say_kept(kept_as)
-
-    def _say_kept(self, kept_as: str) -> None:
-        study = self._study
-        print_line(
-            f"NOTE: another study named {study.name}, with other runs, was kept as {kept_as}; "
-            f"a 'name' of its own in {study.path} keeps them apart"
-        )
+            print_line(
+                f"NOTE: an earlier study of this name, with other runs, was kept as {kept_as}"
+            )
 
     async def _carry_out(self, runs: Sequence[CellRun], clock: Clock) -> Sequence[int]:
         """Execute the unfinished runs and return the signals received."""
@@ -171,7 +168,7 @@ class _Program:
             self._go_on = f"raise 'limits' in {self._study.path} first; {self._go_on}"
         return stops.signals
 
-    def _show_results(self, runs: Sequence[CellRun], clock: Clock) -> None:
+    def _show_results(self, runs: Sequence[CellRun], now: datetime) -> None:
         outputs: dict[str, RunOutput] = {}
         for run in runs:
             if run.totals.scored:
@@ -182,9 +179,11 @@ class _Program:
 
             print_parts(comparison_parts(comparison))
             evaluation_dir = Path(self._options.evaluation_dir)
-            kept_as = dated(comparison.name, clock.now())
-            if keep_other_results(comparison, evaluation_dir, kept_as):
-                self._say_kept(f"{evaluation_dir / kept_as}.*")
+            if kept_as := keep_other_results(comparison, evaluation_dir, now):
+                kept = f"{evaluation_dir / kept_as}.*"
+                print_line(
+                    f"NOTE: an earlier result of this name, of other runs, was kept as {kept}"
+                )
             for path in write_study_results(comparison, evaluation_dir):
                 print_result(f"written: {path}")
 

@@ -70,8 +70,11 @@ def load(method: str) -> OwnMethod:
         )
     sources = _sources_of(module)
     imported = own_modules(Path(str(module.__file__)), module.__package__ or "")
-    modules = {name: _hash_of([path]) for name, path in imported.items() if path not in sources}
-    return OwnMethod(_checked(solve, name_of(method), sources), _hash_of(sources), modules)
+    source = _hash_of(sources)
+    hashes = {n: _hash_of([path]) for n, path in imported.items() if path not in sources}
+    # A module may import the method itself, which in a worker is a copy of the file.
+    modules = {name: found for name, found in hashes.items() if found != source}
+    return OwnMethod(_checked(solve, name_of(method), sources), source, modules)
 
 
 def declared(method: str) -> Method:
@@ -140,8 +143,14 @@ def _takes_a_question(solve: Callable[..., Awaitable[Decision]]) -> bool:
 
 
 def _sources_of(module: ModuleType) -> list[Path]:
-    """Return the source files of the method: its file, or the files of its package."""
+    """Return the source files of the method: its file, or the files of its package.
+
+    Raises:
+        ConfigError: The source is not a file, but in an archive, for example.
+    """
     own = Path(str(module.__file__))
+    if not own.is_file():
+        raise ConfigError(f"the method in {own} has no source file to identify it by: unpack it")
     package = sys.modules.get(module.__name__.partition(".")[0])
     roots = list(getattr(package, "__path__", ()))
     if not roots:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec, resolve_name
+import warnings
+from collections.abc import Iterator, Sequence
+from importlib.machinery import PathFinder
+from importlib.util import resolve_name
 from pathlib import Path
 
 _NOT_OWN = frozenset({"exaid_core", "mdagents", "mdagents_llm"}) | sys.stdlib_module_names
@@ -17,8 +18,8 @@ _INSTALLED = frozenset({"dist-packages", "site-packages"})
 def own_modules(source: Path, package: str) -> dict[str, Path]:
     """Return the user's own modules that a source file imports, also through one another.
 
-    Imports inside functions count. Only what the sources say counts, not what else the process has
-    imported, so that every process finds the same.
+    Imports inside functions count. Nothing is imported to find them: only what the sources say
+    counts, not what else the process has imported, so that every process finds the same.
 
     Args:
         source: Source file of the method.
@@ -26,30 +27,41 @@ def own_modules(source: Path, package: str) -> dict[str, Path]:
 
     Returns:
         Name -> file of each module, sorted by name. Left out are the standard library, installed
-        packages and this program.
+        packages, this program, and what is not a file of a folder on Python's path.
     """
+    PathFinder.invalidate_caches()
+    roots = [root for root in sys.path if not _is_installed(root)]
     files: dict[str, Path] = {}
     seen: set[str] = set()
     pending = list(_imported(source, package))
     while pending:
         name = pending.pop()
-        if name in seen:
+        if name in seen or name.partition(".")[0] in _NOT_OWN:
             continue
         seen.add(name)
-        spec = _own(name)
-        if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-            continue  # for example a package without `__init__.py`
-        files[name] = Path(spec.origin)
-        if spec.origin.endswith(".py"):
-            pending += _imported(files[name], spec.parent or "")
+        file = _file_of(name, roots)
+        if file is None:
+            continue
+        files[name] = file
+        if file.suffix == ".py":
+            package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+            pending += _imported(file, package)
     return dict(sorted(files.items()))
+
+
+def _is_installed(root: str) -> bool:
+    """Return whether a folder on Python's path holds installed packages, as `--target` makes it."""
+    path = Path(root)
+    return not _INSTALLED.isdisjoint(path.parts) or any(path.glob("*.dist-info"))
 
 
 def _imported(source: Path, package: str) -> Iterator[str]:
     """Yield the names that a source file may import: modules, and what it takes from them."""
     try:
-        tree = ast.parse(source.read_bytes())
-    except (SyntaxError, ValueError):  # compiled, or imported inside a function that fails
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the import itself shows them
+            tree = ast.parse(source.read_bytes())
+    except (OSError, SyntaxError):  # in an archive, or imported inside a function that fails
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -68,24 +80,14 @@ def _imported(source: Path, package: str) -> Iterator[str]:
             yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
 
-def _own(name: str) -> ModuleSpec | None:
-    """Return where a module is if it exists and is the user's own; None otherwise."""
-    root = name.partition(".")[0]
-    if root in _NOT_OWN:
-        return None
-    spec = None
-    # The root first: looking for a submodule imports its package, and that may be a large one.
-    for each in (root, name):
-        try:
-            spec = find_spec(each)
-        except (Exception, SystemExit):  # noqa: BLE001 - whatever a package does while it loads
+def _file_of(name: str, roots: Sequence[str]) -> Path | None:
+    """Return the file of a module; None if it is a namespace, or not in a folder of the roots."""
+    places: Sequence[str] | None = roots
+    found = None
+    for part in name.split("."):
+        spec = PathFinder.find_spec(part, places) if places else None
+        if spec is None:
             return None
-        if spec is None or any(_INSTALLED & set(Path(at).parts) for at in _places(spec)):
-            return None
-    return spec
-
-
-def _places(spec: ModuleSpec) -> Iterator[str]:
-    if spec.origin is not None:
-        yield spec.origin
-    yield from spec.submodule_search_locations or ()
+        found, places = spec.origin, spec.submodule_search_locations
+    path = Path(found or "")
+    return path if path.is_file() else None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dotenv import dotenv_values
 
 from mdagents.display import accuracy_so_far
 from mdagents.records.manifest import RunManifest, run_name
@@ -19,6 +20,7 @@ from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
 from mdagents.scoring.run_verdict import run_verdict
+from mdagents_llm.config import read_variables
 from mdagents_llm.proportions import wilson
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
@@ -345,20 +347,47 @@ def test_a_line_of_env_that_is_none_is_named(run: Run) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("written", "lacking"),
+    [
+        ('OTHER=${GONE}\nGOOGLE_API_KEY="a${MY_KEY}"', "MY_KEY"),
+        ("OTHER=${GONE}\nGOOGLE_API_KEY=${OTHER}", "OTHER"),
+        ("MY_KEY=\nGOOGLE_API_KEY=${MY_KEY}", "MY_KEY"),
+        ("MY_KEY\nGOOGLE_API_KEY='${MY_KEY}'", "MY_KEY"),
+        ("# keys\nGOOGLE_API_KEY=${MY_KEY}\nMY_KEY=k", "MY_KEY"),
+    ],
+)
 def test_a_value_of_env_that_refers_to_nothing_is_named(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+    written: str, lacking: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Path(".env").write_text('OTHER=${GONE}\nGOOGLE_API_KEY="${OTHER}${MY_KEY}"\n')
+    Path(".env").write_text(f"{written}\n")
     assert run() == (
-        2, "", "error: .env line 2: GOOGLE_API_KEY refers to ${MY_KEY}, which is not set; set it, "
-        "or write ${MY_KEY:-} for no text\n",
+        2, "", f"error: .env line 2: GOOGLE_API_KEY refers to ${{{lacking}}}, which is not set; "
+        f"set it, or write ${{{lacking}:-}} for no text\n",
     )  # fmt: skip
-    for name in ("MY_KEY", "GOOGLE_API_KEY"):
-        with monkeypatch.context() as environment:
-            environment.setenv(name, "k")
-            assert run("--num-samples", "1", "--difficulty", "basic", "--dry-run")[0] == 0
-    Path(".env").write_text("MY_KEY=k\nGOOGLE_API_KEY=${MY_KEY}${GONE:-}\n")
+    monkeypatch.setenv("GOOGLE_API_KEY", "k")
     assert run("--num-samples", "1", "--difficulty", "basic", "--dry-run")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "MY_KEY=k\nGOOGLE_API_KEY=${MY_KEY}${GONE:-}",
+        "GOOGLE_API_KEY=${GONE}\nexport GOOGLE_API_KEY='k'",
+        "PATH=${PATH}:/x\nGOOGLE_API_KEY=$k",
+        "# ${GONE}\nOTHER=${GONE}\nGOOGLE_API_KEY=${OTHER:-}k",
+        "GOOGLE_API_KEY=${FROM_OUTSIDE}",
+    ],
+)
+def test_other_values_of_env_are_read_as_python_dotenv_reads_them(
+    written: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FROM_OUTSIDE", "k")
+    monkeypatch.setenv("ALSO_OUTSIDE", "from outside")
+    Path(".env").write_text(f"{written}\nALSO_OUTSIDE=k\n")
+    assert run("--num-samples", "1", "--difficulty", "basic", "--dry-run")[0] == 0
+    filled = {name: value for name, value in dotenv_values(".env").items() if value}
+    assert read_variables() == {**filled, **os.environ}
 
 
 KEY = "sk-secretsecretsecret"

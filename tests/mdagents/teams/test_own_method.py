@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -328,6 +329,32 @@ def test_a_package_counts_with_what_it_imports_from_elsewhere() -> None:
     write("", "own_lab_of_test/own.py")
     write("import wording_of_test\nfrom . import own\n" + GOOD, "own_lab_of_test/teams.py")
     assert list(load("own_lab_of_test.teams:solve").modules) == ["wording_of_test"]
+
+
+@pytest.mark.usefixtures("beside")
+def test_nothing_is_run_to_find_modules(recwarn: pytest.WarningsRecorder) -> None:
+    write("raise SystemExit('a script')\n", "script_of_test.py")
+    write("PATTERN = '\\d'\nimport my_team\nfrom script_of_test import main\n", "odd_of_test.py")
+    use = "if __name__ == '__main__':\n    from odd_of_test import PATTERN\n"
+    write("", "libs/lazy_of_test.py")
+    Path("libs/lazy_of_test-1.0.dist-info").mkdir()
+    sys.path.append("libs")
+    loaded = load(write(f"{use}    import lazy_of_test\n{GOOD}"))
+    assert list(loaded.modules) == ["odd_of_test", "script_of_test"], "neither itself nor installed"
+    assert "script_of_test" not in sys.modules
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("name", ["zipped_of_test", "zipped_lab_of_test.teams"])
+@pytest.mark.usefixtures("beside")
+def test_a_method_in_an_archive_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ZipFile("lab.zip", "w") as archive:
+        archive.writestr("zipped_of_test.py", GOOD)
+        archive.writestr("zipped_lab_of_test/__init__.py", "")
+        archive.writestr("zipped_lab_of_test/teams.py", GOOD)
+    monkeypatch.syspath_prepend("lab.zip")
+    with pytest.raises(ConfigError, match="has no source file to identify it by: unpack it"):
+        load(f"{name}:solve")
 
 
 def test_names() -> None:
