@@ -66,6 +66,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = {item for item in items if any(map(item.get_closest_marker, SLOW)) != slow}
         config.hook.pytest_deselected(items=list(others))
         items[:] = [item for item in items if item not in others]
+    # Files that take minutes go first: at the end, one of them would keep a single worker at work.
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 def pytest_collection_finish() -> None:

@@ -24,6 +24,8 @@ from tests.support.function_model import FunctionModel
 
 pytestmark = pytest.mark.sweep
 
+EXTRACTOR = TermExtractor()
+
 
 async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tuple[float, float]:
     """The tail loss as EXAID says it, and as evals compute it, where writing fails from then on."""
@@ -52,7 +54,7 @@ async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tup
         created_at=trace.meta.created_at, mas_run_id="mas_1", eval_run_id="eval-1"
     )
     write_gz(path, lines)
-    record = measure(read_run_log(path), TraceText.of(trace), TermExtractor()).record
+    record = measure(read_run_log(path), TraceText.of(trace), EXTRACTOR).record
     return exaid.tail_loss(), record.tail_loss
 
 

@@ -48,7 +48,7 @@ from tests.support.virtual_time import VirtualTimeLoop
 
 pytestmark = pytest.mark.sweep
 
-QUESTIONS = 60
+QUESTIONS = 30
 MOMENTS = 200
 CONNECTIONS = 6
 _WAYS = ("Ctrl-C", "twice", "SIGTERM", "cancelled", "wrong key", "full disk", "slow questions")
