@@ -93,6 +93,8 @@ class _Run:
     """Number of pieces so far, repetitions included."""
     call: int | str | None = None
     """Index of the tool call that is forwarded as it arrives; None before it."""
+    last_call: int | str | None = None
+    """Index of the tool call of the latest piece, to which a piece without an index belongs."""
     later_calls: dict[int | str, list[ToolCallChunk]] = field(default_factory=dict)
     """Pieces of the other tool calls, by index: their pieces may arrive by turns."""
 
@@ -464,12 +466,15 @@ class ExaidCallback(AsyncCallbackHandler):
             _spoken(run.steps)
 
     def _take_call(self, run_id: UUID, part: ToolCallChunk) -> None:
-        run, index = self._runs.get(run_id), part.get("index")
-        if run is not None and index is not None:
-            run.call = index if run.call is None else run.call
-            if index != run.call:
-                run.later_calls.setdefault(index, []).append(part)
-                return
+        run = self._runs.get(run_id)
+        if run is None:
+            return
+        own: int | str | None = part.get("index")
+        run.last_call = index = run.last_call if own is None else own
+        run.call = index if run.call is None else run.call
+        if index is not None and index != run.call:
+            run.later_calls.setdefault(index, []).append(part)
+            return
         self._say_call(run_id, part.get("name"), part.get("args"))
 
     def _say_later_calls(self, run_id: UUID) -> None:

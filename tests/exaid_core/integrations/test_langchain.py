@@ -530,7 +530,7 @@ async def test_a_structured_output_is_its_arguments() -> None:
         assert ears.heard == [("a", 'Plan: {"dose": "300 mg"}')]
 
 
-def call_piece(index: int, name: str | None, arguments: str) -> AIMessageChunk:
+def call_piece(index: int | None, name: str | None, arguments: str) -> AIMessageChunk:
     piece: Any = {"name": name, "args": arguments, "id": None, "index": index}
     return AIMessageChunk(content="", tool_call_chunks=[piece])
 
@@ -553,6 +553,13 @@ async def test_calls_that_arrive_at_the_same_time_are_told_apart(ends_with: Any)
             await graph_of(a=asks(Speaker(says=[chunks], streaming=True))).ainvoke(CASE, config)
     said = 'Both.\necg: {"lead": "V1"}\nlab: {"test": "troponin"}'
     assert ears.text_of("a").removesuffix("\n[failed: ConnectionError]") == said
+
+
+async def test_a_piece_without_an_index_belongs_to_the_last_call() -> None:
+    pieces = ((0, "ecg", '{"a":'), (None, None, "1}"), (1, "lab", "{"), (None, None, "}"))
+    speaker = Speaker(says=[[call_piece(*each) for each in pieces]], streaming=True)
+    ears = await hear(graph_of(a=asks(speaker)), CASE)
+    assert ears.text_of("a") == 'ecg: {"a":1}\nlab: {}'
 
 
 @tool
