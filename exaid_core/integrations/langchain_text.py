@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import cast
 
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    MessageLikeRepresentation,
-    ToolMessage,
-    convert_to_messages,
-)
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 from pydantic import BaseModel
 
 from exaid_core.integrations.feed import as_text
@@ -20,6 +14,9 @@ from mdagents_llm.reasoning_tags import without_reasoning
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
 _ROLES = frozenset({"ai", "assistant", "developer", "function", "human", "system", "tool", "user"})
+_OF_A_DUMP = frozenset({"additional_kwargs", "id", "response_metadata", "tool_calls"})
+_DEFAULTS: Mapping[str, object] = {"name": "", "tool_call_id": ""}
+"""Fields that LangChain requires of some messages."""
 
 
 @dataclass(slots=True)
@@ -63,16 +60,21 @@ def results(output: object) -> list[str]:
 def update(outputs: object, step: Step) -> list[str]:
     """Return the new texts in a node's update of the state."""
     before = {key for value in _values(step.inputs) for key in _keys(value)}
+    new = [
+        (name, value if isinstance(value, str) else _message(value))
+        for name, value in _changes(outputs)
+        if before.isdisjoint(_keys(value))
+    ]
     return [
         text
-        for name, value in _changes(outputs)
-        if before.isdisjoint(_keys(value)) and not _is_of_a_tool(name, value, step)
+        for name, value in new
+        if not _is_of_a_tool(name, value, step)
         for text in _said(name, value)
     ]
 
 
 def _changes(outputs: object) -> Iterator[tuple[str, object]]:
-    """Yield each value in an update of the state with the name of its field."""
+    """Yield each text and message in an update of the state with the name of its field."""
     if type(outputs).__name__ == "Command":
         outputs = getattr(outputs, "update", None)
     state = _state(outputs)
@@ -80,43 +82,52 @@ def _changes(outputs: object) -> Iterator[tuple[str, object]]:
         for name, value in state.items():
             # LangGraph's wrapper for a value that replaces the present one instead of extending it.
             value = getattr(value, "value", None) if type(value).__name__ == "Overwrite" else value
-            for each in _items(value):
+            for each in _items(name, value):
                 yield name, each
         return
-    for each in _items(outputs):
-        if type(each).__name__ == "Command" or _state(each) is not None:
+    for each in outputs if isinstance(outputs, list | tuple) else (outputs,):
+        is_state = _state(each) is not None and not _is_dump(each)
+        if is_state or type(each).__name__ == "Command":
             yield from _changes(each)  # an item of a list of updates
         elif isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str):
             yield from _changes({each[0]: each[1]})
         else:
-            yield "", each
+            for said in _items("", [each]):
+                yield "", said
 
 
 def _values(state: object) -> Iterator[object]:
-    """Yield the values of a state, including one that LangGraph passes to a tool."""
+    """Yield the texts and messages of a state, including one that LangGraph passes to a tool."""
     for name, value in (_state(state) or {}).items():
-        yield from _values(value) if name == "state" else _items(value)
+        yield from _values(value) if name == "state" else _items(name, value)
 
 
-def _items(value: object) -> Sequence[object]:
-    return value if isinstance(value, list | tuple) and not _role(value) else (value,)
+def _items(name: str, value: object) -> list[object]:
+    """Return the texts and messages in a field of a state.
+
+    A pair or a dump is a message only in a list of messages: elsewhere it may be anything.
+    """
+    items: Sequence[object] = value if isinstance(value, list | tuple) else (value,)
+    if name == "messages" and _is_pair(value):
+        items = (value,)
+    has_messages = name == "messages" or (items is value and all(map(_may_be_message, items)))
+    is_said = _may_be_message if has_messages else _is_message
+    return [each for each in items if isinstance(each, str) or is_said(each)]
 
 
 def _keys(value: object) -> set[object]:
-    """Return the keys by which a value of the state is recognized; equal values share one."""
+    """Return the keys by which a text or message is recognized; equal texts share one."""
     if isinstance(value, str):
         return {value}
-    own = value.get("id") if isinstance(value, Mapping) else None
-    own = value.id if isinstance(value, BaseMessage) else own
-    return {id(value), own} if isinstance(own, str) and own else {id(value)}
+    own = value.get("id") if isinstance(value, Mapping) else getattr(value, "id", None)
+    return {id(value), ("id", own)} if isinstance(own, str) and own else {id(value)}
 
 
 def _is_of_a_tool(name: str, value: object, step: Step) -> bool:
     """Return whether a tool in the same step has already said a value."""
-    message = _message(value)
-    if isinstance(message, ToolMessage):
-        is_told = message.status == "error" and step.error is not None
-        return is_told or _result(message) in step.results
+    if isinstance(value, ToolMessage):
+        is_told = value.status == "error" and step.error is not None
+        return is_told or _result(value) in step.results
     if isinstance(value, str):
         return as_text(value) in step.results or not step.results.isdisjoint(_said(name, value))
     return False
@@ -132,7 +143,7 @@ def _result(output: object) -> str:
 def _state(state: object) -> Mapping[str, object] | None:
     """Return the fields of a state; None if the object is not a state."""
     if isinstance(state, Mapping):
-        return None if _role(state) else state
+        return None if _is_message(state) else state
     if isinstance(state, BaseModel) and not isinstance(state, BaseMessage):
         return dict(state)
     if is_dataclass(state) and not isinstance(state, type):
@@ -140,38 +151,62 @@ def _state(state: object) -> Mapping[str, object] | None:
     return None
 
 
-def _role(value: object) -> str:
-    """Return the role in a message that is a dictionary or a pair; empty for anything else."""
-    role: object = None
-    if isinstance(value, tuple) and len(value) == 2:
-        role = value[0]
-    elif isinstance(value, Mapping) and "content" in value:
-        role = value.get("role", value.get("type"))
-    return role if isinstance(role, str) and role in _ROLES else ""
+def _is_message(value: object) -> bool:
+    """Return whether a value is a message wherever it is."""
+    if isinstance(value, Mapping):
+        return "role" in value and "content" in value
+    return isinstance(value, BaseMessage)
+
+
+def _may_be_message(value: object) -> bool:
+    """Return whether a value is a message in a list of messages."""
+    return _is_message(value) or _is_pair(value) or _is_dump(value)
+
+
+def _is_pair(value: object) -> bool:
+    """Return whether a value is a pair of a role and a text or content blocks."""
+    match value:
+        case tuple((str(role), str())):
+            return role in _ROLES
+        case tuple((str(role), list(blocks))):
+            return role in _ROLES and all(isinstance(each, str | dict) for each in blocks)
+    return False
+
+
+def _is_dump(value: object) -> bool:
+    """Return whether a value is a message as a dictionary, such as `RemoteGraph` returns."""
+    match value:
+        case {"type": str(role), "content": _, **others}:
+            return role in _ROLES and not _OF_A_DUMP.isdisjoint(others)
+    return False
 
 
 def _message(value: object) -> BaseMessage | None:
-    """Return a message in any form that LangGraph takes; None for anything else.
+    """Return a message in any form that LangGraph takes.
 
-    Graphs on other machines return dictionaries, for example.
+    Where LangChain refuses other fields, only role and text; None if it refuses these as well.
     """
     if isinstance(value, BaseMessage):
         return value
-    if not (role := _role(value)):
+    if isinstance(value, tuple):
+        value = {"role": value[0], "content": value[1]}
+    if not isinstance(value, Mapping):
         return None
-    if role == "tool" and isinstance(value, Mapping):
-        value = {"tool_call_id": "", **value}
-    return convert_to_messages([cast("MessageLikeRepresentation", value)])[0]
+    given = {name: each for name, each in value.items() if each is not None}
+    plain = {"role": value.get("role", value.get("type")), "content": value["content"]}
+    for form in ({**given, "content": value["content"]}, plain):
+        with suppress(Exception):  # LangChain trusts the types of the fields
+            return convert_to_messages([{**_DEFAULTS, **form}])[0]
+    return None
 
 
 def _said(name: str, value: object) -> list[str]:
     if isinstance(value, str):
         text = as_text(value)
         return [f"{name}: {text}" if name else text] if text.strip() else []
-    message = _message(value)
-    if message is None or message.type not in _OF_AGENTS:
+    if not isinstance(value, BaseMessage) or value.type not in _OF_AGENTS:
         return []
-    text = as_text(content(message))
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    text = as_text(content(value))
+    calls = value.tool_calls if isinstance(value, AIMessage) else []
     said = [text] if text.strip() else []
     return said + [f"{call['name']}: {as_text(call['args'])}" for call in calls]

@@ -71,6 +71,7 @@ class Talk(TypedDict):
 
 class PlainTalk(TypedDict):
     messages: Any
+    report: str
 
 
 class Speaker(BaseChatModel):
@@ -699,6 +700,13 @@ async def test_an_interrupt_is_no_failure() -> None:
         ({"notes": ["One.", "Two."]}, "notes: One.\nnotes: Two."),
         ({}, ""),
         (Slotted("Give aspirin."), "plan: Give aspirin."),
+        # Not messages, although parts of them look like some.
+        ({"notes": ["Give aspirin."], "plan": ("user", 3)}, "notes: Give aspirin.\nplan: user"),
+        ({"notes": [("ai", 0.9), ("human", 0.4)], "plan": "Give aspirin."}, "plan: Give aspirin."),
+        ({"plan": ("system", "low")}, "plan: system\nplan: low"),
+        ({"plan": ("ai", "pneumonia")}, "plan: ai\nplan: pneumonia"),
+        ({"notes": [{"type": "tool", "content": "Manual of ECG"}]}, ""),
+        ({"notes": [("ai", "low"), ("nurse", "high")], "plan": "Rest."}, "plan: Rest."),
     ],
 )  # fmt: skip
 async def test_what_a_node_says_without_a_model(update: Any, said: str) -> None:
@@ -746,6 +754,70 @@ async def test_messages_in_other_forms(messages: Any, said: str) -> None:
         graph.add_edge(START, "a")
         before = {"messages": [AIMessage("Said before.", id="1")]}
         assert (await hear(graph.compile(), before)).text_of("a") == said
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (("tool", "4.2"), "4.2"),
+        ([("user", "triage"), ("tool", "lab")], "lab"),
+        ([{"role": "function", "content": "4.2"}], "4.2"),
+        ([("ai", None)], ""),
+        ([("ai", {"score": 1})], ""),
+        ([("ai", [1, 2])], ""),
+        ([([], "I ask.")], ""),
+        ([{"role": "assistant", "content": 5}], ""),
+        ([{"role": ["ai"], "content": "I ask."}], ""),
+        ([{"role": "nurse", "content": "He is pale."}], ""),
+        ([{"role": "tool", "content": "4.2", "tool_call_id": None}], "4.2"),
+        ([{"role": "assistant", "content": "I ask.", "tool_calls": [
+            {"id": "1", "function": {"name": "ecg", "arguments": "{"}}]}], "I ask."),
+        ([{"role": "assistant", "content": "I ask.", "tool_calls": "ecg"}], "I ask."),
+    ],
+)  # fmt: skip
+async def test_a_wrong_message_costs_at_most_itself(messages: Any, said: str) -> None:
+    graph: Any = StateGraph(PlainTalk)
+    graph.add_node("a", lambda state: {"messages": messages, "report": "Potassium is 7.1."})
+    graph.add_edge(START, "a")
+    heard = (await hear(graph.compile(), {"messages": []})).text_of("a")
+    assert heard == f"{said}\nreport: Potassium is 7.1.".lstrip()
+
+
+async def test_messages_in_a_list_of_another_name() -> None:
+    dump = {"type": "ai", "content": "I say.", "additional_kwargs": {}, "id": "1"}
+    for messages in ([dump, ("user", "I ask.")], [("ai", "I say."), HumanMessage("I ask.")]):
+        ears = await hear(graph_of(a=lambda state, said=messages: {"notes": said}), CASE)
+        assert ears.text_of("a") == "I say."
+
+
+async def test_a_state_of_a_type_and_a_content_is_not_a_message() -> None:
+    note = {"type": "system", "content": "Renal failure is likely.", "id": "1"}
+
+    @task
+    async def nurse(question: dict[str, str]) -> dict[str, str]:
+        return {**question, "note": "Fever."}
+
+    @task
+    async def doctor(question: dict[str, str]) -> list[dict[str, Any]]:
+        return [{"type": "ai", "content": "Give calcium.", "additional_kwargs": {}}]
+
+    @entrypoint()
+    async def flow(question: dict[str, str]) -> list[Any]:
+        return [await nurse(question), await doctor(question)]
+
+    assert (await hear(flow, note)).heard == [
+        ("nurse", "type: system\ncontent: Renal failure is likely.\nid: 1\nnote: Fever."),
+        ("doctor", "Give calcium."),
+    ]
+
+
+async def test_a_record_with_the_id_of_a_message() -> None:
+    graph: Any = StateGraph(PlainTalk)
+    new = {"role": "assistant", "content": "I say.", "id": "1"}
+    graph.add_node("a", lambda state: {"messages": [*state["messages"], new]})
+    graph.add_edge(START, "a")
+    for before, said in (({"id": "1"}, "I say."), ("1", "I say."), (AIMessage("I.", id="1"), "")):
+        assert (await hear(graph.compile(), {"messages": [before]})).text_of("a") == said
 
 
 async def test_messages_in_other_forms_are_told_once() -> None:
