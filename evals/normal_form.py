@@ -13,10 +13,10 @@ from typing import NamedTuple
 BREAK = "|"
 """Normal form of punctuation that no term spans."""
 
-# Hyphens, an en dash between letters (Guillain–Barré), Markdown emphasis and whitespace only
-# separate words; other punctuation is a break.
+# Hyphens, an en dash as a hyphen (Guillain–Barré, COVID–19), Markdown emphasis and whitespace only
+# separate words; other punctuation is a break, as is an en dash between digits or beside a space.
 _PIECE = re.compile(
-    r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑–-]|–(?![^\W\d_])|(?<![^\W\d_])–|\n"
+    r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑–-]|(?<=\d)–(?=\d)|–(?!\S)|(?<!\S)–|\n"
 )
 
 _DIGRAPH = re.compile("ae|oe|æ|œ")

@@ -125,10 +125,18 @@ def test_negation_is_off_unless_asked_for(
         ("adrenaline", "epinephrine"),
         ("Guillain–Barré syndrome", "Guillain-Barré syndrome"),
         ("non–Hodgkin lymphoma", "non-Hodgkin lymphoma"),
+        ("vitamin B–12", "vitamin B-12"),
+        ("type–2 diabetes", "type-2 diabetes"),
+        ("25–hydroxyvitamin D", "25-hydroxyvitamin D"),
     ],
 )
 def test_forms_of_one_concept(extractor: TermExtractor, one: str, other: str) -> None:
     assert only(extractor, one) == only(extractor, other)
+
+
+def test_an_en_dash_between_digits_or_beside_a_space_is_a_break() -> None:
+    for text in ("5–10", "5 –10", "fever– 10", "fever – chills"):
+        assert BREAK in normal_term(text)
 
 
 def test_longest_term_from_the_left(extractor: TermExtractor) -> None:
