@@ -26,7 +26,7 @@ from pydantic import (
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.terminal.did_you_mean import did_you_mean
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import one_line, well_formed
 
 OLDEST = 130
 """Upper bound of a patient's age in years; nobody has lived that long."""
@@ -34,7 +34,8 @@ LONGEST_CASE = 20_000
 """Maximum characters of a case's text; more would leave no room for the agents' texts."""
 
 _NOT_DONE = "not available"
-_YEARS = re.compile(r"[-+]?\d{1,9}(?:\.\d{1,9})?", re.ASCII)
+_YEARS = re.compile(r"([-+−–]?) *(\d+(?:\.\d+)?)", re.ASCII)
+_MOST_DIGITS = 15  # of a number that a float holds exactly
 
 
 def _clean(text: object) -> object:
@@ -166,10 +167,13 @@ class ClinicalCase(BaseModel):
     @classmethod
     def _in_years(cls, value: object) -> object:
         """Return the number of a text that is only a number, so that its range is checked."""
-        text = value.strip() if isinstance(value, str) else ""
-        if not _YEARS.fullmatch(text):
+        match = _YEARS.fullmatch(str(_clean(value))) if isinstance(value, str) else None
+        if match is None:
             return value
-        return float(text) if "." in text else int(text)
+        sign, digits = match.groups()
+        is_float = "." in digits or len(digits) > _MOST_DIGITS
+        years = float(digits) if is_float else int(digits)
+        return -years if sign in ("-", "−", "–") else years
 
     @field_validator("patient_id", "sex", mode="before")
     @classmethod
@@ -197,7 +201,7 @@ class ClinicalCase(BaseModel):
         for name in data:
             if name not in cls.model_fields:
                 meant = did_you_mean(str(name), cls.model_fields)
-                raise ValueError(f"a clinical case has no field '{name}'{meant}")
+                raise ValueError(f"a clinical case has no field '{one_line(str(name))}'{meant}")
         return data
 
     @model_validator(mode="after")
@@ -253,7 +257,7 @@ def read_case(data: object, where: str = "the case") -> ClinicalCase:
     try:
         return ClinicalCase.model_validate(data)
     except ValidationError as error:
-        raise ConfigError(f"{where}: {_problem(error)}") from None
+        raise ConfigError(f"{where}: {_problem(error, data)}") from None
 
 
 def case_of_json(raw: bytes, where: str) -> ClinicalCase:
@@ -269,7 +273,7 @@ def case_of_json(raw: bytes, where: str) -> ClinicalCase:
     return read_case(load_json(raw, where), where)
 
 
-def _problem(error: ValidationError) -> str:
+def _problem(error: ValidationError, data: Mapping[Any, Any]) -> str:
     errors = error.errors(include_url=False, include_input=False)
     first = errors[0]
     message = first["msg"].removeprefix("Value error, ")
@@ -281,9 +285,10 @@ def _problem(error: ValidationError) -> str:
     if field in ("vital_signs", "lab_results"):
         for one in errors:
             if one["type"] == "extra_forbidden":
-                *_, name, _, unknown = one["loc"]
+                *_, place, _, unknown = one["loc"]
                 meant = did_you_mean(str(unknown), NamedMeasurement.model_fields)
-                return f"{field}: a measurement has no '{unknown}' (in '{name}'){meant}"
+                key, name = one_line(str(unknown)), _name_of(place, data[field])
+                return f"{field}: a measurement has no '{key}' (in {name}){meant}"
         forms = 'a text, or names with values such as 96, "96 %" or {"value": 96, "unit": "%"}'
         return f"{field} must be {forms}"
     if field in ("past_medical_history", "medications", "allergies", *_FINDINGS):
@@ -291,6 +296,15 @@ def _problem(error: ValidationError) -> str:
     if field == "age":
         return "age must be a number of years, or a text such as '3 weeks'"
     return f"{field} must be a text"
+
+
+def _name_of(place: Any, measurements: Mapping[Any, Any] | Sequence[Any]) -> str:
+    """Return the name of a measurement for a message, or its number in a list if it has none."""
+    if isinstance(measurements, Mapping):
+        return f"'{one_line(str(place))}'"
+    at = [at for at, one in enumerate(measurements) if one is not None][place]
+    name = one_line(str(measurements[at].get("name") or ""))
+    return f"'{name}'" if name else f"no. {at + 1}"
 
 
 def _lines_of(part: Notes | Measured) -> list[str]:
