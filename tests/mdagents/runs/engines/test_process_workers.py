@@ -235,7 +235,7 @@ def test_a_run_is_stopped_and_goes_on(
     name: str, whole: tuple[dict[str, Any], Needs], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Slow enough that the run is not over before its signal, however busy the machine.
-    monkeypatch.setattr(stops, "LATENCY", ("--latency", "0.2", "--latency-spread", "0.2"))
+    monkeypatch.setattr(stops, "LATENCY", ("--latency", "0.1", "--latency-spread", "0.1"))
     (stop,) = (stop for stop in STOPS if stop.name == name)
     if stop.needs_root and not stops.may_mount():
         pytest.skip("needs root")
