@@ -280,8 +280,9 @@ def _parser() -> Parser:
         prog="python -m demos.cdss_example.demo_cdss",
         description="Clinical decision support on LangGraph: an orchestrator, specialists, a "
         "synthesis, and EXAID's summaries beside them. " + _NO_DEVICE,
-        epilog="Exit status: 0 finished, 1 a case failed, 2 wrong use, 130 Ctrl-C. Models and keys "
-        f"as for main.py: .env or the environment ({', '.join(choices()[:2])}, OPENAI_API_KEY, …).",
+        epilog="Exit status: 0 finished, 1 a case failed, 2 usage error, 130 Ctrl-C. Models and "
+        "keys as for main.py: .env or the environment "
+        f"({', '.join(choices()[:2])}, OPENAI_API_KEY, …).",
     )
     add = parser.add_argument
     add("--case", metavar="CASE", action="append", default=[],

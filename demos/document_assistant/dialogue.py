@@ -67,7 +67,7 @@ def _parser() -> Parser:
         description="Answers questions about documents, summarizes them, and calculates with what "
         "they hold. Twelve sample documents come with it.",
         epilog="Without a terminal each line of the input is a message. Exit status: 0 at the end "
-        "of the input or after /quit, 130 after Ctrl-C, 143 after SIGTERM, 2 wrong use, 1 what "
+        "of the input or after /quit, 130 after Ctrl-C, 143 after SIGTERM, 2 usage error, 1 what "
         "cannot be written.",
     )
     add = parser.add_argument

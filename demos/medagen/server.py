@@ -51,7 +51,7 @@ def main(argv: Sequence[str], *, open_assistant: OpenAssistant | None = None) ->
             which alone makes spans.
 
     Returns:
-        The exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
+        The exit status: 0 after Ctrl-C or SIGTERM, 2 for a usage error.
     """
     options = _parser().parse_args(argv)
     with needs_demos("Medagen"):  # imported late: --help and wrong use do not need a server
@@ -199,7 +199,7 @@ def _parser() -> Parser:
         prog="python -m demos.medagen.server",
         description="Medagen: triage in Vietnamese and English, a chat page and an API. "
         + _NO_DEVICE,
-        epilog="Exit status: 0 after Ctrl-C or SIGTERM, 2 wrong use. Models and keys as for "
+        epilog="Exit status: 0 after Ctrl-C or SIGTERM, 2 usage error. Models and keys as for "
         "main.py: .env or the environment.",
     )
     add_address_flags(parser)

@@ -26,7 +26,7 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
         program: Name under which the user called the program.
 
     Returns:
-        Exit status: 0, or 2 for wrong use.
+        Exit status: 0, or 2 for a usage error.
     """
     options = make_parser(program).parse_args(argv)
     run, file = read_output(Path(options.run)), Path(options.file)

@@ -51,7 +51,7 @@ def main(
         program: Name under which the user called the program.
 
     Returns:
-        Exit status: 0, or 2 for wrong use.
+        Exit status: 0, or 2 for a usage error.
     """
     # Records are not garbage: searching them often takes a tenth of the time. Pages leave some.
     gc.set_threshold(50_000, 20, 20)

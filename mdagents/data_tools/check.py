@@ -319,7 +319,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
         description="Checks the questions of a data set for errors: " + ", ".join(Kind) + ".",
-        epilog="Exit status: 0 nothing found, 1 findings, 2 wrong use.",
+        epilog="Exit status: 0 nothing found, 1 findings, 2 usage error.",
     )
     add = parser.add_argument
     add("names", nargs="+", metavar="FILE_OR_NAME", help="a file, or a name, as for a run")

@@ -345,7 +345,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         prog=program,
         description="Fetches the pictures that questions name by address, so that a run finds them "
         "beside the file.",
-        epilog="Exit status: 0 every picture is there, 1 some are not, 2 wrong use.",
+        epilog="Exit status: 0 every picture is there, 1 some are not, 2 usage error.",
     )
     parser.add_argument("file", metavar="FILE", type=Path, help="questions: .jsonl, .json or .csv")
     parser.add_argument("--allow-private", action="store_true",

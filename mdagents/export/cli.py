@@ -31,7 +31,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents export") -> int:
         program: Name under which the user called the program.
 
     Returns:
-        Exit status: 0, 1 if the file cannot be written, 2 for wrong use or a damaged file.
+        Exit status: 0, 1 if the file cannot be written, 2 for a usage error or a damaged file.
     """
     options = _parser(program).parse_args(argv)
     paths = list(map(Path, options.run))
@@ -107,7 +107,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         prog=program,
         description="Writes a run as a log of Inspect (inspect.aisi.org.uk), for `inspect view`; "
         "its card: what a reviewer asks about it; or runs to an experiment tracker.",
-        epilog="Exit status: 0 written, 1 cannot be written, 2 wrong use or a damaged file.",
+        epilog="Exit status: 0 written, 1 cannot be written, 2 usage error or a damaged file.",
     )
     add = parser.add_argument
     add("run", metavar="RUN", nargs="+", help="folder of a run, or its JSON array")

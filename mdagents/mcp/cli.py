@@ -51,7 +51,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents mcp") -> int:
         program: Name under which the user called the program.
 
     Returns:
-        Exit status: 0 at the end, 2 for wrong use.
+        Exit status: 0 at the end, 2 for a usage error.
     """
     options = _parser(program).parse_args(argv)
     if options.http is None and (options.host or options.port is not None):
@@ -200,7 +200,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "Context Protocol over stdin and stdout, or over HTTP.",
         epilog="Tools: answer_question, compare_runs, score_file. Only files in the folders of "
         f"--allow are read. {TOKEN} sets the bearer token of --http. Exit status: 0 at the end, "
-        "2 wrong use.",
+        "2 usage error.",
         formatter_class=FlagFormatter,
         allow_abbrev=False,
     )

@@ -83,7 +83,7 @@ def show_banner(
         say("changed    " + ", ".join(f"{k}={v}" for k, v in changes.items()))
     display.say(f"output     {store.array_path}")  # a path is not wrapped
     if finished:
-        say(f"continued  {counted(finished, 'question')} finished already")
+        say(f"resumed    {counted(finished, 'question')} already finished")
     if unsummarised:
         say(f"EXAID      resumes {counted(unsummarised, 'question')} decided before")
     if not config.batch and (left := _left_in_batches(store.folder)):

@@ -7,10 +7,10 @@ import contextlib
 import signal
 from collections.abc import Callable
 
-STOPPING = "stopping: questions in progress get 10 s; repeat to stop at once"
+STOPPING = "stopping: questions in progress have 10 s to finish; press Ctrl-C again to stop now"
 STOPPING_BATCHES = (
     "stopping in 10 s: batches continue at the provider, and the same command collects them; "
-    "repeat to cancel them"
+    "press Ctrl-C again to cancel them"
 )
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 

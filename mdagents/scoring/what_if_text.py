@@ -213,15 +213,16 @@ def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
 def _saving(what_if: WhatIf) -> str:
     best = f"always {what_if.best_run}"
     if what_if.cheapest_as_good is None:
-        return f"No policy with as many right answers takes fewer tokens than {best}."
+        return f"No policy with at least as many right answers takes fewer tokens than {best}."
     reached = what_if.outcome(what_if.cheapest_as_good).reached
     of_best = what_if.outcome(best).reached
     assert reached is not None, "it was chosen by what it reaches"
     assert of_best is not None, "a single run needs no choice"
     saved = 1 - reached.tokens_per_question / of_best.tokens_per_question
     return (
-        f"Of the policies with as many right answers as {best}, «{what_if.cheapest_as_good}» takes "
-        f"fewest tokens: {points(reached.accuracy)}% at {reached.tokens_per_question:,.0f}, "
-        f"{points(saved, '.0f')}% fewer. That is the cheapest of {len(what_if.families)} in "
-        "hindsight, and a difference that is not significant is not equality."
+        f"Of the policies with at least as many right answers as {best}, "
+        f"«{what_if.cheapest_as_good}» takes fewest tokens: {points(reached.accuracy)}% at "
+        f"{reached.tokens_per_question:,.0f}, {points(saved, '.0f')}% fewer. That is the "
+        f"cheapest of {len(what_if.families)} in hindsight, and a difference that is not "
+        "significant is not equality."
     )

@@ -71,7 +71,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents serve") -> int:
         program: Name under which the user called the program.
 
     Returns:
-        Exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
+        Exit status: 0 after Ctrl-C or SIGTERM, 2 for a usage error.
     """
     options = _parser(program).parse_args(argv)
     if not 0 <= options.max_queue <= _LONGEST_QUEUE:
@@ -173,7 +173,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         "and Responses.",
         epilog=f"A question takes at most {_SECONDS:g} s unless --sample-time-limit is given; "
         f"the limits of a run hold for the server from its start. {TOKEN} sets the API key that "
-        "clients give. Exit status: 0 after Ctrl-C or SIGTERM, 2 wrong use.",
+        "clients give. Exit status: 0 after Ctrl-C or SIGTERM, 2 usage error.",
         formatter_class=FlagFormatter,
         allow_abbrev=False,
     )

@@ -32,7 +32,7 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
         program: Name under which the user called the program.
 
     Returns:
-        Exit status: 0 after Ctrl-C or SIGTERM, 2 for wrong use.
+        Exit status: 0 after Ctrl-C or SIGTERM, 2 for a usage error.
     """
     options = _parser(program).parse_args(argv)
     given = [Path(path) for path in options.output] or [_EXAMPLES if options.examples else _OUTPUT]
@@ -123,7 +123,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         prog=program,
         description="Shows running and finished runs, or recorded traces, in a browser.",
         epilog="It writes nothing but ratings (ratings.jsonl in a run's folder). Exit status: 0 "
-        "after Ctrl-C or SIGTERM, 2 wrong use.",
+        "after Ctrl-C or SIGTERM, 2 usage error.",
     )
     parser.add_argument(
         "output", metavar="FOLDER", nargs="*",

@@ -18,7 +18,7 @@ from mdagents_llm.errors import BenchError, StorageError
 P = ParamSpec("P")
 
 UNWRITTEN, WRONG_USE = 1, 2
-"""Exit statuses of a failed program: output not written, wrong use."""
+"""Exit statuses of a failed program: output not written, usage error."""
 
 _AGAIN = "run the same command again"
 _READABLE = "readable"

@@ -188,7 +188,7 @@ def test_the_second_ctrl_c_cancels_and_the_first_does_not(provider: FakeProvider
     until(lambda: any(batch.polls for batch in provider.batches.all))
     process.send_signal(signal.SIGINT)
     assert process.stderr is not None
-    while "repeat to cancel them" not in (line := process.stderr.readline()):
+    while "again to cancel them" not in (line := process.stderr.readline()):
         assert line, "it ended"
     assert statuses(provider) == [BatchStatus.AT_WORK]
     process.send_signal(signal.SIGINT)

@@ -263,7 +263,7 @@ def test_a_finished_run_whose_records_are_cut_off_answers_what_is_missing(
     calls = len(provider.calls)
     status, _, err = run(*BASIC)
     assert status == 0
-    assert "continued  2 questions finished already" in err
+    assert "resumed    2 questions already finished" in err
     assert len(provider.calls) == calls, "the reply comes from the cache"
     assert len(records()) == 3
     samples.with_name("run.json").parent.with_name(f"{samples.parent.name}.json").unlink()
@@ -278,7 +278,7 @@ def test_a_fresh_run_takes_over_no_record_of_a_folder_without_its_manifest(
     for file in (*Path("output").glob("*/run.json"), *Path("output").glob("*.json")):
         file.unlink()
     _, _, err = run(*BASIC, "--fresh")
-    assert "continued" not in err
+    assert "resumed  " not in err
     assert "the earlier run of this name was kept as" in err
 
 
