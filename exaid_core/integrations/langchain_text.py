@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import InitVar, dataclass, field, fields, is_dataclass
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
 from pydantic import BaseModel
@@ -21,15 +21,22 @@ _DEFAULTS: Mapping[str, object] = {"name": "", "tool_call_id": ""}
 
 @dataclass(slots=True)
 class Step:
-    """A graph node in progress."""
+    """A graph node in progress, made from its input before it runs: it may change that in place."""
 
-    inputs: object
+    inputs: InitVar[object]
+    known: list[object] = field(init=False)
+    """Texts and messages of the input, kept so that no other object gets their identity."""
+    known_keys: set[object] = field(init=False)
     has_spoken: bool = False
     """Whether a model has said something in the node."""
     results: set[str] = field(default_factory=set)
     """Results of tools in the node."""
     error: BaseException | None = None
     """Exception already reported as the failure of a turn in the node; None without one."""
+
+    def __post_init__(self, inputs: object) -> None:
+        self.known = list(_values(inputs))
+        self.known_keys = {key for value in self.known for key in _keys(value)}
 
 
 def content(message: BaseMessage) -> str:
@@ -59,11 +66,10 @@ def results(output: object) -> list[str]:
 
 def update(outputs: object, step: Step) -> list[str]:
     """Return the new texts in a node's update of the state."""
-    before = {key for value in _values(step.inputs) for key in _keys(value)}
     new = [
         (name, value if isinstance(value, str) else _message(value))
         for name, value in _changes(outputs)
-        if before.isdisjoint(_keys(value))
+        if step.known_keys.isdisjoint(_keys(value))
     ]
     return [
         text

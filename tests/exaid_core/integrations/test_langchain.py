@@ -783,6 +783,21 @@ async def test_a_wrong_message_costs_at_most_itself(messages: Any, said: str) ->
     assert heard == f"{said}\nreport: Potassium is 7.1.".lstrip()
 
 
+@pytest.mark.parametrize("returned", [list, dict])
+async def test_a_node_that_changes_its_state_in_place(returned: Any) -> None:
+    """Its list grows (jackmpcollins/magentic 287, langchain-ai/langchain-aws 277)."""
+
+    def node(state: Any) -> Any:
+        state["messages"] += [AIMessage("Potassium is 7.1.")]
+        return dict(state) if returned is dict else {"messages": state["messages"]}
+
+    graph: Any = StateGraph(Talk)
+    graph.add_node("lab", node)
+    graph.add_edge(START, "lab")
+    ears = await hear(graph.compile(), {"messages": [HumanMessage("Which?"), AIMessage("Both.")]})
+    assert ears.heard == [("lab", "Potassium is 7.1.")]
+
+
 async def test_messages_in_a_list_of_another_name() -> None:
     dump = {"type": "ai", "content": "I say.", "additional_kwargs": {}, "id": "1"}
     for messages in ([dump, ("user", "I ask.")], [("ai", "I say."), HumanMessage("I ask.")]):
