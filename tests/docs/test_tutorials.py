@@ -226,6 +226,7 @@ def test_the_first_run(clone: Clone) -> None:
         lines = [line.strip() for line in block.rstrip().split("\n")]
         assert len(lines) >= 6
         assert not all(line.endswith(": None reported.") for line in lines), block
+    assert "too few questions to show: percentages" in out
     assert len(re.findall("These questions were written for this project", out)) == 1
     paths = re.findall(r"^written: (\S+)$", out, re.MULTILINE)
     assert [Path(path).suffix for path in paths] == [".csv", ".json", ".html"]
