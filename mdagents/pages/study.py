@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -19,12 +18,11 @@ from mdagents.scoring.comparison_text import as_markdown
 from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_text
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.files.whole_file import replace_file
 
 _SCRIPTS = ("saving.js", "keys.js")
-
-
 _ENDINGS = ("html", "csv", "md", "json")
 
 
@@ -65,7 +63,7 @@ def keep_other_results(study: Comparison, evaluation_dir: Path, now: datetime) -
 
 
 def _runs_in(path: Path) -> set[str]:
-    return {run["name"] for run in _runs_of(json.loads(read_regular(path)))}
+    return {run["name"] for run in _runs_of(parse_json(read_regular(path)))}
 
 
 def _runs_of(figures: Any) -> Iterator[Any]:

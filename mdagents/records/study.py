@@ -17,7 +17,7 @@ from mdagents_llm.files.whole_file import replace_file
 _FOLDER = "studies"
 _SCHEMA_VERSION = "1.0.0"
 
-UNREADABLE = (OSError, ValueError, LookupError, TypeError)
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, RecursionError)
 """What reading a file of unknown content raises."""
 
 

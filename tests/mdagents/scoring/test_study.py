@@ -7,9 +7,12 @@ import io
 import random
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
+from mdagents.pages.study import keep_other_results
 from mdagents.records.study import StudyManifest, StudyRun
 from mdagents.scoring.comparison import Comparison, compare, compare_study
 from mdagents.scoring.comparison_tables import overview_tables, write_study_csv
@@ -64,6 +67,29 @@ def test_the_winner_by_construction_is_found_and_no_other() -> None:
     for line in verdicts(study):
         assert line.partition(": ")[2].startswith("team is better than single by ")
         assert line.endswith("; no significant difference in 1 of 2 pairs: other − single")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        pytest.param(b"[" * 100_000, id="deep"),
+        b'{"blocks": 5}',
+        b'{"blocks": [{"runs": [{"name": {}}]}]}',
+    ],
+)
+def test_what_another_program_wrote_under_the_name_is_kept(content: bytes, tmp_path: Path) -> None:
+    study = figures({("m", "single"): "AB", ("m", "team"): "AA"})
+    (tmp_path / "made-up.json").write_bytes(content)
+    (tmp_path / "made-up.notes.json").write_bytes(content)
+    kept_as = keep_other_results(study, tmp_path, datetime(2026, 1, 2, tzinfo=UTC))
+    assert kept_as == "made-up.20260102T000000.000000"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{kept_as}.json", "made-up.notes.json",
+    ]  # fmt: skip
+    assert (tmp_path / f"{kept_as}.json").read_bytes() == content
 
 
 @pytest.mark.sweep
