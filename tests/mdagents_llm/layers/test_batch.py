@@ -498,11 +498,13 @@ async def test_what_was_asked_in_another_way_is_found_by_a_later_process(
 async def test_a_batch_that_is_not_known_for_a_moment_is_waited_for(
     provider: FakeProvider, bench: Bench
 ) -> None:
-    provider.batches.seconds = 0.05
+    provider.batches.held = True  # else it may have ended before the faults are there
     async with bench.process() as registry:
         asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(5)))
         await until(lambda: bool(provider.batches.all))
         provider.batches.failing = [404, 404]
+        await until(lambda: not provider.batches.failing)
+        provider.batches.held = False
         assert len(await asking) == 5
     assert len(provider.batches.all) == 1
 
