@@ -498,10 +498,10 @@ async def test_what_was_asked_in_another_way_is_found_by_a_later_process(
 async def test_a_batch_that_is_not_known_for_a_moment_is_waited_for(
     provider: FakeProvider, bench: Bench
 ) -> None:
-    provider.batches.held = True  # else it may have ended before the faults are there
+    provider.batches.held = True  # the faults are for its polls, not its creation or results
     async with bench.process() as registry:
         asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(5)))
-        await until(lambda: bool(provider.batches.all))
+        await until(lambda: bool(provider.batches.all) and provider.batches.all[0].polls > 0)
         provider.batches.failing = [404, 404]
         await until(lambda: not provider.batches.failing)
         provider.batches.held = False
