@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from demos.medagen.lexicon import Found, Lexicon
+from demos.medagen.denial_cues import AFTER_WHO, ANSWERED_NO, BEFORE_COMPLAINT, CUES
+from demos.medagen.lexicon import Found
 from demos.medagen.tokenizer import Words
 
 _FAR = 4
@@ -29,296 +30,6 @@ _LONGEST_QUESTION = 15
 """Maximum number of words of a question about an illness in general."""
 _NEAR = 12
 """Maximum number of words between a denial and somebody else who has the complaint."""
-_PAST_YEARS = range(1950, 2026)
-_YOUNG = range(2, 26)
-"""Ages, in years, that lie in the past where a message says "when I was 12"."""
-
-_NOT = "không|ko|kg|hok|chẳng"
-_BACK = "came+back|comes+back|come+back|is+back|its+back|back+again|returned|returns"
-_BACK_VI = "đau+lại|bị+lại|lại+đau|tái+phát|quay+lại|trở+lại"
-_KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
-_OWN = "em|tôi|mình|con|cháu|tui"
-_ILLNESS = "stroke|heart+attack|seizure|blood+clot|aneurysm|meningitis|sepsis|appendicitis"
-_ILLNESS_VI = "đột+quỵ|tai+biến|nhồi+máu|động+kinh|viêm+màng+não|viêm+ruột+thừa"
-_IT_IS = "it+is|its|it+was|this+is|that+is|thats|i+am|im|he+is|hes|she+is|shes|i|he|she"
-_NEVER = "từng|bao+giờ|khi+nào|lần+nào"
-_OTHERS = (
-    "neighbor|neighbour|colleague|coworker|boss|teacher|classmate|landlord|celebrity|actor|singer"
-)
-_OTHERS_VI = "hàng+xóm|đồng+nghiệp|người+quen|bạn+học|sếp|thầy+giáo|cô+giáo"
-_ANYONE = "someone|somebody|anyone|anybody|people|a+person|a+man|a+woman|a+child|a+kid|a+baby"
-_ANYONE_VI = "ai|ai+đó|có+ai|có+người|người+ta|một+người|người+nào"
-_SUPPOSED = "has|have|had|gets|is|faints|collapses|chokes|drinks|swallows|eats|starts"
-_WRITTEN = "story|novel|book|screenplay|script|fanfic"
-_SCHOOL = "homework|assignment|essay|exam|quiz|class|course"
-_AFTER_WHO = frozenset(
-    [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
-)
-"""Words that may follow "my dad does", where no other verb does."""
-_PASSED_OVER = """
-    a an the any of in on at to with from for been being be was were have has had having do does
-    did get gets got getting feel feels feeling felt seem seems look looks looking notice noticed
-    noticing see seen saw experience experienced experiencing suffer suffered suffering show shows
-    showing report reports complain complains ever once yet even really actually also all real
-    much more such other new further recent obvious visible clear apparent noticeable significant
-    particular specific associated unusual abnormal severe serious bad terrible worst strong
-    intense major mild slight minor little light small big great sudden acute active current sharp
-    dull constant persistent chronic high low left right upper lower front whole side sign signs
-    symptom symptoms history episode episodes evidence kind type sort form sensation sense trace
-    thought thoughts plan plans intention wish attack attacks bout bouts problem problems trouble
-    issue issues suicidal
-    bị có thấy hề cảm giác dấu hiệu triệu chứng cơn gì nữa là phải được lên chút tí mấy từng biểu
-    hiện tình trạng ý định nhiều quá lắm thêm
-    bi co thay cam giac dau hieu trieu chung con gi nua la phai duoc len chut ti may tung bieu
-    hien tinh trang y dinh nhieu qua lam them
-"""
-_BEFORE_COMPLAINT = frozenset(_PASSED_OVER.split())
-"""Words that may stand between a denial and the complaint that it denies."""
-_ANSWERED_NO = frozenset(
-    ["no", "none", "nil", "nope", "negative", "absent", "n", "không", "ko", "khong", "k"]
-)
-"""Answers that deny a field of a form."""
-_LEXICON = Lexicon(
-    {
-        "denied": [
-            "no|not|never|without|nor|neither|denies|deny|denied|denying",
-            "dont|doesnt|didnt|havent|hasnt|hadnt|isnt|arent|wasnt|aint",
-            "free of",
-            "negative for",
-            f"{_NOT}|chưa|k",
-            "=hông|hổng|chả",  # "hong" is also the throat, and "cha" the father
-            "hết",
-            "=đỡ|khỏi",
-        ],
-        "whole list": ["denies|deny|denied|denying", "negative for"],
-        "never": ["never", f"{_NOT}|chưa {_NEVER}"],
-        # Cues that cancel a denial, depending on the words that follow.
-        "no denial": [
-            "no idea|clue|longer|matter|one|relief|improvement|better|change|wonder|doubt|less",
-            "no response|answer|pulse|way|sleep|appetite|energy|good",
-            "not only|just|sure|certain|better|improving|stopping|relieved|helping|able|right",
-            "not well|good|ok|okay|normal|getting|going|sleeping|eating|drinking|feeling|stop",
-            "not know|think|breathing|responding|peeing",
-            "dont|doesnt|didnt know|understand|think|want|stop|remember|help|work|improve|let",
-            "dont|doesnt|didnt feel|look|seem well|good|right|ok|okay|normal|great",
-            "never _ like|this|before|until|till|such|worse|today|tonight",
-            "never _ so|as bad|badly|strong|strongly|sick|ill|much",
-            "never been|felt|seen|hurt so|as",
-            "never _ ,|.|;|but now|today|tonight|until|till|suddenly|this",
-            "never stop|stops|stopped|stopping|ending|ends|goes|went|thought|expected|knew|mind",
-            "never imagined|woke|wakes|recovered|came|noticed|want|wanted|wanna",
-            "without warning|reason|cause|help|stopping",
-            "isnt|arent|wasnt getting|going|stopping|breathing|responding|well|right|normal",
-            "havent|hasnt|hadnt slept|eaten|stopped|been|drunk|improved|gone",
-            f"{_NOT}|k|chưa biết|hiểu|rõ|chắc|chỉ|những|đỡ|khỏi|giảm|hết|ngừng|dứt|thuyên|cầm",
-            f"{_NOT}|k|chưa ngủ|ăn|uống|khỏe|khoẻ|ổn|yên|may|ngờ|tự|nhớ|tin|còn|đủ|bú|chịu",
-            f"{_NOT}|k|chưa thể|được|nổi|kịp|tả|nói|đi|đứng|cử|trả|phản|làm|tỉnh|dậy|ngớt",
-            f"{_NOT}|chưa {_NEVER} _ vậy|này|thế|trước",
-            f"{_NOT}|chưa {_NEVER} _ ,|.|;|nhưng nay|giờ|bây|hôm|sáng|trưa|chiều|tối|đêm|tự|mà",
-            f"{_NOT}|chưa {_NEVER} hết|đỡ|khỏi|dứt|ngừng|ngưng|giảm|nghĩ|ngờ|tưởng",
-            f"{_NOT}|chưa|mãi|không+thể hết|đỡ|khỏi",
-            "hết sức|hơi|thuốc|chịu|cả|cách|nước|muốn|thiết|hồn|nổi",
-            "đỡ _ thì|lại|rồi+lại",
-            "cannot|cant|couldnt not",
-            "why|if|whether _ not",
-            # It went away, and came back.
-            f"went|gone|goes away _ {_BACK}",
-            f"went|gone|goes away , _ {_BACK}",
-            f"is|are|has|have|was|were|had gone|resolved|stopped _ {_BACK}",
-            f"is|are|has|have|was|were|had gone|resolved|stopped _ , _ {_BACK}",
-            f"hết rồi|hẳn _ {_BACK_VI}",
-            f"hết rồi|hẳn , _ {_BACK_VI}",
-            f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
-        ],
-        "thought not": [
-            *(
-                f"dont|doesnt|not think|believe|suspect {_IT_IS}{having}{a} {_ILLNESS}"
-                for having in ("", " have|has|had|having")
-                for a in ("", " a|an")
-            ),
-            *(
-                f"{_NOT}|k nghĩ{who} là|bị|là+bị {_ILLNESS_VI}"
-                for who in ("", " mình|em|tôi|nó|đây|đó")
-            ),
-        ],
-        "denied after it": [
-            f"thì {_NOT}|k|chưa",
-            "is|are absent",
-            "none",
-            "is|are|has|have|was|were gone now|away|completely",
-            "went|gone|goes away",
-            "has|have resolved|stopped",
-            "đã|cũng|thì hết|khỏi",
-            "hết rồi|hẳn",
-        ],
-        "somebody else": [
-            "my|our dad|father|mum|mom|mother|husband|wife|son|daughter|baby|child does|has+it",
-            "my|our brother|sister|friend|partner|grandma|grandpa|uncle|aunt does|has+it",
-            "he|she does|has+it",
-            f"{_KIN} {_OWN} thì|mới có|bị",
-        ],
-        "animal": [
-            "my|our dog|dogs|cat|puppy|kitten|hamster|rabbit|pony had|has|is|was|keeps|started",
-            "chó|mèo|cún nhà|của em|mình|tôi|con bị|co|nôn",
-        ],
-        "hurt by it": [
-            "i|im|ive|me|my|he|hes|him|his|she|shes|her|we|us|our|they|them|baby|child|kid|son",
-            "daughter|mum|mom|dad|husband|wife|bit|bite|bitten|biting|scratched|attacked|mauled",
-            "grandma|grandpa|girl|boy|man|woman|someone|people|friend|neighbour|neighbor|knocked",
-            "cắn|cào|tay|chân|mặt|tôi|em|mình",
-        ],
-        "turn": [
-            "but|however|although|though|yet|except|now|then|because|since|so|just|only|and",
-            "nhưng|mà|tuy|song|giờ|chỉ|vì|nên|rồi|và|còn|lại|bây",
-        ],
-        "or": ["or|nor", "hoặc|hay|lẫn"],
-        "knowledge": [
-            "what is|are|causes|happens",
-            "how do|can|could|should|would i|you|we|one recognize|recognise|spot",
-            "just so i|we know",
-            "how is|are|do|does|can|should",
-            "can|should|do people|children|adults|doctors|women|men",
-            "symptoms|signs|causes|types|kinds of",
-            "how to|do prevent|recognize|recognise|spot|avoid|treat|know",
-            "is|are|can|could _ a|the side effect|effects",
-            "can|could|does|do|will _ cause|causes|trigger|lead+to",
-            "là gì|bệnh+gì",
-            "triệu+chứng|dấu+hiệu|nguyên+nhân _ của|gây|gồm|nào",
-            "làm+sao nhận+biết",
-            "có những loại",
-            "cách|sao phòng|phòng+tránh|nhận+biết|xử+trí|sơ+cứu",
-        ],
-        "explained": [
-            "what|which _ signs|symptoms of",
-            "triệu+chứng|dấu+hiệu _ là+gì|gồm",
-            "làm+sao|cách nhận+biết",
-        ],
-        "nobody": ["trẻ em|nhỏ"],
-        "person": [
-            "i|im|ive|my|me|he|hes|his|him|she|shes|her|we|our|they|their|it|its|this|you",
-            "baby|mum|mom|dad|father|mother|son|daughter|wife|husband|friend|kid|child|man|woman",
-            "=tôi|mình|em|con|bé|cháu|mẹ|má|bố|ba|cha|ông|bà|chồng|vợ|anh|chị|nó|bạn|tui|tao",
-            "toi|minh|em|con|be|chau|me|ma|bo|ba|cha|ong|chong|vo|anh|chi|no|ban|tui",
-            "nay|bây+giờ|lúc+nãy|vừa|now|today|yesterday|just|tonight|since",
-        ],
-        "story": [
-            f"trong truyện|kịch+bản|tiểu+thuyết {_OWN} viết",
-            f"in a|the|my|this {_WRITTEN.replace('book|', '')}",
-            "on tv|television|telly|netflix|youtube",
-            "movie|film|documentary|novel|videogame|sitcom",
-            "watching|watched _ show|series",
-            "news|article|radio|podcast said|says|about|that",
-            "in|on the news|paper|papers|radio",
-            "character _ novel|book|game|story",
-            f"{_WRITTEN} i|im|i+am|ive _ writing|wrote|write",
-            f"writing a|the|my {_WRITTEN}|scene",
-            "character|hero|villain|protagonist _ book|game|story|novel",
-            "video game _ my|the character|hero",
-            f"for a|the|my|our {_SCHOOL} _ explain|describe|write|discuss|what",
-            f"i|we _ {_SCHOOL}|test question|questions about",
-            f"{_SCHOOL}|test question|questions about",
-            "leaflet|poster|booklet|brochure|textbook says|said|mentions|lists|warns",
-            "song|poem|joke about",
-            "coi|xem|trên|trong phim|tivi|truyện|báo",
-            "nghe|đọc|xem _ đài|báo|tin|clip|video",
-            "trong truyện|kịch+bản|tiểu+thuyết|game",
-            "nhân vật",
-            "đọc|xem|coi truyện|phim|sách",
-            "phim|truyện _ cảnh|đoạn",
-            "bài+tập|đề+thi|đề+bài _ hỏi|nói|về|có",
-        ],
-        "dream": [
-            "dreamed|dreamt",
-            "dream|nightmare where|that|about|of|i",
-            "in my|a|the dream|nightmare",
-            "nằm+mơ|giấc+mơ|ác+mộng|mơ+thấy",
-        ],
-        "awake": ["woke|wake|waking|awake|now|since|still|real|really", "giờ|dậy|tỉnh"],
-        "self": [
-            "i|im|ive|ill|my|me|we|our|us|dad|daddy|mum|mom|mother|father|husband|wife|son",
-            "daughter|brother|sister",
-            "em|tôi|mình|con|cháu|ba|bố|mẹ|má|vợ|chồng|tui",
-        ],
-        "busy": [
-            "was|were|is|are|been watching|playing|reading|seeing|doing",
-            "as|like in a film|movie|dream",
-            "đang coi|xem|chơi|làm|đọc",
-        ],
-        "others": [
-            f"{_OTHERS} had|suffered|died",
-            f"{_OTHERS} just|has|recently|suddenly|also had|suffered|died",
-            f"{_OTHERS_VI} _ bị|mất|đột",
-        ],
-        "prevention": [
-            "prevent|avoid|lower|reduce|risk|checkup|screening|screened|tested|checked",
-            "check up",
-            "phòng ngừa|tránh|bệnh",
-            "tầm+soát|kiểm+tra|xét+nghiệm|đi+khám|nên+khám|khám+tổng",
-        ],
-        "them": ["her|him|them|herself|himself", "ấy"],
-        "happening": [
-            "lying|lies|breathing|unconscious|ambulance|help|moving|responding|response|still",
-            "here|front|right+now|next+to|just+now|happening",
-            "like me|mine|him|her|this",
-            "đang|nằm|vẫn|gọi|ngay|trước+mặt|như+vậy|lúc+này|thế+này|kêu+cứu|cứu+với",
-        ],
-        "supposed": [
-            "what if i|he|she|they|we|you|one get|gets|catch|faint|faints|collapse|develop|suffer",
-            "what if i|he|she|they|we|you|one ever|suddenly get|faint|collapse|have",
-            "could|can|will|would|might i|he|she|you|we|they|people get|catch|develop|end",
-            "scared|afraid|terrified|frightened|fear|worried of|about getting|having|catching",
-            "worry|worried|fear|scared|afraid i|ill|that+i will|might|could|may get|develop",
-            "worry|worried|scared|afraid ill|that+ill get|develop|have",
-            "am i going to|gonna have|get",
-            f"if {_ANYONE} {_SUPPOSED}",
-            f"what happens|to+do when {_ANYONE} {_SUPPOSED}",
-            f"lỡ|nhỡ|giả+sử|lỡ+như|nếu+lỡ {_OWN} bị|lên|gặp",
-            f"nếu|giả+sử|nếu+như|ví+dụ {_ANYONE_VI} bị|lên|gặp|uống|nuốt|ngất",
-            "sợ|lo|ngại sau+này|mai+mốt|về+già|có+ngày _ bị",
-        ],
-        "supposed until": [
-            "from|after|because|since|when|with|taken|took|pills|tablets|overdose|overdosed",
-            "another|again|himself|herself|themselves|vì|do|từ",
-        ],
-        "not yet": [
-            "if i|you|he|she|they|we|someone|anyone ever get|have|feel|notice|see|experience|start",
-            "can|could|does|do|will|would _ make|give you|someone|people|somebody",
-            "in case i|you|he|she|they|we|someone|anyone ever",
-            "lỡ|nếu sau+này|mai+mốt|có+ngày _ bị|gặp",
-        ],
-        "not now": [
-            "years|yrs ago",
-            "last year|summer|winter|spring|autumn|christmas",
-            "as a child|kid|teenager|toddler|baby",
-            "childhood",
-            "when i|he|she was young|little",
-            f"when i|he|she was {'|'.join(map(str, _YOUNG))}",
-            "in my|his|her teens|twenties|thirties|youth",
-            "history of",
-            "family history",
-            "used to",
-            "runs in",
-            "back in",
-            f"in {'|'.join(map(str, _PAST_YEARS))}",
-            "out of the hospital",
-            "released|discharged from",
-            "năm ngoái|trước|xưa",
-            f"năm {'|'.join(map(str, _PAST_YEARS))}",
-            "hồi|ngày nhỏ|bé|xưa|trẻ",
-            "tiền sử",
-            "từng bị|mắc",
-            "cách đây _ năm",
-            "qua đời vì|do",
-            *(
-                phrase
-                for who in (_KIN, f"{_KIN} {_OWN}", f"{_KIN} nội|ngoại {_OWN}", f"{_KIN} {_OWN} đã")
-                for phrase in (f"{who} mất vì", f"={who} mất do")  # "mat do" is also a red eye
-            ),
-            "died of|from",
-        ],
-    },
-    reads_errors=False,
-)
 
 
 def standing(words: Words, found: Sequence[Found]) -> list[Found]:
@@ -380,7 +91,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
     marks: dict[str, set[int]] = defaultdict(set)
     cancelled: set[int] = set()
     reasons: set[int] = set()  # "vì" in "mất vì" begins no new part
-    for one in _LEXICON.find(words):
+    for one in CUES.find(words):
         marks[one.concept].add(one.start)
         if one.concept == "no denial":
             cancelled.update(range(one.start, one.end))
@@ -396,7 +107,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
             marks["told"].update(range(one.start - 1, one.end))
         elif one.concept in ("supposed", "others"):
             marks[f"verb of {one.concept}"].add(one.end - 1)
-        elif one.concept == "somebody else" and _AFTER_WHO.issuperset(
+        elif one.concept == "somebody else" and AFTER_WHO.issuperset(
             words.words[one.end : one.end + 1]
         ):
             cancelled.update(range(one.start - _NEAR, one.start))
@@ -438,7 +149,7 @@ def _answered_no(words: Words, marks: dict[str, set[int]]) -> set[int]:
     """Return the positions of the fields of a form that are answered with "no"."""
     places: set[int] = set()
     for at in range(2, len(words.words)):
-        if words.words[at] in _ANSWERED_NO and words.words[at - 1] in ":–—?(":
+        if words.words[at] in ANSWERED_NO and words.words[at - 1] in ":–—?(":
             field = _field_before(words, at - 1)
             is_answer = at + 1 == len(words.words) or words.parts_clauses(at + 1)
             if (is_answer or _is_field(words, at + 1)) and not marks["person"].intersection(field):
@@ -450,7 +161,7 @@ def _field_before(words: Words, end: int) -> range:
     """Return the positions of the field that ends at a position; none if it is too long."""
     start = end
     while start and end - start <= _LONGEST_FIELD:
-        if words.parts_clauses(start - 1) or words.words[start - 1] in _ANSWERED_NO:
+        if words.parts_clauses(start - 1) or words.words[start - 1] in ANSWERED_NO:
             break
         start -= 1
     return range(start, end) if end - start <= _LONGEST_FIELD else range(0)
@@ -496,7 +207,7 @@ def _one_complaint(words: Words, item: Sequence[int], ends: Mapping[int, int]) -
     A word that neither names a complaint nor leads to one is what is denied, as in "no allergies".
     """
     for at in item[: _FAR + 1]:
-        if words.words[at] not in _BEFORE_COMPLAINT:
+        if words.words[at] not in BEFORE_COMPLAINT:
             return [each for each in item if each <= at or each < ends.get(at, 0)]
     return item[: _FAR + 1]
 
