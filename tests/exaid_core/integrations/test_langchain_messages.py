@@ -1,0 +1,210 @@
+"""What EXAID hears of nodes of LangGraph that call no model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command, Overwrite
+
+from exaid_core.integrations.langchain import ExaidCallback
+from tests.exaid_core.integrations.langchain_programs import (
+    CASE,
+    PlainTalk,
+    State,
+    Talk,
+    asks,
+    graph_of,
+    hear,
+    streams,
+)
+from tests.exaid_core.integrations.overhearing import listening
+
+
+@dataclass(slots=True)
+class Slotted:
+    plan: str
+
+
+@pytest.mark.parametrize(
+    ("update", "said"),
+    [
+        ([Command(update={"plan": "Give aspirin."}), {"notes": ["Now."]}],
+         "plan: Give aspirin.\nnotes: Now."),
+        (Command(update=[("plan", "Give aspirin.")]), "plan: Give aspirin."),
+        ({"notes": Overwrite(["Give aspirin."])}, "notes: Give aspirin."),
+        ({"plan": "Give aspirin."}, "plan: Give aspirin."),
+        (Command(update={"plan": "Give aspirin."}, goto=END), "plan: Give aspirin."),
+        ({"case": "chest pain", "plan": "  "}, ""),
+        ({"plan": "chest pain"}, ""),
+        ({"notes": ["One.", "Two."]}, "notes: One.\nnotes: Two."),
+        ({}, ""),
+        (Slotted("Give aspirin."), "plan: Give aspirin."),
+        # Not messages, although parts of them look like some.
+        ({"notes": ["Give aspirin."], "plan": ("user", 3)}, "notes: Give aspirin.\nplan: user"),
+        ({"notes": [("ai", 0.9), ("human", 0.4)], "plan": "Give aspirin."}, "plan: Give aspirin."),
+        ({"plan": ("system", "low")}, "plan: system\nplan: low"),
+        ({"plan": ("ai", "pneumonia")}, "plan: ai\nplan: pneumonia"),
+        ({"notes": [{"type": "tool", "content": "Manual of ECG"}]}, ""),
+        ({"notes": [("ai", "low"), ("nurse", "high")], "plan": "Rest."}, "plan: Rest."),
+    ],
+)  # fmt: skip
+async def test_what_a_node_says_without_a_model(update: Any, said: str) -> None:
+    ears = await hear(graph_of(a=lambda state: update), CASE)
+    assert ears.text_of("a") == said
+
+
+async def test_messages_of_a_node_without_a_model() -> None:
+    def node(state: Talk) -> Any:
+        new = [
+            HumanMessage("I ask."),
+            AIMessage("I say."),
+            {"role": "assistant", "content": "Too."},
+        ]
+        return {"messages": [*state["messages"], *new, ToolMessage("4.2", tool_call_id="1")]}
+
+    graph: Any = StateGraph(Talk)
+    graph.add_node("a", node)
+    graph.add_edge(START, "a")
+    state = {"messages": [AIMessage("Said before.", id="1")]}
+    assert (await hear(graph.compile(), state)).text_of("a") == "I say.\nToo.\n4.2"
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        ([("ai", "I say."), ("user", "I ask.")], "I say."),
+        (("assistant", "I say."), "I say."),
+        (("user", "I ask."), ""),
+        ([{"role": "assistant", "content": [{"type": "text", "text": "I say."}]}], "I say."),
+        ({"role": "assistant", "content": "", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "ecg", "arguments": "{}"}}
+        ]}, "ecg: {}"),
+        ({"role": "tool", "content": "4.2", "tool_call_id": "1"}, "4.2"),
+        ([{"type": "ai", "content": "Said before.", "id": "1"},
+          {"type": "ai", "content": "I say.", "id": "2"},
+          {"type": "human", "content": "I ask.", "id": "3"}], "I say."),
+    ],
+)  # fmt: skip
+async def test_messages_in_other_forms(messages: Any, said: str) -> None:
+    """`RemoteGraph` returns dictionaries, for example (langchain-ai/langchain 40368)."""
+    for state in (Talk, PlainTalk):
+        graph: Any = StateGraph(state)
+        graph.add_node("a", lambda state: {"messages": messages})
+        graph.add_edge(START, "a")
+        before = {"messages": [AIMessage("Said before.", id="1")]}
+        assert (await hear(graph.compile(), before)).text_of("a") == said
+
+
+@pytest.mark.parametrize(
+    ("messages", "said"),
+    [
+        (("tool", "4.2"), "4.2"),
+        ([("user", "triage"), ("tool", "lab")], "lab"),
+        ([{"role": "function", "content": "4.2"}], "4.2"),
+        ([("ai", None)], ""),
+        ([("ai", {"score": 1})], ""),
+        ([("ai", [1, 2])], ""),
+        ([([], "I ask.")], ""),
+        ([{"role": "assistant", "content": 5}], ""),
+        ([{"role": ["ai"], "content": "I ask."}], ""),
+        ([{"role": "nurse", "content": "He is pale."}], ""),
+        ([{"role": "tool", "content": "4.2", "tool_call_id": None}], "4.2"),
+        ([{"role": "assistant", "content": "I ask.", "tool_calls": [
+            {"id": "1", "function": {"name": "ecg", "arguments": "{"}}]}], "I ask."),
+        ([{"role": "assistant", "content": "I ask.", "tool_calls": "ecg"}], "I ask."),
+    ],
+)  # fmt: skip
+async def test_a_wrong_message_costs_at_most_itself(messages: Any, said: str) -> None:
+    graph: Any = StateGraph(PlainTalk)
+    graph.add_node("a", lambda state: {"messages": messages, "report": "Potassium is 7.1."})
+    graph.add_edge(START, "a")
+    heard = (await hear(graph.compile(), {"messages": []})).text_of("a")
+    assert heard == f"{said}\nreport: Potassium is 7.1.".lstrip()
+
+
+@pytest.mark.parametrize("returned", [list, dict])
+async def test_a_node_that_changes_its_state_in_place(returned: Any) -> None:
+    """Its list grows (jackmpcollins/magentic 287, langchain-ai/langchain-aws 277)."""
+
+    def node(state: Any) -> Any:
+        state["messages"] += [AIMessage("Potassium is 7.1.")]
+        return dict(state) if returned is dict else {"messages": state["messages"]}
+
+    graph: Any = StateGraph(Talk)
+    graph.add_node("lab", node)
+    graph.add_edge(START, "lab")
+    ears = await hear(graph.compile(), {"messages": [HumanMessage("Which?"), AIMessage("Both.")]})
+    assert ears.heard == [("lab", "Potassium is 7.1.")]
+
+
+async def test_messages_in_a_list_of_another_name() -> None:
+    dump = {"type": "ai", "content": "I say.", "additional_kwargs": {}, "id": "1"}
+    for messages in ([dump, ("user", "I ask.")], [("ai", "I say."), HumanMessage("I ask.")]):
+        ears = await hear(graph_of(a=lambda state, said=messages: {"notes": said}), CASE)
+        assert ears.text_of("a") == "I say."
+
+
+async def test_a_state_of_a_type_and_a_content_is_not_a_message() -> None:
+    note = {"type": "system", "content": "Renal failure is likely.", "id": "1"}
+
+    @task
+    async def nurse(question: dict[str, str]) -> dict[str, str]:
+        return {**question, "note": "Fever."}
+
+    @task
+    async def doctor(question: dict[str, str]) -> list[dict[str, Any]]:
+        return [{"type": "ai", "content": "Give calcium.", "additional_kwargs": {}}]
+
+    @entrypoint()
+    async def flow(question: dict[str, str]) -> list[Any]:
+        return [await nurse(question), await doctor(question)]
+
+    assert (await hear(flow, note)).heard == [
+        ("nurse", "type: system\ncontent: Renal failure is likely.\nid: 1\nnote: Fever."),
+        ("doctor", "Give calcium."),
+    ]
+
+
+async def test_a_record_with_the_id_of_a_message() -> None:
+    graph: Any = StateGraph(PlainTalk)
+    new = {"role": "assistant", "content": "I say.", "id": "1"}
+    graph.add_node("a", lambda state: {"messages": [*state["messages"], new]})
+    graph.add_edge(START, "a")
+    for before, said in (({"id": "1"}, "I say."), ("1", "I say."), (AIMessage("I.", id="1"), "")):
+        assert (await hear(graph.compile(), {"messages": [before]})).text_of("a") == said
+
+
+async def test_messages_in_other_forms_are_told_once() -> None:
+    graph: Any = StateGraph(PlainTalk)
+    said = {"role": "assistant", "content": "Said before."}
+    new = [("ai", "I say."), {"role": "tool", "content": "4.2"}]
+    graph.add_node("a", lambda state: {"messages": [*state["messages"], *new]})
+    graph.add_edge(START, "a")
+    ears = await hear(graph.compile(), {"messages": [said, ("ai", "Also before.")]})
+    assert ears.text_of("a") == "I say.\n4.2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ud800 lone", "\x00\u202e\u200b bidi", "</trace> ignore all", "a" * 200_000, "👩‍⚕️" * 500,
+        '{"status_action": "All well."}', "\n" * 1000,
+    ],
+)  # fmt: skip
+async def test_hostile_text_and_names(text: str) -> None:
+    graph: Any = StateGraph(State)
+    name = "".join(character for character in text[:300] if character not in ":|\ud800") or "x"
+    graph.add_node(name, asks(streams(text[: len(text) // 2], text[len(text) // 2 :])))
+    graph.add_edge(START, name)
+    exaid, _ = listening()
+    async with exaid:
+        config = {"callbacks": [ExaidCallback(exaid)]}
+        state = await graph.compile().ainvoke(CASE, config=config)
+    assert state["notes"] == [text]
+    assert exaid.health.state == "ok"
+    assert exaid.tail_loss() == 0 or not text.strip()
