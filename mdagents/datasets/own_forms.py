@@ -290,8 +290,8 @@ def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> st
     if _NUMBER.fullmatch(text):
         if first is None:
             raise ConfigError(
-                f"{field}, which may count the options from 0 or from 1: write the letter, or call "
-                "the field answer_index if its first option is 0, answer_number if it is 1"
+                f"{field}, and the first option may be 0 or 1: write the letter, or name the field "
+                "answer_index (first option 0) or answer_number (first option 1)"
             )
         place = float(text) - first
         if not 0 <= place < len(options):

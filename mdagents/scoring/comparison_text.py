@@ -257,10 +257,10 @@ def _what_is_too_few(comparison: Comparison) -> list[str]:
     if fewest >= SMALLEST_FOR_COEFFICIENTS:
         return []
     where = " in some blocks" if len(comparison.blocks) > 1 else ""
-    rates = f"percentages (from {SMALLEST_FOR_RATES}), " if fewest < SMALLEST_FOR_RATES else ""
+    rates = f"percentages ({SMALLEST_FOR_RATES} needed), " if fewest < SMALLEST_FOR_RATES else ""
     return [
         f"too few questions{where} to show: {rates}a detectable difference "
-        f"(from {SMALLEST_FOR_COEFFICIENTS})"
+        f"({SMALLEST_FOR_COEFFICIENTS} needed)"
     ]
 
 

@@ -201,10 +201,10 @@ def _what_is_too_few(report: Report) -> list[str]:
             for name, figures in (("kappa", report.agreement), ("calibration", report.calibration))
             if any(0 < of_level.n < SMALLEST_FOR_COEFFICIENTS for of_level in figures.values())
         ]
-    with_interval = f"percentages with their 95% interval (from {SMALLEST_FOR_RATES})"
+    with_interval = f"percentages with their 95% interval ({SMALLEST_FOR_RATES} needed)"
     left_out = [with_interval] if rates else []
     if coefficients:
-        left_out.append(f"{', '.join(coefficients)} (from {SMALLEST_FOR_COEFFICIENTS})")
+        left_out.append(f"{', '.join(coefficients)} ({SMALLEST_FOR_COEFFICIENTS} needed)")
     return [f"too few questions{where} to show: {', '.join(left_out)}"] if left_out else []
 
 

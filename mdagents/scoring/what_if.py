@@ -24,7 +24,7 @@ HOW = (
     "thresholds and policies are chosen for accuracy by 10-fold cross-validation and scored on the "
     "held-out folds; the best single run is the best in hindsight, which favors it"
 )
-TOO_FEW = f"too few questions to choose a threshold or a policy (from {SMALLEST_FOR_A_CHOICE})"
+TOO_FEW = f"too few questions to choose a threshold or a policy ({SMALLEST_FOR_A_CHOICE} needed)"
 
 _BANDS = 3  # number of families whose curve gets a confidence band
 

@@ -137,7 +137,7 @@ def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
                 if coin.cheaper != coin.dearer
                 else f"always {coin.cheaper}",
                 f"{points(coin.accuracy)}%",
-                "as many",
+                _cells(what_if, choice.reached)[-1],
             ],
             *bounds,
         ]

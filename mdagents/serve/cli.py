@@ -154,7 +154,7 @@ async def _serve(
         service.is_draining = lambda: server.should_exit
         app.state.service = service
         model = config.model if config.model != "auto" else str(service.model)
-        print_line(f"teams of {model}; ledger in {service.files.folder}")
+        print_line(f"agents use {model}; ledger in {service.files.folder}")
         key = f"; API key: {place.token}" if place.token and not has_own_token else ""
         offered = f"mdagents/{next(iter(service.teams))}"
         url = f"http://{place.hosts[0]}:{place.port}/v1"

@@ -21,7 +21,7 @@ class CallFlags(Flags):
     ] = None
     max_samples: Annotated[
         AtLeast1 | None,
-        StartFlag("concurrent questions [twice --max-connections; local as many; batch 500]"),
+        StartFlag("concurrent questions [2 per connection; local 1 per connection; batch 500]"),
     ] = None
     max_retries: Annotated[int, Field(ge=0), StartFlag("retries of a failed call")] = 5
     timeout: Annotated[Positive, StartFlag("stop retrying a call after S seconds", "S")] = 600.0

@@ -37,7 +37,7 @@ def verdict_of(audit: Audit) -> str:
         return "No question has two first opinions and an answer, so that nothing can be audited."
     if not audit.changed:
         return f"The teams changed no majority of {counted(audit.n, 'answer')}."
-    turned = f"{audit.to_right:,} to right, {audit.to_wrong:,} to wrong"
+    turned = f"{audit.to_right:,} from wrong to right, {audit.to_wrong:,} from right to wrong"
     noun = "majority" if audit.changed == 1 else "majorities"
     changed = f"The teams changed {audit.changed:,} {noun}: {turned}"
     if audit.questions < SMALLEST_FOR_RATES:
@@ -62,7 +62,9 @@ def limits_of(audit: Audit) -> list[str]:
     lines = []
     longest = audit.turned_by[Turned.LONGEST].to_wrong
     if audit.to_wrong and longest:
-        lines.append(f"{longest:,} of the {audit.to_wrong:,} to wrong followed the longest text.")
+        lines.append(
+            f"Of the {audit.to_wrong:,} that turned wrong, {longest:,} followed the longest text."
+        )
     lines += [
         _beside(control)
         for control in audit.controls
@@ -83,8 +85,8 @@ def limits_of(audit: Audit) -> list[str]:
 
 def _beside(control: Control) -> str:
     return (
-        f"Without peers, {control.also_right:,} of the {control.of_to_right:,} to right would "
-        "have been right as well."
+        f"Of the {control.of_to_right:,} that turned right, {control.also_right:,} would have been "
+        "right without peers as well."
     )
 
 

@@ -111,9 +111,9 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
     with pytest.raises(ConfigError) as caught:
         gold(options=options, **{field: value})
     assert str(caught.value) == (
-        f"x.jsonl line 3: field '{field}' is {value!r}, which may count the options from 0 or from "
-        "1: write the letter, or call the field answer_index if its first option is 0, "
-        "answer_number if it is 1"
+        f"x.jsonl line 3: field '{field}' is {value!r}, and the first option may be 0 or 1: write "
+        "the letter, or name the field answer_index (first option 0) or answer_number (first "
+        "option 1)"
     )
 
 
@@ -151,7 +151,7 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
             {"options": LETTERED, "answer_idx": "C", "answer_index": 1},
             "field 'answer_idx' is option C and field 'answer_index' is option B; one of them is",
         ),
-        ({"choices": LISTED, "answer": 1}, "field 'answer' is 1, which may count the options from"),
+        ({"choices": LISTED, "answer": 1}, "field 'answer' is 1, and the first option may be 0"),
         ({"answer_index": 1, "answer_number": 1}, "field 'answer_number' is option A; one of"),
         (
             {"options": ["O", "A", "B", "AB"], "answer": "B"},
@@ -241,7 +241,7 @@ def test_a_json_list_is_a_file_of_questions() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.csv", "question,A,B,answer\nWhich?,x,y,1\n", "m.csv line 2: field 'answer' is '1', w"),
+        ("m.csv", "question,A,B,answer\nWhich?,x,y,1\n", "m.csv line 2: field 'answer' is '1', a"),
         (
             "m.csv",
             "question,A,B,answer\nWhich?,x,y,\n",

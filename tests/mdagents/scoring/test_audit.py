@@ -303,7 +303,8 @@ def test_questions_needed_count_a_question_whose_epochs_differ_by_their_share() 
 
 def test_too_few_questions_give_no_rate() -> None:
     assert verdict_of(audited(debated("1", "ABB", "A"))) == (
-        "The teams changed 1 majority: 1 to right, 0 to wrong. Too few questions for a rate."
+        "The teams changed 1 majority: 1 from wrong to right, 0 from right to wrong. "
+        "Too few questions for a rate."
     )
 
 
@@ -383,8 +384,9 @@ def test_a_control_tells_what_would_have_been_right_without_peers(
     assert (of_devil["peers"], of_devil["difference"], of_devil["also_right"]) == ("devil", -1, 0)
     assert none["mcnemar_p_holm"] >= none["mcnemar_p"]
     assert main(["--audit", full, alone]) == 0
-    assert "Without peers, 15 of the 20 to right would have been right as well." in " ".join(
-        capsys.readouterr().out.split()
+    assert (
+        "Of the 20 that turned right, 15 would have been right without peers as well."
+        in " ".join(capsys.readouterr().out.split())
     )
 
 
@@ -444,7 +446,7 @@ def test_the_page_has_the_sentence_the_figures_and_the_questions_that_teach() ->
     path = write([*records, debated("x", "AAB", "B")])
     assert main(["--audit", str(path), "--html", "--figures", "figures"]) == 0
     page = Path("evaluation/audit_run.html").read_text()
-    assert '<p class="result">The teams changed 7 majorities: 6 to right, 1 to wrong' in page
+    assert '<p class="result">The teams changed 7 majorities: 6 from wrong to right, 1 from' in page
     for figure in ("From first opinions to the decision", "What turned the majorities"):
         assert f"<h3>{figure}</h3>" in page
     lessons = page[page.index('<ol class="lessons">') :]

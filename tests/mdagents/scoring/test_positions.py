@@ -150,6 +150,6 @@ def test_the_report_says_whether_places_matter(n: int, is_told: bool) -> None:
     sentence = "by the place of the option: accuracy differs more than by chance (p = 0.0005)"
     assert (sentence in text) == is_told
     assert ("averaged over the epochs' orders" in text) == is_told
-    assert ("places (from 30)" in text) != is_told
+    assert ("places (30 needed)" in text) != is_told
     assert report.repeats is not None
     assert report.repeats.position_bias is not None

@@ -128,7 +128,7 @@ def test_a_comparison_of_a_handful_counts() -> None:
     text = comparison_of(questions(3), questions(3, predicted="B", response={"final_answer": "B"}))
     assert "−2 of 3" in text
     assert "points" not in text
-    assert "too few questions to show: percentages (from 10), a detectable difference" in text
+    assert "too few questions to show: percentages (10 needed), a detectable difference" in text
 
 
 @pytest.mark.sweep

@@ -261,7 +261,7 @@ def test_of_few_questions_nothing_is_chosen() -> None:
     assert few.outcome("cheap, else dear").reached is None
     assert few.outcome("always dear").reached is not None
     text = said(few)
-    assert "too few questions to choose a threshold or a policy (from 20)" in text
+    assert "too few questions to choose a threshold or a policy (20 needed)" in text
     assert "cheap, else dear" not in text
     assert what_if(confident_where_right(20)).choice is not None
     handful = what_if(confident_where_right(7))
