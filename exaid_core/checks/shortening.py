@@ -91,7 +91,23 @@ _OWN_FINDING = re.compile(
 _REASSURES = re.compile(
     r"\b(?:no|denie[sd]|normal|stable|intact|negative|discharged?|improv\w+"
     r"|(?:is|are|was|feels?|doing|looks?|appears?|remains?) well(?! \w+ed\b)"
-    r"|clear(?! (?:fluids?|liquids?|margins?)))\b",
+    r"|clear(?! (?:fluids?|liquids?|margins?))|resolved|subsided|remission|recovered|cured)\b",
+    re.IGNORECASE,
+)
+_RELAPSES = re.compile(
+    r"\b(?:relaps\w+|recurs|recurred|recurrence|rebleed\w*|rebled|came back|again|deteriorat\w+"
+    r"|returned(?! (?:to|from|home|for|normal|negative|clear|unremarkable)\b))\b",
+    re.IGNORECASE,
+)
+# What is kept orders a treatment, and what is left out bars it.
+_TREATS = re.compile(
+    r"\b(?:give|start|begin|commence|initiate|continue|administer|prescribe|infuse|inject|load"
+    r"|treat(?:ed)? with|recommend\w*|favou?rs?)\b|\d ?(?:mg|mcg|µg|g|units?|mL)\b",
+    re.IGNORECASE,
+)
+_BARS = re.compile(
+    r"\b(?<!\bno )(?<!\bno known )(?<!\bno drug )(?<!\bno known drug )(?<!\bwithout )"
+    r"(?:contraindicat\w+|allerg(?:y|ic|ies)|anaphyla\w+|intoleran(?:t|ce)|overdosed?)\b",
     re.IGNORECASE,
 )
 _NEWS = re.compile(r"\W*(?:now|new|since|started|suddenly)\b", re.IGNORECASE)
@@ -157,6 +173,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         return True
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     reassures = _REASSURES.search(kept) is not None
+    treats = _TREATS.search(kept) is not None
     return any(
         _CONTINUES.match(statement)
         or _STOPS.match(statement)
@@ -165,8 +182,17 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
             _DENIES.search(statement)
             and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
         )
-        or (reassures and (_NEWS.match(statement) or next(find_alerts(statement), None)))
+        or (reassures and _is_bad_news(statement))
+        or (treats and _BARS.search(statement))
         for statement in _STATEMENT_END.split(rest)
+    )
+
+
+def _is_bad_news(statement: str) -> bool:
+    return bool(
+        _NEWS.match(statement)
+        or _RELAPSES.search(statement)
+        or next(find_alerts(statement), None) is not None
     )
 
 

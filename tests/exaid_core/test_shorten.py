@@ -168,6 +168,18 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("Pulses intact.", "Left foot pulseless, in cardiac arrest."),
         ("CT normal.", "Addendum: small SDH."),
         ("Discharge today.", "Potassium 7.1."),
+        ("Pain resolved.", "Came back after lunch."),
+        ("Fever subsided.", "Temperature rose again at night."),
+        ("In remission.", "Blasts in the marrow: relapsed."),
+        ("Bleeding resolved.", "Rebled overnight."),
+        ("Discharge today.", "Angina recurred on the stairs."),
+        ("No chest pain.", "Symptoms returned at rest."),
+        # a treatment, and what bars it
+        ("Give amoxicillin 500 mg.", "Allergic to penicillin."),
+        ("Start tPA.", "Recent surgery is a contraindication."),
+        ("Start lamotrigine.", "Anaphylaxis in 2019."),
+        ("Recommend ibuprofen.", "Aspirin intolerance is on file."),
+        ("Warfarin 5 mg.", "Overdosed on it last year."),
     ],
 )
 def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
@@ -190,10 +202,26 @@ def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
         "He denies chest pain. No cough.",
         "Fluids to reduce fever.",
         "The patient is otherwise healthy.",
+        "Recurrent cystitis in her twenties.",
     ],
 )
 def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None:
     assert shorten(f"Lactate raised. {rest}", 16) == "Lactate raised…"
+
+
+@pytest.mark.parametrize(
+    ("statement", "rest"),
+    [
+        ("Give amoxicillin 500 mg.", "No known drug allergies."),
+        ("Give amoxicillin 500 mg.", "There are no known allergies today. No contraindications."),
+        ("Rash on the trunk.", "Allergic rhinitis since childhood."),
+        ("No fever.", "She returned to work. Results returned for review."),
+    ],
+)
+def test_a_statement_is_kept_if_the_rest_only_sounds_like_bad_news(
+    statement: str, rest: str
+) -> None:
+    assert shorten(f"{statement} {rest}", len(statement) + 2) == f"{statement[:-1]}…"
 
 
 @pytest.mark.parametrize(
