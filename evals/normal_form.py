@@ -1,4 +1,4 @@
-"""The normal form in which terms and texts are compared: no case, plural or national spelling.
+"""The normal form of terms and texts: no case, accents, plural or national spelling.
 
 A text is split into pieces, each a word or a break. A term never spans a break.
 """
@@ -6,6 +6,7 @@ A text is split into pieces, each a word or a break. A term never spans a break.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -13,12 +14,17 @@ from typing import NamedTuple
 BREAK = "|"
 """Normal form of punctuation that no term spans."""
 
-# Hyphens, an en dash as a hyphen (Guillain–Barré, COVID–19), Markdown emphasis and whitespace only
-# separate words; other punctuation is a break, as is an en dash between digits or beside a space.
+_ACCENTS = "\u0300-\u036f"  # as characters of their own, after the letter
+
+# A decomposed accent is part of its letter. Hyphens, an en dash as a hyphen (Guillain–Barré,
+# COVID–19), Markdown emphasis and whitespace only separate words; other punctuation is a break, as
+# is an en dash between digits or beside a space.
+_WORD = rf"[^\W_](?:[^\W_]|[{_ACCENTS}])*"
 _PIECE = re.compile(
-    r"[^\W_]+(?:['’][^\W_]+)*|[^\w\s*`#~'’+%°^&‐‑–-]|(?<=\d)–(?=\d)|–(?!\S)|(?<!\S)–|\n"
+    rf"{_WORD}(?:['’]{_WORD})*|[^\w\s*`#~'’+%°^&‐‑–-]|(?<=\d)–(?=\d)|–(?!\S)|(?<!\S)–|\n"
 )
 
+_ACCENT = re.compile(f"[{_ACCENTS}]")
 _DIGRAPH = re.compile("ae|oe|æ|œ")
 _AMERICAN = (
     (re.compile("(tum|col|vap|behavi|flav|fav|lab|od|hum)our"), r"\1or"),
@@ -68,12 +74,15 @@ def wrapped(forms: Iterable[str]) -> str:
 
 @lru_cache(maxsize=200_000)
 def normal_word(word: str) -> str:
-    """Return `word` in lowercase and American spelling, singular, without a possessive ending.
+    """Return `word` in lowercase and American spelling, singular, without accents or possessive.
 
     The result need not be a real word; terms and texts only have to get the same form.
     """
     form = word.lower().replace("’", "'")
     form = form.removesuffix("'s").replace("'", "")
+    if not form.isascii():
+        form = _ACCENT.sub("", unicodedata.normalize("NFD", form))
+        form = unicodedata.normalize("NFC", form)  # syllables of Hangul
     if len(form) < 4 or not form.isalpha():
         return form
     return _american(_singular(form))

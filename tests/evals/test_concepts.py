@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import re
 import subprocess
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -23,10 +25,12 @@ from evals.normal_form import BREAK, normal_term, normal_word
 from evals.scispacy_extractor import ScispacyExtractor
 from evals.stoplists import load_stoplists
 from evals.terminology import FOLDER, TERMS, is_abbreviation
+from exaid_core.checks.term_list import read_terms
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.evals.conftest import SENTENCE
 
+DRUGS = REPOSITORY / "exaid_core" / "checks" / "words" / "drugs.txt"
 ANNOTATED = Path(__file__).with_name("annotated_sentences.txt")
 
 
@@ -132,6 +136,18 @@ def test_negation_is_off_unless_asked_for(
 )
 def test_forms_of_one_concept(extractor: TermExtractor, one: str, other: str) -> None:
     assert only(extractor, one) == only(extractor, other)
+
+
+@pytest.mark.parametrize("spelled", ["NFC", "NFD"])
+@pytest.mark.parametrize(
+    "name", ["Ménière's disease", "Sjögren syndrome", "Guillain–Barré syndrome", "Behçet’s disease"]
+)
+def test_accents_may_be_composed_decomposed_or_left_out(
+    name: str, spelled: Literal["NFC", "NFD"], extractor: TermExtractor
+) -> None:
+    plain = re.sub("[\u0300-\u036f]", "", unicodedata.normalize("NFD", name))
+    concept = only(extractor, f"He has {unicodedata.normalize(spelled, name)} now.")
+    assert concept.id == only(extractor, plain).id
 
 
 def test_an_en_dash_between_digits_or_beside_a_space_is_a_break() -> None:
@@ -255,9 +271,19 @@ def test_the_table_is_in_the_normal_form_of_today() -> None:
             assert BREAK not in form
         else:
             assert is_abbreviation(term)
-    for line in lines[::50]:
+    for line in [*lines[::50], *(line for line in lines if not line.isascii())]:
         _, term, _, form = line.split("\t")
         assert form in ("", " ".join(normal_term(term)))
+
+
+@pytest.mark.parametrize("list_", [FOLDER / "local_terms.txt", DRUGS])
+def test_the_table_has_each_concept_of_the_lists_of_today(
+    list_: Path, extractor: TermExtractor
+) -> None:
+    for line in read_terms(list_):
+        names = line.partition("|")[0] if list_ == DRUGS else line.partition(":")[2]
+        found = any(extractor.extract(name) for name in re.split("[,;]", names))
+        assert found or line.startswith("vital_signs:"), line
 
 
 def test_every_source_has_a_version_and_a_licence() -> None:
