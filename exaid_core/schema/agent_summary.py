@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from exaid_core.channel import valid_agent_id
 from exaid_core.checks.shortening import PLACEHOLDER, TOO_LONG, shorten
 from mdagents_llm.notebook import html_table
-from mdagents_llm.text import one_line
+from mdagents_llm.text import one_line, spelled_as
 
 SUMMARY_SCHEMA_VERSION: Literal["1.0.0"] = "1.0.0"
 
@@ -86,8 +86,8 @@ class _SixFields(BaseModel):
 class SummaryDraft(_SixFields):
     """The six fields as a model wrote them: one line each, never empty, maybe too long.
 
-    Other fields are ignored, missing ones have the placeholder; but a reply without any of the six
-    is not a summary.
+    Names may be in other case or with spaces. Other fields are ignored, missing ones have the
+    placeholder; but a reply without any of the six is not a summary.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -95,9 +95,10 @@ class SummaryDraft(_SixFields):
     @model_validator(mode="before")
     @classmethod
     def _is_a_summary(cls, data: object) -> object:
-        if isinstance(data, dict) and data.keys().isdisjoint(LIMITS):
+        fields = spelled_as(data, LIMITS)
+        if isinstance(fields, dict) and fields.keys().isdisjoint(LIMITS):
             raise ValueError(f"has none of the fields {', '.join(LIMITS)}")
-        return data
+        return fields
 
 
 class AgentSummary(_SixFields):

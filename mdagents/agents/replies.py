@@ -7,6 +7,7 @@ and in words in the prompt; validation does not check them, so a long reply is a
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -21,6 +22,8 @@ ROLE_CHARS = 60
 EXPERTISE_WORDS = 10
 REASON_WORDS = 30
 DISSENT_WORDS = 15
+
+_NUMBER = re.compile(r"\d{1,3}(?:\.\d+)?")
 
 
 def _bounded(longest: int, shortest: int) -> Any:
@@ -109,10 +112,13 @@ class Opinion(_WithAnswer):
     @field_validator("confidence", mode="before")
     @classmethod
     def _read_percent(cls, value: object) -> object:
-        """Read 85 as 85%: some models state their confidence in percent."""
-        if isinstance(value, int | float) and not isinstance(value, bool) and 10 <= value <= 100:
-            return value / 100
-        return value
+        """Read 85, "85" and "85%" as 0.85; up to 10, the scale is in doubt."""
+        text = str(value).strip() if isinstance(value, int | float | str) else ""
+        number = text.removesuffix("%").rstrip()
+        if isinstance(value, bool) or not _NUMBER.fullmatch(number):
+            return value
+        is_percent = 10 < float(number) <= 100 or (text != number and float(number) >= 1)
+        return float(number) / 100 if is_percent else value
 
 
 class Message(Reply):

@@ -13,9 +13,12 @@ from mdagents_llm.errors import ErrorKind, ProviderError, StructuredOutputError
 from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.layers.room import is_out_of_room
 from mdagents_llm.reasoning_tags import without_reasoning
-from mdagents_llm.text import utf8
+from mdagents_llm.text import spelled_as, utf8
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BRACES_IN_PROSE = re.compile(r'\{[^{}":]*[^\s{}":][^{}":]*\}')  # "the set {A, B}" is no object
+_WHOLE_VALUE = re.compile(r"(?:[\"'\]}]|\b(?:true|false|null))[\s,]*\Z")
+"""End of a text at which no value can be cut off; a number may go on."""
 _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a runaway reply must not double the prompt
 
 
@@ -148,29 +151,40 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
 
 
 def _repaired(text: str, schema: type[BaseModel]) -> object:
-    """Repair JSON in code fences or prose, trailing commas, single quotes; None if ambiguous.
+    """Repair JSON in code fences or prose, trailing commas, quotes, keys; None if ambiguous.
 
-    An unclosed object, which some endpoints do not report as truncated, must have all its fields.
+    An unclosed object, which some endpoints do not report as truncated, must have all its fields,
+    and the last one must be whole.
     """
     # Imported here: it is slow to import and most runs never need it.
     import json_repair
 
     text = without_reasoning(text)
-    start = text.find("{")
+    start = _next_object(text)
     if start < 0:
         return None
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError:
-        repaired = json_repair.loads(text[start:])
-        is_whole = isinstance(repaired, dict) and repaired.keys() >= schema.model_fields.keys()
-        return None if _is_open(text[start:]) and not is_whole else repaired
-    return None if _has_another(text[end:], value) else value
+        value = spelled_as(json_repair.loads(text[start:]), schema.model_fields)
+        is_whole = isinstance(value, dict) and value.keys() >= schema.model_fields.keys()
+        if _is_open(text[start:]) and not (is_whole and _ends_whole(text)):
+            return None
+        return value
+    return None if _has_another(text[end:], value) else spelled_as(value, schema.model_fields)
+
+
+def _next_object(text: str) -> int:
+    """Return where the first object of a text begins; -1 without one."""
+    start = text.find("{")
+    while start >= 0 and (prose := _BRACES_IN_PROSE.match(text, start)):
+        start = text.find("{", prose.end())
+    return start
 
 
 def _has_another(text: str, value: object) -> bool:
     """Return whether a text has an object other than `value`, so that choosing would be a guess."""
-    while (start := text.find("{")) >= 0:
+    while (start := _next_object(text)) >= 0:
         try:
             found, end = json.JSONDecoder().raw_decode(text, start)
         except ValueError:
@@ -185,6 +199,11 @@ def _is_open(text: str) -> bool:
     """Return whether a text has an unclosed object."""
     outside_strings = _STRING.sub("", text)
     return outside_strings.count("{") > outside_strings.count("}")
+
+
+def _ends_whole(text: str) -> bool:
+    """Return whether a text that breaks off within an object does so after a whole value."""
+    return '"' not in _STRING.sub("", text) and _WHOLE_VALUE.search(text) is not None
 
 
 def _one_line(error: ValidationError) -> str:

@@ -24,6 +24,23 @@ FIELDS: dict[str, Any] = {
 }
 
 
+@pytest.mark.parametrize(
+    "spell", [str.title, str.upper, lambda key: key.replace("_", " "), "camel"]
+)
+def test_a_draft_may_spell_its_fields_in_another_way(spell: Any) -> None:
+    """A finding must not read "None reported." for its key (jaseci-labs/jac 7442)."""
+    if spell == "camel":
+        spell = lambda key: key[0] + key.title().replace("_", "")[1:]  # noqa: E731
+    for changed in ([*FIELDS], ["recommendation_next_step"]):
+        reply = {spell(key) if key in changed else key: text for key, text in FIELDS.items()}
+        assert SummaryDraft.model_validate_json(json.dumps(reply)) == SummaryDraft(**FIELDS)
+
+
+def test_of_two_spellings_of_a_field_its_own_counts() -> None:
+    draft = SummaryDraft.model_validate({**FIELDS, "Key Findings": "Another."})
+    assert draft == SummaryDraft(**FIELDS)
+
+
 def test_the_six_fields_and_their_limits() -> None:
     assert dict(LIMITS) == {
         "status_action": 150,

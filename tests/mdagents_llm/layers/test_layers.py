@@ -70,6 +70,12 @@ def in_turn(*replies: str | ChatReply | ProviderError) -> FunctionModel:
         "{'answer': 'B'}",
         '{"answer": "B"',
         '<think>maybe {"answer": "A"}</think>{"answer": "B"}',
+        # of the set {A, B}, braces in prose (mem0ai/mem0 6050, HKUDS/OpenSpace 107)
+        'Of the set {A, B}: {"answer": "B"}',
+        '{"answer": "B"} is one of {A, B}.',
+        # keys in another spelling (jaseci-labs/jac 7442)
+        '{"Answer": "B"}',
+        '{"ANSWER ": "B"}',
     ],
 )
 async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None:
@@ -90,6 +96,10 @@ async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None
         "null",
         '{"answer": ' + "[" * 900,
         '{"answer": ' + "[" * 30_000,
+        '{"answer": "B", "Answer": "A"} {}',
+        '{"Answer": "B", "ANSWER": "B"}',
+        '{"answer": {"set": {A, B}}} {"answer": "B"}',
+        '{"a": 1} {"answer": "B"}',
     ],
 )
 async def test_what_does_not_validate_is_asked_again_once_with_the_reason(text: str) -> None:
@@ -99,6 +109,42 @@ async def test_what_does_not_validate_is_asked_again_once_with_the_reason(text: 
     assert reply.usage == TokenUsage(20, 10)
     assert [message.role for message in model.requests[1].messages] == ["user", "assistant", "user"]
     assert "cannot be used" in model.requests[1].messages[-1].content
+
+
+class Advice(BaseModel):
+    urgent: bool
+    dose: float
+    text: str
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"urgent": true, "text": "Give it.", "dose": 0.',
+        '{"urgent": true, "text": "Give it.", "dose": 10',
+        '{"text": "Give it.", "dose": 10, "urgent": tru',
+        '{"urgent": true, "dose": 10, "text": "Do not give beta blockers unle',
+        '{"urgent": true, "dose": 10, "text": "Ask for \\"him\\"',
+        '{"urgent": true, "dose": 10, "text": "',
+        "{'urgent': true, 'dose': 10, 'text': 'Do not",
+    ],
+)
+async def test_a_reply_that_breaks_off_within_a_value_is_asked_again(text: str) -> None:
+    """Its endpoint says that it is whole (juspay/neurolink 1709, mastra-ai/mastra 24442)."""
+    whole = '{"urgent": true, "dose": 0.5, "text": "Give it."}'
+    request = replace(REQUEST, schema=Advice)
+    model = in_turn(text, whole)
+    reply = await Structured(model).generate(request)
+    assert reply.parsed == Advice.model_validate_json(whole)
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize("end", ["", "\n", ",", " }"])
+async def test_a_reply_that_breaks_off_after_a_value_is_repaired(end: str) -> None:
+    model = in_turn('{"dose": 10, "text": "Give \\"it\\".", "urgent": true' + end)
+    reply = await Structured(model).generate(replace(REQUEST, schema=Advice))
+    assert reply.parsed == Advice(urgent=True, dose=10, text='Give "it".')
+    assert len(model.requests) == 1
 
 
 async def test_there_is_no_second_re_ask() -> None:
