@@ -17,8 +17,10 @@ from __future__ import annotations
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 
@@ -83,6 +85,7 @@ COURSES = (
         )
     ),
 )
+_Provided = Callable[..., Provider]
 _CLOCK_MS = 2  # the ledger's times are rounded to ms
 _LATENCY = 0.02  # seconds; makes concurrent calls distinguishable from sequential ones
 
@@ -130,23 +133,26 @@ _DEBATES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 """Debates to compare: name, who writes, flags of `main.py`."""
 
 
-def measure_courses(place: Workspace, questions: int) -> None:
+def measure_courses(place: Workspace, provider: _Provided, questions: int) -> None:
     """Answer `questions` questions on each course and print their cost (part 1)."""
     rows = []
     for course in COURSES:
-        provider = [_FIXED, "--debate", course.who_writes]
+        flags = [_FIXED, "--debate", course.who_writes]
         if course.agree:
-            provider += ["--agree", course.agree]
-        cost = _cost(place, questions, course.flags, *provider)
+            flags += ["--agree", course.agree]
+        cost = _cost(place, provider(*flags), questions, course.flags)
         rows.append({"answered by": course.name} | cost.figures())
     show_table(f"A question, mean of {questions}", rows)
 
 
-def measure_debate(place: Workspace, questions: int, message_words: Sequence[int]) -> None:
+def measure_debate(
+    place: Workspace, provider: _Provided, questions: int, message_words: Sequence[int]
+) -> None:
     """Print how the tokens of a debate grow with its messages (part 2).
 
     Args:
         place: Workspace of the runs.
+        provider: Starts a fake provider, or gives the one with the same flags.
         questions: Number of debated questions per run.
         message_words: Message lengths in words. Longer messages raise the cost of a replayed
             history, but also of messages that are only written once and read once.
@@ -156,7 +162,7 @@ def measure_debate(place: Workspace, questions: int, message_words: Sequence[int
     for words in message_words:
         length = ("--words-of", f"text={words}")
         costs = {
-            name: _cost(place, questions, (*_DEBATE, *flags), "--debate", who, *length)
+            name: _cost(place, provider("--debate", who, *length), questions, (*_DEBATE, *flags))
             for name, who, flags in _DEBATES
         }
         for name, cost in costs.items():
@@ -170,18 +176,17 @@ def measure_debate(place: Workspace, questions: int, message_words: Sequence[int
     show_results("(token ratio) / (call ratio)", results)
 
 
-def _cost(place: Workspace, questions: int, course: Sequence[str], *provider: str) -> Cost:
+def _cost(place: Workspace, provider: Provider, questions: int, course: Sequence[str]) -> Cost:
     """Measure the cost of a question on a course.
 
     Args:
         place: Workspace of the run.
+        provider: Fake provider that answers.
         questions: Number of questions in the run.
         course: Flags of `main.py`.
-        provider: Flags of the fake provider.
     """
-    with Provider(*provider, "--latency", str(_LATENCY)) as endpoint:
-        state = place.new_state()
-        place.run(endpoint, state, *course, "--num-samples", str(questions))
+    state = place.new_state()
+    place.run(provider, state, *course, "--num-samples", str(questions))
     found, rows = records(state), ledger(state)
     return Cost(
         calls=fmean(record["calls"] for record in found),
@@ -216,11 +221,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     add("--source", type=Path, help="file whose first questions are answered [the sample's]")
     options = parse(parser, argv, quick={"questions": 1, "message_words": "70"})
     show_machine("teams")
-    with workspace(options.questions, options.source) as place:
+    with workspace(options.questions, options.source) as place, ExitStack() as started:
+
+        @cache
+        def provider(*flags: str) -> Provider:
+            return started.enter_context(Provider(*flags, "--latency", str(_LATENCY)))
+
         train = SAMPLE.with_name(f"{SAMPLE.stem}_train.jsonl")
         shutil.copy(train, place.folder / "train.jsonl")  # exemplars for few_shot
-        measure_courses(place, options.questions)
-        measure_debate(place, options.questions, options.message_words)
+        measure_courses(place, provider, options.questions)
+        measure_debate(place, provider, options.questions, options.message_words)
     return 0
 
 

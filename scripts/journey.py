@@ -22,6 +22,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 NAME = "mdagents-bench"
+CACHE = Path("output", ".cache")
+"""Folder of the models' replies in a clone."""
 README, OWN_METHOD = "README.md", "docs/tutorials/own-method.md"
 SOME_TESTS = "-q -k 'test_set_up or test_docs and help'"
 """Arguments of pytest that collect all files but run only these tests."""
@@ -56,6 +58,8 @@ class Journey:
 
     def __init__(self, folder: Path, python: str) -> None:
         self.folder = folder
+        self.replies = folder / "first" / NAME / CACHE
+        """Replies of the first clone, which took minutes to make."""
         self.typed: set[str] = set()
         """Keys of `INSTEAD` that occurred in a command."""
         programs = folder / "programs"
@@ -113,13 +117,20 @@ class Journey:
 def main() -> int:
     """Run all commands; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.parse_args()
+    parser.add_argument(
+        "--keep-replies",
+        action="store_true",
+        help="leave the embedded model's replies here, for the slow tests to read",
+    )
+    options = parser.parse_args()
     start = time.monotonic()
     python = _python()
     with tempfile.TemporaryDirectory(prefix="journey-") as name:
         journey = Journey(Path(name), python)
         try:
             _go(journey)
+            if options.keep_replies:
+                shutil.copytree(journey.replies, ROOT / CACHE, dirs_exist_ok=True)
         except JourneyError as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
@@ -155,8 +166,7 @@ def _go(journey: Journey) -> None:
     # make test, then make run, reusing the model's cached replies.
     clone, *makes = _into_clone(journey, begin, second)
     journey.type(makes[1], clone)
-    cache = first / NAME / "output" / ".cache"
-    shutil.copytree(cache, clone / "output" / ".cache")
+    shutil.copytree(journey.replies, clone / CACHE)
     journey.type(makes[0], clone)
 
     for page in INSTEAD:

@@ -213,7 +213,12 @@ def test_what_is_shown_may_differ_in_numbers_only() -> None:
 @pytest.mark.embedded
 @pytest.mark.process
 def test_the_first_run(clone: Clone) -> None:
-    """It shows the router, each team, summaries with content, and where the page is."""
+    """It shows the router, each team, summaries with content, and where the page is.
+
+    What the model replied to `make run` in this clone is not generated again.
+    """
+    if (replies := REPOSITORY / "output" / ".cache").exists():
+        shutil.copytree(replies, clone.folder / "output" / ".cache")
     follow(REPOSITORY / "docs" / "tutorials" / f"{EMBEDDED}.md", clone)
     out = (clone.folder / "transcript.txt").read_text(encoding="utf-8")
     assert re.search(r"^sample-001 routed to \w+ by the router: \w", out, re.MULTILINE)
