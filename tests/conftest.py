@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import gc
+import inspect
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import httpx2
 import hypothesis
 import pytest
 
@@ -46,6 +48,10 @@ _MOST_TIME = 900  # seconds of a test: what waits forever must fail here, not at
 _AGAIN = 30  # seconds until a test is interrupted again: `Popen` waits once more on its way out
 _OVER = "seconds of CPU"
 _over: list[tuple[str, float]] = []
+
+# A page takes longer than the five seconds that httpx2 waits where other tests keep the cores busy.
+_default = inspect.signature(httpx2.get).parameters["timeout"].default
+_default.__dict__.update(httpx2.Timeout(60).as_dict())
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
