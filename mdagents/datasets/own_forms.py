@@ -41,10 +41,13 @@ OTHER_ANSWERS = (
     "label",
     "gold",
     "target",
+    "answerid",
 )
 """Fields with the right option if none of `ANSWERS` is present; the first one counts."""
 
 _COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
+_NUMBERED = re.compile(r"(?:option|choice|op)(\d{1,2})")
+"""Name of a column of an option with a number, from 0 or 1; also how an answer refers to it."""
 _ELEVENTH = re.compile(r"(?:option|choice|op)?k")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
 
@@ -56,7 +59,9 @@ def plain(name: str) -> str:
 
 def is_option_or_answer(name: str) -> bool:
     """Return whether a field is named like one with an option or with the right one."""
-    return bool(_COLUMN.fullmatch(plain(name))) or names_right_option(name)
+    named = plain(name)
+    is_option = _COLUMN.fullmatch(named) or _NUMBERED.fullmatch(named)
+    return bool(is_option) or names_right_option(name)
 
 
 @lru_cache(maxsize=256)  # the records of a file have the same fields
@@ -87,7 +92,7 @@ def in_own_form(record: Record, where: str) -> Record:
     Raises:
         ConfigError: The right option is ambiguous or invalid; the message names the field.
     """
-    record = _with_letters_for_labels(record)
+    record = _with_letters_for_numbers(_with_letters_for_labels(record))
     options = _options(record, where)
     if isinstance(options, dict) and all(isinstance(text, str) for text in options.values()):
         options = without_labels(options)
@@ -121,6 +126,29 @@ def _with_letters_for_labels(record: Record) -> Record:
             named = {n: letter for n, letter in answers.items() if letter}
             return {**record, name: dict(zip(letters.values(), texts, strict=True)), **named}
     return record
+
+
+def _with_letters_for_numbers(record: Record) -> Record:
+    """Return a record with `option_a`, … for its columns `option1`, …, also as an answer.
+
+    The numbers run from 0 or 1 without a gap; a number alone as an answer stays ambiguous.
+    """
+    numbered = {int(of[1]): name for name in record if (of := _NUMBERED.fullmatch(plain(name)))}
+    numbers = sorted(numbered)
+    has_gap = numbers[:1] not in ([0], [1]) or numbers[-1] - numbers[0] >= len(numbers)
+    has_letters = any(_COLUMN.fullmatch(plain(name)) for name in record)
+    if has_gap or has_letters or len(numbers) > len(LETTERS):
+        return record
+    letters = {plain(numbered[number]): LETTERS[place] for place, number in enumerate(numbers)}
+    read: dict[str, Any] = {}
+    for name, value in record.items():
+        if letter := letters.get(plain(name)):
+            read[f"option_{letter.lower()}"] = value
+        elif names_right_option(name) and isinstance(value, str):
+            read[name] = letters.get(plain(value), value)
+        else:
+            read[name] = value
+    return read
 
 
 def lettered(texts: object) -> object:

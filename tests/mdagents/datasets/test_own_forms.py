@@ -17,7 +17,8 @@ LETTERED = dict(zip("ABCD", LISTED, strict=True))
 
 
 def gold(**fields: Any) -> str:
-    options = {} if {"options", "choices", "A"} & fields.keys() else {"options": LISTED}
+    has_options = {"options", "choices", "A", "option0", "option1"} & fields.keys()
+    options = {} if has_options else {"options": LISTED}
     return parse_question({"question": "Which?", **options, **fields}, "x.jsonl line 3", 3).gold
 
 
@@ -100,6 +101,41 @@ def test_the_right_option_by_letter_by_text_or_by_a_place_that_says_where_it_cou
         assert gold(**fields) == "D"
     else:
         assert gold(**fields) == "C"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"answer": "y", "answer_id": "B"},  # MedConceptsQA
+        {"answer": "B"},
+        {"answer": "option2"},
+        {"label": "Option 2"},
+        {"answer_id": "B"},
+        {"answer_id": "q-4711", "answer": "B"},
+    ],
+)
+def test_columns_of_options_may_be_numbered(answer: dict[str, str]) -> None:
+    columns = {"option1": "x", "Option 2": "y", "option_3": "z"}
+    assert gold(**columns, **answer) == "B"
+    assert gold(**dict(reversed(columns.items())), **answer) == "B"
+
+
+def test_numbered_columns_may_begin_at_0() -> None:
+    assert gold(option0="x", option1="y", option2="z", answer="option1") == "B"
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("value", [1, "1"])
+def test_a_number_is_not_guessed_beside_numbered_columns(first: int, value: object) -> None:
+    columns = {f"option{number}": text for number, text in enumerate("xyz", first)}
+    with pytest.raises(ConfigError, match="the first option may be 0 or 1"):
+        gold(**columns, answer=value)
+
+
+def test_numbered_columns_with_a_gap_or_beside_letters_are_no_options() -> None:
+    assert gold(A="x", B="y", option1="y", option2="x", answer="A") == "A"
+    with pytest.raises(ConfigError):
+        gold(option1="x", option3="y", answer="A")
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, 3, 4, "1", " 2 ", 1.0, "1.0"])
