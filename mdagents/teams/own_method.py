@@ -30,6 +30,7 @@ from mdagents.teams.decision import Decision
 from mdagents.teams.declaration import Method, declared_by
 from mdagents.teams.names import SOLVE, name_of
 from mdagents.teams.own_modules import own_modules
+from mdagents.teams.source_imports import SourceLoader, compile_from_source
 from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import StopReason, TokenUsage
 from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
@@ -60,7 +61,7 @@ def load(method: str) -> OwnMethod:
         ConfigError: The method does not exist, cannot be loaded, or has no such function.
     """
     is_file = method.endswith(".py")
-    module = _from_file(Path(method)) if is_file else _from_module(method)
+    module, ran = _from_file(Path(method)) if is_file else (_from_module(method), None)
     function = SOLVE if is_file else method.partition(":")[2]
     solve = getattr(module, function, None)
     if not inspect.iscoroutinefunction(solve) or not _takes_a_question(solve):
@@ -70,8 +71,12 @@ def load(method: str) -> OwnMethod:
         )
     sources = _sources_of(module)
     imported = own_modules(Path(str(module.__file__)), module.__package__ or "")
-    source = _hash_of(sources)
-    hashes = {n: _hash_of([path]) for n, path in imported.items() if path not in sources}
+    source = _hash_of([ran] if ran is not None else (path.read_bytes() for path in sources))
+    hashes = {
+        name: _hash_of([path.read_bytes()])
+        for name, path in imported.items()
+        if path not in sources
+    }
     # A module may import the method itself, which in a worker is a copy of the file.
     modules = {name: found for name, found in hashes.items() if found != source}
     return OwnMethod(_checked(solve, name_of(method), sources), source, modules)
@@ -94,18 +99,20 @@ def _declared(method: str, _source: bytes, _folder: Path) -> Method:
     return declared_by(load(method).solve)
 
 
-def _from_file(path: Path) -> ModuleType:
+def _from_file(path: Path) -> tuple[ModuleType, bytes]:
+    """Return the module of a file, and the bytes that it was compiled from."""
     if not path.is_file():
         raise ConfigError(f"--method {path} is not there; give a file with `{_SIGNATURE}`")
     name = f"mdagents_own_method_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None, "its name ends in .py"
-    assert spec.loader is not None
+    loader = SourceLoader(name, str(path.absolute()))
+    spec = importlib.util.spec_from_file_location(name, loader.path, loader=loader)
+    assert spec is not None, "its place is given"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses and pydantic resolve annotations there
+    compile_from_source()
     with _loading(str(path)):
-        spec.loader.exec_module(module)
-    return module
+        loader.exec_module(module)
+    return module, loader.source
 
 
 def _from_module(method: str) -> ModuleType:
@@ -115,6 +122,7 @@ def _from_module(method: str) -> ModuleType:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
+    compile_from_source(name.partition(".")[0])
     with _loading(method):
         return importlib.import_module(name)
 
@@ -159,10 +167,10 @@ def _sources_of(module: ModuleType) -> list[Path]:
     return sorted(found)
 
 
-def _hash_of(sources: Iterable[Path]) -> str:
+def _hash_of(sources: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
-    for path in sources:
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    for source in sources:
+        digest.update(hashlib.sha256(source).digest())
     return digest.hexdigest()
 
 

@@ -6,11 +6,13 @@ import ast
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from importlib.util import resolve_name
 from pathlib import Path
 
-_NOT_OWN = frozenset({"exaid_core", "mdagents", "mdagents_llm"}) | sys.stdlib_module_names
+NOT_OWN = frozenset({"exaid_core", "mdagents", "mdagents_llm"}) | sys.stdlib_module_names
+"""Top-level names of this program and the standard library."""
 _INSTALLED = frozenset({"dist-packages", "site-packages"})
 """Names of folders into which packages are installed."""
 
@@ -30,13 +32,13 @@ def own_modules(source: Path, package: str) -> dict[str, Path]:
         packages, this program, and what is not a file of a folder on Python's path.
     """
     PathFinder.invalidate_caches()
-    roots = [root for root in sys.path if not _is_installed(root)]
+    roots = [root for root in sys.path if not is_installed(root)]
     files: dict[str, Path] = {}
     seen: set[str] = set()
     pending = list(_imported(source, package))
     while pending:
         name = pending.pop()
-        if name in seen or name.partition(".")[0] in _NOT_OWN:
+        if name in seen or name.partition(".")[0] in NOT_OWN:
             continue
         seen.add(name)
         file = _file_of(name, roots)
@@ -49,19 +51,29 @@ def own_modules(source: Path, package: str) -> dict[str, Path]:
     return dict(sorted(files.items()))
 
 
-def _is_installed(root: str) -> bool:
+def is_installed(root: str) -> bool:
     """Return whether a folder on Python's path holds installed packages, as `--target` makes it."""
     path = Path(root)
     return not _INSTALLED.isdisjoint(path.parts) or any(path.glob("*.dist-info"))
 
 
-def _imported(source: Path, package: str) -> Iterator[str]:
-    """Yield the names that a source file may import: modules, and what it takes from them."""
+def _imported(file: Path, package: str) -> Iterator[str]:
+    with suppress(OSError):  # in an archive
+        yield from imported_names(file.read_bytes(), package)
+
+
+def imported_names(source: bytes, package: str) -> Iterator[str]:
+    """Yield the names that a source may import: modules, and what it takes from them.
+
+    Args:
+        source: Source of a module.
+        package: Package of the module; empty for none.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the import itself shows them
-            tree = ast.parse(source.read_bytes())
-    except (OSError, SyntaxError):  # in an archive, or imported inside a function that fails
+            tree = ast.parse(source)
+    except SyntaxError:  # its import fails
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib
+import inspect
 import json
+import os
+import pickle
+import py_compile
 import sys
 from collections.abc import Iterator
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
+from zipimport import zipimporter
 
 import pytest
 
+from mdagents.datasets.questions import Question
 from mdagents.runs.config import RunConfig
 from mdagents.teams import own_method
+from mdagents.teams.decision import Decision
 from mdagents.teams.names import is_own, name_of
 from mdagents.teams.own_method import load
 from mdagents_llm.errors import ConfigError
@@ -355,6 +365,114 @@ def test_a_method_in_an_archive_is_refused(name: str, monkeypatch: pytest.Monkey
     monkeypatch.syspath_prepend("lab.zip")
     with pytest.raises(ConfigError, match="has no source file to identify it by: unpack it"):
         load(f"{name}:solve")
+
+
+def write_at_once(body: str, name: str) -> str:
+    """Write a file with the same time as every other, as an archive or `cp -p` leaves it."""
+    write(body, name)
+    os.utime(name, (1_700_000_000, 1_700_000_000))
+    return name
+
+
+def cache_bytecode(name: str) -> None:
+    """Leave the bytecode of a file beside it, as an import does."""
+    py_compile.compile(name, doraise=True)
+
+
+async def decided(loaded: own_method.OwnMethod) -> str | None:
+    """Return the letter that a method decides that asks no model."""
+    sample = Question("q-1", "Which?", {"A": "one", "B": "two"}, "A", {"A": "A", "B": "B"})
+    decision: Decision = await loaded.solve(None, sample, None)
+    return decision.letter
+
+
+CHOOSING = """
+from mdagents import Decision
+async def solve(case, question, settings):
+    return Decision("A", "fixed")
+"""
+"""A method that decides A."""
+
+
+@pytest.mark.usefixtures("beside")
+async def test_what_runs_is_the_source_that_was_hashed() -> None:
+    method = write_at_once(CHOOSING, "my_team.py")
+    first = load(method)
+    assert inspect.getsource(first.solve) in CHOOSING
+    cache_bytecode(method)
+    other = CHOOSING.replace('"A"', '"B"')
+    second = load(write_at_once(other, method))
+    assert [await decided(first), await decided(second)] == ["A", "B"]
+    digest = hashlib.sha256(hashlib.sha256(other.encode()).digest()).hexdigest()
+    assert second.source_sha256 == digest != first.source_sha256
+    assert 'Decision("B"' in inspect.getsource(second.solve)
+    module = sys.modules[second.solve.__module__]
+    assert pickle.loads(pickle.dumps(module.solve)) is module.solve
+
+
+# pytest compiles files whose names end in _test.py itself.
+LETTERS = {
+    "words_beside.py": "from words_beside import LETTER\n",
+    "lab_words_beside/__init__.py": "import lab_words_beside as words\nLETTER = words.LETTER\n",
+    "lab_words_beside/deep.py": "from lab_words_beside.deep import LETTER\n",
+}
+"""File of an imported module -> statement of the method that imports it."""
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@pytest.mark.parametrize("name", LETTERS)
+@pytest.mark.usefixtures("beside")
+async def test_imported_modules_run_from_their_sources(name: str, *, is_late: bool) -> None:
+    write("", "lab_words_beside/__init__.py")
+    write_at_once("LETTER = 'A'\n", name)
+    cache_bytecode(name)
+    write_at_once("LETTER = 'B'\n", name)
+    write(f"def letter():\n    {'; '.join(LETTERS[name].splitlines())}\n    return LETTER\n",
+          "between_beside.py")  # fmt: skip
+    body = CHOOSING.replace('"A"', "letter()")
+    use = "from between_beside import letter\n"
+    at_once = "" if is_late else "letter()\n"
+    loaded = load(write(use + at_once + body))
+    assert await decided(loaded) == "B"
+
+
+@pytest.mark.usefixtures("beside")
+async def test_a_module_beside_a_method_that_adds_its_folder_runs_from_its_source() -> None:
+    write_at_once("LETTER = 'A'\n", "elsewhere/words_beside.py")
+    cache_bytecode("elsewhere/words_beside.py")
+    write_at_once("LETTER = 'B'\n", "elsewhere/words_beside.py")
+    write("import sys\nfrom pathlib import Path\nsys.path.append(str(Path(__file__).parent))\n"
+          "import words_beside\n" + CHOOSING.replace('"A"', "words_beside.LETTER"),
+          "elsewhere/my_team.py")  # fmt: skip
+    assert await decided(load("elsewhere/my_team.py")) == "B"
+
+
+@pytest.mark.parametrize("name", ["single_beside", "lab_beside.teams"])
+@pytest.mark.usefixtures("beside")
+async def test_a_method_in_a_module_runs_from_its_sources(name: str) -> None:
+    write("", "lab_beside/__init__.py")
+    file = name.replace(".", "/") + ".py"
+    write_at_once(CHOOSING, file)
+    cache_bytecode(file)
+    write_at_once(CHOOSING.replace('"A"', '"B"'), file)
+    assert await decided(load(f"{name}:solve")) == "B"
+
+
+@pytest.mark.usefixtures("beside")
+def test_installed_packages_and_other_loaders_are_left_alone() -> None:
+    write("", "site-packages/kept_beside.py")
+    with ZipFile("helpers.zip", "w") as archive:
+        archive.writestr("zipped_words_beside.py", "")
+    sys.path[:0] = [str(Path("site-packages").resolve()), str(Path("helpers.zip").resolve())]
+    write("", "words_beside.py")
+    load(write(f"import json, kept_beside, words_beside, zipped_words_beside\n{GOOD}"))
+    assert type(sys.modules["kept_beside"].__loader__) is SourceFileLoader
+    assert type(sys.modules["zipped_words_beside"].__loader__) is zipimporter
+    assert list(Path("site-packages").rglob("*.pyc"))
+    own = sys.modules["words_beside"]
+    assert isinstance(own.__loader__, SourceFileLoader)
+    assert importlib.reload(own) is own
+    assert not list(Path("__pycache__").glob("words_beside.*"))
 
 
 def test_names() -> None:
