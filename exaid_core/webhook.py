@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from itertools import count
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import aiohttp
 
@@ -18,6 +19,9 @@ from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.providers.http_errors import retry_after_seconds
 from mdagents_llm.text import utf8
 
+ID_HEADER = "Webhook-Id"
+"""Header with the id of the post, as in Standard Webhooks: the same for all attempts to post a
+summary, and different for every other post (https://www.standardwebhooks.com)."""
 SIGNATURE_HEADER = "X-EXAID-Signature"
 """Header with `sha256=` and the hexadecimal HMAC-SHA256 of the body, sent if there is a secret."""
 
@@ -46,7 +50,7 @@ class Webhook:
     """A subscriber of EXAID that posts each summary as JSON: its fields plus `case_id`.
 
     A post is retried after a status 429 or 5xx and after a lost connection, so the receiver may see
-    a summary twice; `case_id` and `source_seqs` identify it. Redirects are not followed.
+    a summary twice, with the same id in `ID_HEADER`. Redirects are not followed.
 
         async with EXAID(on_summary=Webhook("https://example.org/summaries")) as exaid:
 
@@ -94,11 +98,12 @@ class Webhook:
         """
         fields = {"case_id": self._case_id, **summary.model_dump(mode="json")}
         body = utf8(json.dumps(fields, ensure_ascii=False))
+        post_id = str(uuid4())  # not of `rng`, whose seed another process can share
         now = asyncio.get_running_loop().time
         end = now() + self._timeout
         for failures in count(1):
             try:
-                await self._attempt(body, min(self._attempt_timeout, end - now()))
+                await self._attempt(post_id, body, min(self._attempt_timeout, end - now()))
                 return
             except WebhookError as error:
                 pause = self._pause(error, failures)
@@ -106,8 +111,8 @@ class Webhook:
                     raise
             await self._sleep(pause)
 
-    async def _attempt(self, body: bytes, seconds: float) -> None:
-        headers = {"Content-Type": "application/json"}
+    async def _attempt(self, post_id: str, body: bytes, seconds: float) -> None:
+        headers = {"Content-Type": "application/json", ID_HEADER: post_id}
         if self._secret is not None:
             signature = hmac.new(self._secret.encode(), body, hashlib.sha256).hexdigest()
             headers[SIGNATURE_HEADER] = f"sha256={signature}"

@@ -18,9 +18,10 @@ from aiohttp import web
 from exaid_core.health import Failure
 from exaid_core.schema.agent_summary import AgentSummary, SummaryDraft
 from exaid_core.sync import SyncExaid
-from exaid_core.webhook import SIGNATURE_HEADER, Webhook, WebhookError
+from exaid_core.webhook import ID_HEADER, SIGNATURE_HEADER, Webhook, WebhookError
+from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ConfigError
-from tests.exaid_core.models import SHIFT, Slow, make_exaid, model
+from tests.exaid_core.models import SHIFT, TOO_LONG, Slow, make_exaid, model, reply
 from tests.support.function_model import FunctionModel
 from tests.support.sweeps import seeds
 
@@ -73,6 +74,11 @@ class Receiver:
     def numbers(self) -> list[int]:
         """Which summaries arrived, by the number in their text."""
         return [int(post["status_action"].split()[1]) for post in self.posts]
+
+    @property
+    def ids(self) -> list[str]:
+        """The id of each post."""
+        return [request.headers[ID_HEADER] for request, _ in self.requests]
 
     async def is_left(self) -> None:
         """Wait until no connection is open."""
@@ -129,6 +135,20 @@ async def test_a_secret_signs_the_body(receiver: Receiver) -> None:
     expected = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     assert request.headers[SIGNATURE_HEADER] == f"sha256={expected}"
     assert SECRET not in str(request.headers)
+
+
+async def test_an_id_is_that_of_one_post_in_all_its_attempts(receiver: Receiver) -> None:
+    """Parts of a long text have no sequence numbers, and two sessions may have one case id."""
+    receiver.answers = iter([500, None, 200, 429, 200])
+    for _ in range(2):
+        webhook = Webhook(receiver.url, case_id="case-7", sleep=Pauses(), rng=random.Random(1))
+        await webhook(summary(1))
+        await webhook(summary(1))
+    ids = receiver.ids
+    assert len(ids) == 7
+    assert all(ids)
+    assert ids == [*[ids[0]] * 3, *[ids[3]] * 2, *ids[5:]]
+    assert len(set(ids)) == 4
 
 
 @pytest.mark.parametrize("trouble", [429, 500, 503, None])
@@ -288,6 +308,23 @@ async def test_summaries_arrive_in_order_and_one_that_is_given_up_is_told_of(
     assert isinstance(failure.error, WebhookError)
     assert failure.message.endswith("a summary was not posted: status 404")
     assert exaid.health.state == "ok", "its models work"
+
+
+async def test_parts_of_a_text_and_sessions_of_a_case_have_ids_of_their_own(
+    receiver: Receiver,
+) -> None:
+    def write(request: ChatRequest) -> ChatReply:
+        if sum(len(message.content) for message in request.messages) > 9_000:
+            raise TOO_LONG
+        return reply(SummaryDraft(status_action="Step 1 done."))
+
+    for _ in range(2):
+        webhook = Webhook(receiver.url, case_id="case-7")
+        async with make_exaid(model(SHIFT), FunctionModel(write), on_summary=webhook) as exaid:
+            await exaid.received_trace("doctor", "He is in cardiac arrest. " + "No news. " * 2_000)
+    keys = [str(post["source_seqs"]) for post in receiver.posts]
+    assert keys.count("[]") > 2
+    assert len(set(receiver.ids)) == len(keys)
 
 
 async def test_one_at_a_time_is_posted_and_nobody_waits_for_it(receiver: Receiver) -> None:
