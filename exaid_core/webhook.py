@@ -141,9 +141,8 @@ class Webhook:
         raise WebhookError(message, may_pass=may_pass, retry_after=asked)
 
     def _pause(self, error: WebhookError, failures: int) -> float:
-        if error.retry_after is not None:
-            return error.retry_after
-        return self._rng.uniform(0, min(_CAP, _BASE * 2 ** min(failures - 1, 10)))
+        backoff = self._rng.uniform(0, min(_CAP, _BASE * 2 ** min(failures - 1, 10)))
+        return max(error.retry_after or 0.0, backoff)
 
 
 def _host_of(url: str) -> str:

@@ -170,15 +170,38 @@ async def test_the_pauses_grow_and_have_a_cap(receiver: Receiver) -> None:
     assert pauses == [0.5, 1, 2, 4, 8, 16, 30, 30]
 
 
-@pytest.mark.parametrize(("value", "pauses"), [("7", [7.0]), ("0", [0.0]), ("-3", [0.0])])
-async def test_the_pause_that_the_endpoint_asks_for_is_kept(
+PAST = "Wed, 21 Oct 2015 07:28:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("value", "pauses"),
+    [
+        ("7", [7, 7, 7, 7, 8]),
+        ("1.5", [1.5, 1.5, 2, 4, 8]),
+        *((value, [0.5, 1, 2, 4, 8]) for value in ("0", "-3", "0.1", PAST)),
+    ],
+)
+async def test_the_longer_of_two_pauses_is_kept(
     receiver: Receiver, value: str, pauses: list[float]
 ) -> None:
-    receiver.answers = iter([lambda _: web.Response(status=429, headers={"Retry-After": value})])
+    """The pause that the endpoint asks for, and that of the backoff."""
+
+    def busy(request: web.Request) -> web.Response:
+        return web.Response(status=429, headers={"Retry-After": value})
+
+    receiver.answers = iter([busy] * 5)
     slept = Pauses()
-    await Webhook(receiver.url, sleep=slept)(summary(1))
+    await Webhook(receiver.url, sleep=slept, rng=Longest())(summary(1))
     assert slept == pauses
-    assert receiver.numbers == [1, 1]
+    assert receiver.numbers == [1] * 6
+
+
+async def test_milliseconds_of_zero_leave_the_backoff_as_well(receiver: Receiver) -> None:
+    headers = {"retry-after-ms": "0", "Retry-After": "7"}
+    receiver.answers = iter([lambda _: web.Response(status=503, headers=headers)])
+    slept = Pauses()
+    await Webhook(receiver.url, sleep=slept, rng=Longest())(summary(1))
+    assert slept == [0.5]
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "soon", ""])
