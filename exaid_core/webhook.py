@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable, Callable
 from itertools import count
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 from uuid import uuid4
 
 import aiohttp
@@ -51,6 +52,7 @@ class Webhook:
 
     A post is retried after a status 429 or 5xx and after a lost connection, so the receiver may see
     a summary twice, with the same id in `ID_HEADER`. Redirects are not followed.
+    Proxies of the environment (`HTTPS_PROXY`, `NO_PROXY`) are used, as they are when it is created.
 
         async with EXAID(on_summary=Webhook("https://example.org/summaries")) as exaid:
 
@@ -65,7 +67,7 @@ class Webhook:
         sleep: Async function that waits for a pause in seconds.
 
     Raises:
-        ConfigError: The URL or the secret cannot be used.
+        ConfigError: The URL, the secret or the proxy of the environment cannot be used.
     """
 
     def __init__(
@@ -80,7 +82,8 @@ class Webhook:
         rng: random.Random | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._url, self._host = url, _host_of(url)
+        self._url, self._host = url, _host_of(url, "the URL of a webhook")
+        self._proxy = _proxy_of(url, self._host)
         _check_secret(secret)
         self._case_id = case_id
         self._secret = secret
@@ -118,7 +121,13 @@ class Webhook:
             headers[SIGNATURE_HEADER] = f"sha256={signature}"
         no_limit = aiohttp.ClientTimeout()  # no aiohttp timeouts, which would be rounded to seconds
         request = aiohttp.request(
-            "POST", self._url, data=body, headers=headers, allow_redirects=False, timeout=no_limit
+            "POST",
+            self._url,
+            data=body,
+            headers=headers,
+            allow_redirects=False,
+            timeout=no_limit,
+            proxy=self._proxy,
         )
         asked, may_pass = None, True
         try:
@@ -145,15 +154,27 @@ class Webhook:
         return max(error.retry_after or 0.0, backoff)
 
 
-def _host_of(url: str) -> str:
+def _host_of(url: str, name: str) -> str:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:  # its message may contain a secret part of the URL
-        raise ConfigError("the URL of a webhook cannot be read: check its host and port") from None
+        raise ConfigError(f"{name} cannot be read: check its host and port") from None
     if parts.scheme not in ("https", "http") or not host:
-        raise ConfigError("the URL of a webhook must begin with https:// or http:// and a host")
+        raise ConfigError(f"{name} must begin with https:// or http:// and a host")
     return f"{host}:{port}" if port else host
+
+
+def _proxy_of(url: str, host: str) -> str | None:
+    """Return the URL of the proxy that the environment names for a URL, as calls of models do."""
+    proxies = getproxies()
+    proxy = proxies.get(urlsplit(url).scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(host):
+        return None
+    if "://" not in proxy:
+        proxy = f"http://{proxy}"
+    _host_of(proxy, f"the proxy for the webhook at {host} (HTTP_PROXY, HTTPS_PROXY or ALL_PROXY)")
+    return proxy
 
 
 def _check_secret(secret: object) -> None:

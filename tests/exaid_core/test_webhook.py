@@ -304,6 +304,71 @@ def test_a_secret_that_cannot_be_used_is_refused(secret: Any) -> None:
         Webhook("https://example.org", secret=secret)
 
 
+# Proxies
+
+
+@pytest.fixture
+def proxied(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment in which the receiver is the proxy of all but one host."""
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    monkeypatch.setenv("no_proxy", "direct.invalid")
+    return monkeypatch
+
+
+@pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
+@pytest.mark.parametrize("scheme", ["", "http://", "http://user:pass@"])
+async def test_the_proxy_of_the_environment_is_used(
+    receiver: Receiver, proxied: pytest.MonkeyPatch, name: str, scheme: str
+) -> None:
+    proxied.setenv(name, f"{scheme}{receiver.host}")
+    await Webhook("http://receiver.invalid/summaries")(summary(1))
+    ((request, _),) = receiver.requests
+    assert str(request.url) == "http://receiver.invalid/summaries"
+    assert ("Proxy-Authorization" in request.headers) is ("@" in scheme)
+
+
+async def test_a_secure_post_goes_through_a_tunnel(proxied: pytest.MonkeyPatch) -> None:
+    """The proxy learns of no path and no summary."""
+    asked: list[bytes] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\ncontent-length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        proxied.setenv("https_proxy", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        webhook = Webhook("https://receiver.invalid/key-in-the-path", max_retries=0)
+        with pytest.raises(WebhookError, match=r"^receiver\.invalid: .*: ClientHttpProxyError$"):
+            await webhook(summary(1))
+    (head,) = asked
+    assert head.startswith(b"CONNECT receiver.invalid:443 ")
+    assert b"key-in-the-path" not in head
+
+
+async def test_no_other_host_is_asked_through_the_proxy(
+    receiver: Receiver, proxied: pytest.MonkeyPatch
+) -> None:
+    proxied.setenv("http_proxy", f"http://{receiver.host}")
+    with pytest.raises(WebhookError):
+        await Webhook("http://direct.invalid/x", max_retries=0)(summary(1))
+    proxied.setenv("https_proxy", "http://127.0.0.1:1")
+    proxied.setenv("no_proxy", f"other.invalid,{receiver.host}")
+    await Webhook(receiver.url)(summary(1))
+    assert [str(request.url) for request, _ in receiver.requests] == [receiver.url]
+
+
+@pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:1", "http://", "http://h:port"])
+def test_a_proxy_that_cannot_be_used_is_refused(proxied: pytest.MonkeyPatch, proxy: str) -> None:
+    proxied.setenv("all_proxy", proxy)
+    with pytest.raises(ConfigError, match=r"^the proxy for the webhook at receiver\.invalid \("):
+        Webhook("https://receiver.invalid/x")
+    Webhook("https://direct.invalid/x")
+
+
 # As a subscriber
 
 
