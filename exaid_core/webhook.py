@@ -158,8 +158,11 @@ def _host_of(url: str, name: str) -> str:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
+        url.encode()
     except ValueError:  # its message may contain a secret part of the URL
-        raise ConfigError(f"{name} cannot be read: check its host and port") from None
+        raise ConfigError(
+            f"{name} cannot be read: check its host and port, and that it is UTF-8"
+        ) from None
     if parts.scheme not in ("https", "http") or not host:
         raise ConfigError(f"{name} must begin with https:// or http:// and a host")
     return f"{host}:{port}" if port else host
@@ -180,3 +183,9 @@ def _proxy_of(url: str, host: str) -> str | None:
 def _check_secret(secret: object) -> None:
     if secret is not None and not (isinstance(secret, str) and secret):
         raise ConfigError("the secret of a webhook must be a text, not empty; None: no signature")
+    try:
+        str(secret or "").encode()
+    except UnicodeEncodeError:  # it contains the secret
+        raise ConfigError(
+            "the secret of a webhook has half a character (a lone surrogate): give it as UTF-8"
+        ) from None

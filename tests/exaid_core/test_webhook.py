@@ -291,7 +291,8 @@ async def test_what_answers_no_http_is_told_of_without_the_url(receiver: Receive
 
 @pytest.mark.parametrize(
     "url",
-    ["", "example.org/x", "ftp://example.org", "https://", "http://:80/", "http://h:port/", "http://["],
+    ["", "example.org/x", "ftp://example.org", "https://", "http://:80/", "http://h:port/", "http://[",
+     "https://h/\udcff"],
 )  # fmt: skip
 def test_a_url_that_cannot_be_posted_to_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="the URL of a webhook"):
@@ -302,6 +303,15 @@ def test_a_url_that_cannot_be_posted_to_is_refused(url: str) -> None:
 def test_a_secret_that_cannot_be_used_is_refused(secret: Any) -> None:
     with pytest.raises(ConfigError, match="must be a text, not empty"):
         Webhook("https://example.org", secret=secret)
+
+
+def test_a_secret_with_half_a_character_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigError, match="has half a character") as refused:
+        Webhook("https://example.org", secret=f"{SECRET}\udcff")
+    error = refused.value
+    assert SECRET not in f"{error!r}{error.__cause__!r}"
+    assert error.__suppress_context__
+    Webhook("https://example.org", secret="geh\u00ebim \U0001f600")
 
 
 # Proxies
