@@ -202,6 +202,12 @@ def config_of_team(
         ConfigError: There is no such team, or it does not fit the other settings.
     """
     said = config.model_dump(exclude_unset=True)
+    if team is not None and not isinstance(team, str):
+        raise ConfigError(
+            f"team is a {type(team).__name__} but must be a text such as 'cot', 'my_team.py' or "
+            "'package.module:solve'; save a function as a file (in a notebook, begin its cell with "
+            "%%writefile my_team.py)"
+        )
     if team is not None and (team in method_names() or is_own(team)):
         said |= {"method": team, "difficulty": ADAPTIVE}
     elif team is not None:

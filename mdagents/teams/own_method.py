@@ -154,9 +154,15 @@ def _sources_of(module: ModuleType) -> list[Path]:
     """Return the source files of the method: its file, or the files of its package.
 
     Raises:
-        ConfigError: The source is not a file, but in an archive, for example.
+        ConfigError: The source is not a file, but in a notebook or an archive, for example.
     """
-    own = Path(str(module.__file__))
+    file = getattr(module, "__file__", None)
+    if file is None:
+        raise ConfigError(
+            f"the method in {module.__name__} has no source file to identify it by: save it as a "
+            "file (in a notebook, begin its cell with %%writefile my_team.py) and give my_team.py"
+        )
+    own = Path(file)
     if not own.is_file():
         raise ConfigError(f"the method in {own} has no source file to identify it by: unpack it")
     package = sys.modules.get(module.__name__.partition(".")[0])

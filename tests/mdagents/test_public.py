@@ -12,6 +12,7 @@ import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -116,6 +117,8 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
         (["a\ud800", "b"], {}, "half of a surrogate pair"),
         (["a\0", "b"], {}, "NUL"),
         (OPTIONS, {"team": "easy"}, "there is no team 'easy'; there are adaptive, basic"),
+        (OPTIONS, {"team": Path("x.py")}, r"team is a \w*Path but must be a text such as"),
+        (OPTIONS, {"team": mdagents.answer}, "team is a function but .* %%writefile my_team.py"),
         (OPTIONS, {"gold": "E"}, "gold is 'E' but must be one of A, B, C, D"),
         (OPTIONS[:1], {}, "the question: "),
         ([*OPTIONS, ""], {"gold": "E"}, "that option is empty"),
@@ -125,10 +128,10 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
     ],
 )
 async def test_a_question_that_cannot_be_asked(
-    options: list[str] | dict[str, str], arguments: dict[str, str], message: str
+    options: list[str] | dict[str, str], arguments: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        await mdagents.answer(QUESTION, options, **arguments)  # type: ignore[arg-type]
+        await mdagents.answer(QUESTION, options, **arguments)
 
 
 @pytest.mark.process

@@ -13,12 +13,14 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from zipfile import ZipFile
 from zipimport import zipimporter
 
 import pytest
 
+import mdagents
 from mdagents.datasets.questions import Question
 from mdagents.runs.config import RunConfig
 from mdagents.teams import own_method
@@ -473,6 +475,19 @@ def test_installed_packages_and_other_loaders_are_left_alone() -> None:
     assert isinstance(own.__loader__, SourceFileLoader)
     assert importlib.reload(own) is own
     assert not list(Path("__pycache__").glob("words_beside.*"))
+
+
+async def test_a_method_in_a_notebook_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    notebook = ModuleType("__main__")
+    exec(CHOOSING, notebook.__dict__)
+    monkeypatch.setitem(sys.modules, "__main__", notebook)
+    refusal = r"^the method in __main__ has no source file .* %%writefile my_team\.py\).*$"
+    with pytest.raises(ConfigError, match=refusal):
+        load("__main__:solve")
+    with pytest.raises(ConfigError, match=refusal):
+        await mdagents.answer("Which?", ["one", "two"], team="__main__:solve", model="gpt-4o-mini")
+    with pytest.raises(ConfigError, match="has no `async def missing"):
+        load("__main__:missing")
 
 
 def test_names() -> None:
