@@ -157,7 +157,7 @@ def _sources_of(module: ModuleType) -> list[Path]:
         ConfigError: The source is not a file, but in a notebook or an archive, for example.
     """
     file = getattr(module, "__file__", None)
-    if file is None:
+    if file is None or file.startswith("<"):  # <stdin>
         raise ConfigError(
             f"the method in {module.__name__} has no source file to identify it by: save it as a "
             "file (in a notebook, begin its cell with %%writefile my_team.py) and give my_team.py"

@@ -486,6 +486,9 @@ async def test_a_method_in_a_notebook_is_refused(monkeypatch: pytest.MonkeyPatch
         load("__main__:solve")
     with pytest.raises(ConfigError, match=refusal):
         await mdagents.answer("Which?", ["one", "two"], team="__main__:solve", model="gpt-4o-mini")
+    notebook.__file__ = "<stdin>"
+    with pytest.raises(ConfigError, match=refusal):
+        load("__main__:solve")
     with pytest.raises(ConfigError, match="has no `async def missing"):
         load("__main__:missing")
 
