@@ -259,8 +259,12 @@ def test_a_package_counts_with_all_its_sources(
 
 @pytest.fixture
 def beside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Modules in the working directory can be imported, and are forgotten afterwards."""
+    """Modules in the working directory can be imported, and are forgotten afterwards.
+
+    Python keeps their bytecode, as it does unless somebody says PYTHONDONTWRITEBYTECODE.
+    """
     known = set(sys.modules)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.syspath_prepend(str(Path.cwd()))
     yield
     for name in sys.modules.keys() - known:
