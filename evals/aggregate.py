@@ -8,7 +8,15 @@ from itertools import combinations
 
 import numpy as np
 
-from evals.metrics import BUDGETS, CaseMeasures, distribution, mean, threshold_rates
+from evals.metrics import (
+    BUDGETS,
+    CaseMeasures,
+    distribution,
+    known,
+    mean,
+    one_minus,
+    threshold_rates,
+)
 from evals.metrics_records import (
     METRICS_SCHEMA_NAME,
     METRICS_SCHEMA_VERSION,
@@ -58,25 +66,24 @@ def bootstrap(values: Sequence[float | None], samples: int = RESAMPLES) -> Inter
 
     Each call resamples with the same random seed, so that equal values give equal intervals.
     """
-    kept = [value for value in values if value is not None]
+    kept = known(values)
     low, high = clustered_bootstrap(kept, [1] * len(kept), resamples=samples) or (None, None)
-    return Interval(mean=mean(kept), ci_low=low, ci_high=high)
+    excluded = len(values) - len(kept)
+    return Interval(mean=mean(kept), n_excluded=excluded, ci_low=low, ci_high=high)
 
 
 def flag_outliers(cases: Sequence[CaseMeasures]) -> list[PerCaseMetrics]:
     """Return the records of one variant's cases, flagging those beyond Tukey's fences.
 
-    With fewer than four cases, nothing is flagged.
+    A field that fewer than four cases have flags nothing.
     """
-    if len(cases) < _CASES_FOR_FENCES:
-        return [case.record for case in cases]
-    slowest = [float(max(case.summary_latencies, default=0)) for case in cases]
-    chunks = [float(case.record.flush_count) for case in cases]
+    slowest = [max(case.summary_latencies, default=None) for case in cases]
+    chunks = [case.record.flush_count for case in cases]
     coverage = [case.record.m4_trace_coverage for case in cases]
     flags = {
-        "latency_spike": [value > _fences(slowest)[1] for value in slowest],
-        "excessive_flushes": [value > _fences(chunks)[1] for value in chunks],
-        "low_coverage": [value < _fences(coverage)[0] for value in coverage],
+        "latency_spike": _beyond(slowest, above=True),
+        "excessive_flushes": _beyond(chunks, above=True),
+        "low_coverage": _beyond(coverage, above=False),
     }
     records = []
     for index, case in enumerate(cases):
@@ -86,10 +93,15 @@ def flag_outliers(cases: Sequence[CaseMeasures]) -> list[PerCaseMetrics]:
     return records
 
 
-def _fences(values: Sequence[float]) -> tuple[float, float]:
-    first, third = np.percentile(values, [25, 75])
+def _beyond(values: Sequence[float | None], *, above: bool) -> list[bool]:
+    """Return which values lie above the upper Tukey fence, or below the lower one."""
+    kept = known(values)
+    if len(kept) < _CASES_FOR_FENCES:
+        return [False] * len(values)
+    first, third = np.percentile(kept, [25, 75])
     reach = _TUKEY * (third - first)
-    return float(first - reach), float(third + reach)
+    low, high = first - reach, third + reach
+    return [v is not None and bool(v > high if above else v < low) for v in values]
 
 
 def aggregate(
@@ -137,17 +149,17 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
     def average(value: Callable[[PerCaseMetrics], float]) -> float:
         return mean(map(value, records)) or 0.0
 
-    def known(field: str) -> list[float]:
-        values = [getattr(record, field) for record in records]
-        return [value for value in values if value is not None]
+    def of_cases(field: str) -> list[float | None]:
+        return [getattr(record, field) for record in records]
 
     def interval(field: str) -> Interval:
-        return bootstrap([getattr(record, field) for record in records], samples)
+        return bootstrap(of_cases(field), samples)
 
     jaccards = [j for case in cases for j in case.jaccards]
     events = sum(record.m1_update_count for record in records)
     failures = sum(record.m10_schema_failure_count for record in records)
-    failure_rate = failures / events if events else 0.0
+    failure_rate = failures / events if events else None
+    unsupported = of_cases("m5_unsupported_global_rate")
     summary_latencies = [ms for case in cases for ms in case.summary_latencies]
     decision_latencies = [ms for case in cases for ms in case.decision_latencies]
     reasons: Counter[str] = Counter()
@@ -162,15 +174,16 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
         ),
         m4_trace_coverage=interval("m4_trace_coverage"),
         m5_unsupported=Unsupported(
-            global_rate_mean=average(lambda r: r.m5_unsupported_global_rate),
-            per_summary_mean=mean(known("m5_unsupported_per_summary_mean")),
+            global_rate_mean=mean(unsupported),
+            n_excluded=unsupported.count(None),
+            per_summary_mean=mean(of_cases("m5_unsupported_per_summary_mean")),
         ),
         m6a=interval("m6a_mean"),
         m6b=interval("m6b_mean"),
         m6_empty_count=sum(record.m6_empty_count for record in records),
         m7b_coverage_by_budget_mean=CoverageByBudget(
             **{
-                name: mean(getattr(r.m7b_coverage_by_budget, name) for r in records) or 0.0
+                name: mean(getattr(r.m7b_coverage_by_budget, name) for r in records)
                 for name in (f"ctu_{budget}" for budget in BUDGETS)
             }
         ),
@@ -190,7 +203,7 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
         ),
         m10_compliance=Compliance(
             schema_failure_rate_mean=failure_rate,
-            compliance_rate_mean=1.0 - failure_rate,
+            compliance_rate_mean=one_minus(failure_rate),
             schema_failure_count=failures,
             summary_event_count=events,
         ),
@@ -211,12 +224,12 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
         plane_latency_mean=PlaneMeans(
             content_plane_latency_ms=average(lambda r: r.content_plane_latency_ms),
             control_plane_latency_ms=average(lambda r: r.control_plane_latency_ms),
-            control_plane_latency_pct=mean(known("control_plane_latency_pct")),
+            control_plane_latency_pct=mean(of_cases("control_plane_latency_pct")),
         ),
         throughput_mean=ThroughputMeans(
             trace_ctu=average(lambda r: r.trace_ctu),
-            trace_ctu_per_s=mean(known("trace_ctu_per_s")),
-            summary_ctu_per_s=mean(known("summary_ctu_per_s")),
+            trace_ctu_per_s=mean(of_cases("trace_ctu_per_s")),
+            summary_ctu_per_s=mean(of_cases("summary_ctu_per_s")),
         ),
     )
 
@@ -232,15 +245,12 @@ def _difference(
         {case.record.case_id: getattr(case.record, metric) for case in by_variant[name]}
         for name in (variant, baseline)
     )
-    differences = [
-        there[case_id] - base[case_id]
-        for case_id in sorted(there.keys() & base.keys())
-        if there[case_id] is not None and base[case_id] is not None
-    ]
+    pairs = [(there[case_id], base[case_id]) for case_id in sorted(there.keys() & base.keys())]
+    differences = [None if a is None or b is None else a - b for a, b in pairs]
     return PairedDifference(
         variant=variant,
         baseline=baseline,
         metric=metric,
-        n_cases=len(differences),
+        n_cases=len(known(differences)),
         difference=bootstrap(differences, samples),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +73,9 @@ def draw_calibration(path: Path, outcomes: Sequence[Outcome]) -> Path:
 def _budget(metrics: AggregateMetrics) -> Figure:
     figure, (axes,) = _axes(1)
     for name, variant in metrics.variants.items():
-        coverage = [getattr(variant.m7b_coverage_by_budget_mean, f"ctu_{b}") for b in BUDGETS]
+        coverage = [
+            _or_nan(getattr(variant.m7b_coverage_by_budget_mean, f"ctu_{b}")) for b in BUDGETS
+        ]
         axes.plot(BUDGETS, coverage, marker="o", color=_COLOURS[name], label=name)
     axes.set_xscale("log", base=2)
     axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
@@ -85,14 +88,14 @@ def _cost(metrics: AggregateMetrics) -> Figure:
     figure, (axes,) = _axes(1)
     for name, variant in metrics.variants.items():
         cost, coverage = variant.m9_usage_ctu_mean.total, variant.m4_trace_coverage
+        if coverage.mean is None:
+            continue
         reach = [
-            [max(0.0, (coverage.mean or 0) - (coverage.ci_low or 0))],
-            [max(0.0, (coverage.ci_high or 0) - (coverage.mean or 0))],
+            [max(0.0, coverage.mean - (coverage.ci_low or 0))],
+            [max(0.0, (coverage.ci_high or 0) - coverage.mean)],
         ]
-        axes.errorbar(
-            [cost], [coverage.mean or 0], yerr=reach, fmt="o", capsize=3, color=_COLOURS[name]
-        )
-        axes.annotate(name, (cost, coverage.mean or 0), xytext=(6, 6), textcoords="offset points")
+        axes.errorbar([cost], [coverage.mean], yerr=reach, fmt="o", capsize=3, color=_COLOURS[name])
+        axes.annotate(name, (cost, coverage.mean), xytext=(6, 6), textcoords="offset points")
     _label(axes, "M9 cost per case, CTU", "M4 coverage, 95 % interval", "Cost against coverage")
     return figure
 
@@ -102,10 +105,10 @@ def _latency(metrics: AggregateMetrics, per_case: Sequence[PerCaseMetrics]) -> F
     names = list(metrics.variants)
     means = [variant.m8_latency_ms_mean for variant in metrics.variants.values()]
     places = range(len(names))
-    by_step.bar([p - 0.2 for p in places], [m.summary or 0 for m in means], 0.4, label="summary")
-    by_step.bar(
-        [p + 0.2 for p in places], [m.buffer_decision or 0 for m in means], 0.4, label="decision"
-    )
+    summaries = [_or_nan(m.summary) for m in means]
+    decisions = [_or_nan(m.buffer_decision) for m in means]
+    by_step.bar([p - 0.2 for p in places], summaries, 0.4, label="summary")
+    by_step.bar([p + 0.2 for p in places], decisions, 0.4, label="decision")
     by_step.set_xticks(places, names)
     by_step.legend()
     _label(by_step, "", "M8 mean latency, ms", "One call")
@@ -132,6 +135,11 @@ def _ablation(metrics: AggregateMetrics) -> Figure:
         axes.set_ylim(0, 1)
         _label(axes, "", "", title)
     return figure
+
+
+def _or_nan(value: float | None) -> float:
+    """Return the value, or NaN, which is not drawn, for None."""
+    return math.nan if value is None else value
 
 
 def _axes(count: int) -> tuple[Figure, list[Axes]]:

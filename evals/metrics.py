@@ -69,9 +69,9 @@ def measure(
     of_summaries: Concepts = frozenset().union(*found)
     jaccards = tuple(jaccard(first, second) for first, second in pairwise(found))
     m6a, m6b = _unsupported_by_window(events, found, trace, extractor)
-    unsupported = [_share(c - of_trace, c) for c in found if c]
+    unsupported = known(_share(c - of_trace, c) for c in found)
     failures = sum(not event.schema_ok for event in events)
-    failure_rate = failures / len(events) if events else 0.0
+    failure_rate = _ratio(failures, len(events))
     steps: list[Event | Decision] = [*log.decisions, *events]
     prompt = sum(step.llm_usage.prompt_ctu for step in steps)
     completion = sum(step.llm_usage.completion_ctu for step in steps)
@@ -121,12 +121,12 @@ def measure(
         m9_buffer_decision_ctu=sum(decision.input_ctu for decision in log.decisions),
         m10_schema_failure_count=failures,
         m10_schema_failure_rate=failure_rate,
-        m10_compliance_rate=1.0 - failure_rate,
-        compression_ratio=1.0 - output / trace.ctu if trace.ctu else None,
-        grounding_a=_less_than_one(mean(m6a)),
-        grounding_b=_less_than_one(mean(m6b)),
+        m10_compliance_rate=one_minus(failure_rate),
+        compression_ratio=one_minus(_ratio(output, trace.ctu)),
+        grounding_a=one_minus(mean(m6a)),
+        grounding_b=one_minus(mean(m6b)),
         expected_latency_ms=_expected_latency(log, trace, seqs),
-        tail_loss=tail_loss(_left_out(trace, covered), letters(trace.text)),
+        tail_loss=_tail_loss(trace, covered),
         uncovered_tail=_uncovered_tail(trace, covered),
         suppression_rate=_suppression_rate(log, trace, covered),
         flush_count=len(log.chunks),
@@ -152,7 +152,7 @@ def measure(
 
 def jaccard(first: Concepts, second: Concepts) -> float:
     """Return the Jaccard index of two concept sets; 0 if both are empty."""
-    return _share(first & second, first | second)
+    return _share(first & second, first | second) or 0.0
 
 
 def threshold_rates(jaccards: Sequence[float]) -> ThresholdRates:
@@ -161,10 +161,20 @@ def threshold_rates(jaccards: Sequence[float]) -> ThresholdRates:
     return ThresholdRates.model_validate(rates)
 
 
-def mean(values: Iterable[float]) -> float | None:
-    """Return the mean; None without values."""
-    kept = list(values)
+def known(values: Iterable[float | None]) -> list[float]:
+    """Return the values that are not None."""
+    return [value for value in values if value is not None]
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the values that are not None; None without such values."""
+    kept = known(values)
     return fmean(kept) if kept else None
+
+
+def one_minus(share: float | None) -> float | None:
+    """Return 1 - share; None for None."""
+    return None if share is None else 1.0 - share
 
 
 def distribution(values: Sequence[float]) -> Distribution | None:
@@ -188,12 +198,8 @@ def _ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _share(part: Concepts, whole: Concepts) -> float:
-    return len(part) / len(whole) if whole else 0.0
-
-
-def _less_than_one(value: float | None) -> float | None:
-    return None if value is None else 1.0 - value
+def _share(part: Concepts, whole: Concepts) -> float | None:
+    return _ratio(len(part), len(whole))
 
 
 def _latencies(steps: Sequence[Event] | Sequence[Decision]) -> tuple[float, ...]:
@@ -216,10 +222,9 @@ def _unsupported_by_window(
         window = trace.window(event.start_seq, event.end_seq)
         latest = texts.get(event.latest_summary_event_id or "", "")
         for rates, support in ((m6a, window), (m6b, f"{window}\n{latest}")):
+            share = _share(concepts - extractor.extract(support), concepts)
             # A summary without concepts counts as ungrounded.
-            rates.append(
-                _share(concepts - extractor.extract(support), concepts) if concepts else 1.0
-            )
+            rates.append(1.0 if share is None else share)
     return m6a, m6b
 
 
@@ -307,9 +312,13 @@ def _left_out(trace: TraceText, covered: frozenset[int]) -> Iterator[str]:
         yield from (delta.text for delta in turn.deltas if delta.seq not in covered)
 
 
-def _uncovered_tail(trace: TraceText, covered: frozenset[int]) -> float:
-    total = trace.chars_after(-1)
-    return trace.chars_after(max(covered, default=-1)) / total if total else 0.0
+def _tail_loss(trace: TraceText, covered: frozenset[int]) -> float | None:
+    total = letters(trace.text)
+    return tail_loss(_left_out(trace, covered), total) if total else None
+
+
+def _uncovered_tail(trace: TraceText, covered: frozenset[int]) -> float | None:
+    return _ratio(trace.chars_after(max(covered, default=-1)), trace.chars_after(-1))
 
 
 def _suppression_rate(log: RunLogFile, trace: TraceText, covered: frozenset[int]) -> float | None:

@@ -1,7 +1,8 @@
-"""Records of computed metrics: exaid.metrics 2.2.0 (docs/how-to/evals.md, "Metrics").
+"""Records of computed metrics: exaid.metrics 2.3.0 (docs/how-to/evals.md, "Metrics").
 
-Field names are those of docs/how-to/evals.md and of published files of the same version. Shares are
-0 to 1, latencies are milliseconds, sizes are CTU.
+Field names are those of docs/how-to/evals.md and of published files of exaid.metrics 2.2.0, which
+have numbers where 2.3.0 has null for a value that is not defined. Shares are 0 to 1, latencies are
+milliseconds, sizes are CTU.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from exaid_core.trace.records import CaseId, Count, Hash, Record, Timestamp
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance, VariantId
 
 METRICS_SCHEMA_NAME: Literal["exaid.metrics"] = "exaid.metrics"
-METRICS_SCHEMA_VERSION: Literal["2.2.0"] = "2.2.0"
+METRICS_SCHEMA_VERSION: Literal["2.3.0"] = "2.3.0"
 
 Share = Annotated[float, Field(ge=0, le=1)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -34,15 +35,15 @@ class ThresholdRates(Record):
 
 
 class CoverageByBudget(Record):
-    """Coverage of the longest prefix of summaries that fits a budget."""
+    """Coverage of the longest prefix of summaries that fits a budget; null where M4 is."""
 
-    ctu_250: Share
+    ctu_250: Share | None
     """Coverage within 250 CTU of summary text."""
-    ctu_500: Share
+    ctu_500: Share | None
     """Coverage within 500 CTU of summary text."""
-    ctu_1000: Share
+    ctu_1000: Share | None
     """Coverage within 1,000 CTU of summary text."""
-    ctu_2000: Share
+    ctu_2000: Share | None
     """Coverage within 2,000 CTU of summary text."""
 
 
@@ -70,7 +71,7 @@ class Distribution(Record):
 class _Header(Record):
     schema_name: Literal["exaid.metrics"]
     """Name of the schema."""
-    schema_version: Literal["2.2.0"]
+    schema_version: Literal["2.3.0"]
     """Version of the exaid.metrics schema."""
 
 
@@ -91,14 +92,15 @@ class PerCaseMetrics(_Header):
     """Mean Jaccard index of the concepts of consecutive summaries; null for fewer than two."""
     m3_redundancy_threshold_rates: ThresholdRates
     """Share of consecutive summaries whose Jaccard index reaches each threshold."""
-    m4_trace_coverage: Share
-    """Share of the trace's concepts that a summary names; 0 for a trace without concepts."""
+    m4_trace_coverage: Share | None
+    """Share of the trace's concepts that a summary names; null for a trace without concepts."""
     m4_trace_cui_count: Count
     """Number of concepts in the trace."""
     m4_summary_cui_count: Count
     """Number of concepts in all summaries."""
-    m5_unsupported_global_rate: Share
-    """Share of the summaries' concepts that the trace does not name; 0 if they name no concept."""
+    m5_unsupported_global_rate: Share | None
+    """Share of the summaries' concepts that the trace does not name; null if they name no
+    concept."""
     m5_unsupported_per_summary_mean: Share | None
     """Mean over valid summaries with concepts of the share that the trace does not name; null
     without such a summary."""
@@ -144,9 +146,9 @@ class PerCaseMetrics(_Header):
     """Total CTU of the text judged by buffer decisions."""
     m10_schema_failure_count: Count
     """Number of summary events whose reply was not a valid summary."""
-    m10_schema_failure_rate: Share
-    """Share of summary events that failed the schema; 0 without events."""
-    m10_compliance_rate: Share
+    m10_schema_failure_rate: Share | None
+    """Share of summary events that failed the schema; null without events."""
+    m10_compliance_rate: Share | None
     """1 - `m10_schema_failure_rate`."""
     compression_ratio: Annotated[float, Field(le=1)] | None
     """1 - CTU of the summaries / CTU of the trace; null for an empty trace."""
@@ -156,10 +158,12 @@ class PerCaseMetrics(_Header):
     """1 - m6b: higher is better."""
     expected_latency_ms: NotNegative | None
     """Mean time from a delta to the first summary that covers it; null if no delta is covered."""
-    tail_loss: Share
-    """Share of the trace's text, ignoring whitespace, that no summary covers, wherever it is."""
-    uncovered_tail: Share
-    """Share of the trace's characters after the last one that a summary covers."""
+    tail_loss: Share | None
+    """Share of the trace's text, ignoring whitespace, that no summary covers, wherever it is; null
+    for a trace without text."""
+    uncovered_tail: Share | None
+    """Share of the trace's characters after the last one that a summary covers; null for a trace
+    without text."""
     suppression_rate: Share | None
     """Share of critical segments that summaries do not fully cover; null without such a segment."""
     flush_count: Count
@@ -199,7 +203,9 @@ class Interval(Record):
     """A mean over cases and its 95% bootstrap interval; null where no case has a value."""
 
     mean: float | None
-    """Mean over cases."""
+    """Mean over the cases that have a value."""
+    n_excluded: Count
+    """Number of cases without a value."""
     ci_low: float | None
     """2.5th percentile of the resampled means."""
     ci_high: float | None
@@ -218,8 +224,10 @@ class Redundancy(Record):
 class Unsupported(Record):
     """M5, averaged over cases."""
 
-    global_rate_mean: Share
-    """Mean of the per-case global rates."""
+    global_rate_mean: Share | None
+    """Mean of the per-case global rates; null if no case has one."""
+    n_excluded: Count
+    """Number of cases without a global rate, since their summaries name no concept."""
     per_summary_mean: Share | None
     """Mean of the per-case means."""
 
@@ -291,9 +299,9 @@ class UsageMeans(Record):
 class Compliance(Record):
     """Schema compliance (M10), pooled over the events of all cases."""
 
-    schema_failure_rate_mean: Share
-    """Number of failed summary events divided by all summary events."""
-    compliance_rate_mean: Share
+    schema_failure_rate_mean: Share | None
+    """Number of failed summary events divided by all summary events; null without events."""
+    compliance_rate_mean: Share | None
     """1 - `schema_failure_rate_mean`."""
     schema_failure_count: Count
     """Number of failed summary events."""
@@ -372,7 +380,8 @@ class PairedDifference(Record):
     n_cases: Count
     """Number of cases in which both variants have a value."""
     difference: Interval
-    """Mean of variant minus baseline, with its interval."""
+    """Mean of variant minus baseline, with its interval. Excludes cases of both variants in which
+    one has no value."""
 
 
 class AggregateMetrics(_Header):

@@ -243,9 +243,25 @@ def metrics_table(metrics: AggregateMetrics, cases: int) -> str:
         }
         for name, cell in cells.items():
             rows.setdefault(name, []).append(cell)
-    for name, row in rows.items():
+    for name, row in (rows | _cases_with_a_value(metrics)).items():
         table.add_row([name, *row])
     return str(table)
+
+
+def _cases_with_a_value(metrics: AggregateMetrics) -> dict[str, list[str]]:
+    """Return a row for each metric that leaves out a case, with the number of cases that count."""
+    variants = metrics.variants.values()
+    excluded = {
+        "M4 cases": [variant.m4_trace_coverage.n_excluded for variant in variants],
+        "M5 cases": [variant.m5_unsupported.n_excluded for variant in variants],
+        "M6 cases": [variant.m6a.n_excluded for variant in variants],
+        "alert cases": [variant.suppression_rate.n_excluded for variant in variants],
+    }
+    return {
+        name: [f"{v.n_cases - n} of {v.n_cases}" for v, n in zip(variants, of, strict=True)]
+        for name, of in excluded.items()
+        if any(of)
+    }
 
 
 def _number(value: float | None, digits: int = 3) -> str:

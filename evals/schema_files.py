@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from evals.manifest import ManifestRecord
-from evals.metrics_records import MetricsRecord
+from evals.metrics_records import METRICS_SCHEMA_VERSION, MetricsRecord
 from exaid_core.trace.records import Record, TraceRecord
 from exaid_core.trace.run_records import RunRecord
 from mdagents_llm.errors import ConfigError
@@ -29,7 +29,7 @@ SCHEMAS: Mapping[str, tuple[str, TypeAdapter[Any]]] = MappingProxyType(
         "exaid.manifest": ("2.0.0", TypeAdapter(ManifestRecord)),
         "exaid.trace": ("2.0.0", TypeAdapter(TraceRecord)),
         "exaid.run": ("1.5.0", TypeAdapter(RunRecord)),
-        "exaid.metrics": ("2.2.0", TypeAdapter(MetricsRecord)),
+        "exaid.metrics": (METRICS_SCHEMA_VERSION, TypeAdapter(MetricsRecord)),
     }
 )
 """Version and record type adapter by format name."""

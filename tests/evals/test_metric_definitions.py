@@ -265,7 +265,7 @@ def expected_of(one: One) -> Iterator[tuple[str, Any]]:
     yield "m4_trace_coverage", len(named & known) / len(known)
     yield "m4_trace_cui_count", len(known)
     yield "m4_summary_cui_count", len(named)
-    yield "m5_unsupported_global_rate", len(named - known) / len(named) if named else 0.0
+    yield "m5_unsupported_global_rate", len(named - known) / len(named) if named else None
     by_summary = [one.of(event) for event in events if one.of(event)]
     yield "m5_unsupported_per_summary_mean", average([len(c - known) / len(c) for c in by_summary])
     m6a, m6b = average(m6(one, with_latest=False)), average(m6(one, with_latest=True))
@@ -429,6 +429,7 @@ def means(records: list[Record], aggregate: Record, run: Path) -> None:
             "m2_output_ctu_mean": mean("m2_output_ctu"),
             "m5_unsupported": {
                 "global_rate_mean": mean("m5_unsupported_global_rate"),
+                "n_excluded": sum(r["m5_unsupported_global_rate"] is None for r in of_variant),
                 "per_summary_mean": mean("m5_unsupported_per_summary_mean"),
             },
             "m8_latency_ms_mean": {

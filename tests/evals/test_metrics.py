@@ -11,7 +11,10 @@ import pytest
 
 from evals.aggregate import aggregate, bootstrap, flag_outliers
 from evals.concepts import Concept
+from evals.figures import draw_metrics
 from evals.metrics import CaseMeasures, jaccard, measure
+from evals.metrics_records import AggregateMetrics, PerCaseMetrics
+from evals.report import metrics_table
 from evals.run_logs import Chunk, Decision, Event, Meta, RunLogFile, Usage
 from evals.trace_text import TraceText
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
@@ -311,12 +314,12 @@ def test_a_log_without_events(trace: TraceText) -> None:
     record = measure(make_log(events=(), decisions=()), trace, Letters()).record
     assert record.m1_update_count == 0
     assert record.m4_trace_coverage == 0
-    assert record.m5_unsupported_global_rate == 0
+    assert record.m5_unsupported_global_rate is None
     assert record.m5_unsupported_per_summary_mean is None
     assert record.m6a_mean is None
     assert record.m8_summary_latency_ms_mean is None
-    assert record.m10_schema_failure_rate == 0
-    assert record.m10_compliance_rate == 1
+    assert record.m10_schema_failure_rate is None
+    assert record.m10_compliance_rate is None
     assert record.expected_latency_ms is None
     assert record.tail_loss == 1
     assert record.suppression_rate == 1
@@ -325,10 +328,59 @@ def test_a_log_without_events(trace: TraceText) -> None:
 
 def test_an_empty_trace() -> None:
     record = measure(make_log(events=(), decisions=(), chunks=()), TraceText(()), Letters()).record
-    assert record.m4_trace_coverage == 0
+    assert record.m4_trace_coverage is None
+    assert set(record.m7b_coverage_by_budget.model_dump().values()) == {None}
     assert record.compression_ratio is None
-    assert record.tail_loss == 0
+    assert record.tail_loss is None
+    assert record.uncovered_tail is None
     assert record.suppression_rate is None
+
+
+def test_m5_is_not_defined_without_a_concept_in_the_summaries(trace: TraceText) -> None:
+    # A failed reply, and a valid summary that names no concept: 0 of 0 is not 0.
+    failed = make_log().events[2]
+    stable = make_log().events[0].model_copy(update={"summary_semantics_text": "Stable."})
+    for events in ((failed,), (stable,), (failed, stable)):
+        record = measure(make_log(events=events), trace, Letters()).record
+        assert record.m5_unsupported_global_rate is None
+        assert record.m4_trace_coverage == 0
+        assert record.m10_compliance_rate == sum(event.schema_ok for event in events) / len(events)
+
+
+def test_a_variant_without_a_usable_reply_is_not_the_most_faithful(
+    trace: TraceText, measures: CaseMeasures
+) -> None:
+    # V0 names x1 besides five concepts of the trace; V1 names nothing in two of its three cases.
+    nothing = measure(make_log(events=make_log().events[2:3]), trace, Letters())
+    v0 = [case(measures, f"case-{i}") for i in range(3)]
+    v1 = [case(measures, "case-0", m5_unsupported_global_rate=0.5)]
+    v1 += [case(nothing, f"case-{i}") for i in (1, 2)]
+    metrics = aggregated(V0=v0, V1=v1)
+    assert metrics.variants["V0"].m5_unsupported.n_excluded == 0
+    assert metrics.variants["V1"].m5_unsupported.global_rate_mean == 0.5
+    assert metrics.variants["V1"].m5_unsupported.n_excluded == 2
+    (m5,) = (d for d in metrics.paired_differences if d.metric == "m5_unsupported_global_rate")
+    assert (m5.n_cases, m5.difference.n_excluded) == (1, 2)
+    assert m5.difference.mean == pytest.approx(1 / 2 - 1 / 6)
+    row = next(line for line in metrics_table(metrics, 3).splitlines() if "M5 cases" in line)
+    assert [cell.strip() for cell in row.split("|")[2:4]] == ["3 of 3", "1 of 3"]
+    only = aggregated(V1=v1[1:]).variants["V1"].m5_unsupported
+    assert only.global_rate_mean is None
+
+
+def test_a_variant_without_events_complies_with_nothing(trace: TraceText) -> None:
+    silent = measure(make_log(events=()), trace, Letters())
+    compliance = aggregated(V0=[silent]).variants["V0"].m10_compliance
+    assert compliance.schema_failure_rate_mean is None
+    assert compliance.compliance_rate_mean is None
+
+
+def test_cases_of_nothing_are_drawn_without_a_value(tmp_path: Path) -> None:
+    nothing = measure(make_log(events=(), decisions=(), chunks=()), TraceText(()), Letters())
+    metrics = aggregated(V0=[nothing])
+    assert len(draw_metrics(tmp_path, metrics, [nothing.record])) == 4
+    assert AggregateMetrics.model_validate_json(metrics.model_dump_json()) == metrics
+    assert PerCaseMetrics.model_validate_json(nothing.record.model_dump_json()) == nothing.record
 
 
 def test_deltas_are_joined_with_nothing_and_turns_with_a_newline(trace: TraceText) -> None:
@@ -367,8 +419,10 @@ def test_bootstrap_is_seeded_and_holds_the_mean() -> None:
 
 
 def test_bootstrap_leaves_out_what_is_not_known() -> None:
-    assert bootstrap([0.5, None]).model_dump() == {"mean": 0.5, "ci_low": 0.5, "ci_high": 0.5}
+    half = {"mean": 0.5, "n_excluded": 1, "ci_low": 0.5, "ci_high": 0.5}
+    assert bootstrap([0.5, None]).model_dump() == half
     assert bootstrap([None]).mean is None
+    assert bootstrap([None]).n_excluded == 1
 
 
 def test_pooled_metrics_weigh_events_and_means_weigh_cases(measures: CaseMeasures) -> None:
@@ -409,3 +463,19 @@ def test_outliers_lie_beyond_tukeys_fences(measures: CaseMeasures) -> None:
     assert flags.pop("case-7") == ("latency_spike", "low_coverage")
     assert set(flags.values()) == {()}
     assert not any(record.outlier_flags for record in flag_outliers(cases[-3:]))
+
+
+def test_cases_without_a_value_do_not_move_the_fences(measures: CaseMeasures) -> None:
+    # Of 1, 1.1, 1.2, 1.3 and 2 s, quartiles are 1.1 and 1.3 and the upper fence is 1.6; with zeros
+    # for the cases without a summary, they would be 0 and 1.225, and 3.0625. Of coverage, the lower
+    # fence is 0.769 - 1.5 x (0.909 - 0.769) = 0.559; with zeros, it would be below 0.
+    cases = [
+        case(measures, f"case-{ms}", summary_latencies=(ms,), m4_trace_coverage=1000 / ms)
+        for ms in (1000, 1100, 1200, 1300, 2000)
+    ]
+    cases += [
+        case(measures, f"none-{i}", summary_latencies=(), m4_trace_coverage=None) for i in range(3)
+    ]
+    flags = {record.case_id: record.outlier_flags for record in flag_outliers(cases)}
+    assert flags.pop("case-2000") == ("latency_spike", "low_coverage")
+    assert set(flags.values()) == {()}

@@ -55,6 +55,7 @@ async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tup
     )
     write_gz(path, lines)
     record = measure(read_run_log(path), TraceText.of(trace), EXTRACTOR).record
+    assert record.tail_loss is not None
     return exaid.tail_loss(), record.tail_loss
 
 

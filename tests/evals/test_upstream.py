@@ -390,7 +390,9 @@ def test_the_published_metrics_come_out_again(
     decisions = [r for r in read(log) if r["record_type"] == "buffer_decision"]
     unjudged = [r for r in decisions if r.get("filter_results") is None]
     assert [r["failure_mode"] for r in unjudged] == ["the judge gave no judgement"]
-    may_differ = (*OTHER_CONCEPTS, *OTHER_TEXT, *OF_ALL_36_CASES, "case_id")
+    assert {r["schema_version"] for r in theirs} == {"2.2.0"}
+    assert {r["schema_version"] for r in ours.values()} == {"2.3.0"}
+    may_differ = ("schema_version", *OTHER_CONCEPTS, *OTHER_TEXT, *OF_ALL_36_CASES, "case_id")
     for record in theirs:
         own = ours[record["case_id"].removesuffix(".trace"), record["variant_id"]]
         assert record.keys() <= own.keys()
