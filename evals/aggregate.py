@@ -170,7 +170,9 @@ def _variant(cases: Sequence[CaseMeasures], samples: int) -> VariantMetrics:
         m1_update_count_mean=average(lambda r: r.m1_update_count),
         m2_output_ctu_mean=average(lambda r: r.m2_output_ctu),
         m3_redundancy=Redundancy(
-            jaccard_mean=mean(jaccards), threshold_rates=threshold_rates(jaccards)
+            jaccard_mean=mean(jaccards),
+            pair_count=len(jaccards),
+            threshold_rates=threshold_rates(jaccards),
         ),
         m4_trace_coverage=interval("m4_trace_coverage"),
         m5_unsupported=Unsupported(

@@ -41,7 +41,7 @@ class CaseMeasures:
     record: PerCaseMetrics
     """Metrics record, without outlier flags and other fields that depend on other cases."""
     jaccards: tuple[float, ...]
-    """Jaccard index of each pair of consecutive summaries."""
+    """Jaccard index of each pair of consecutive valid summaries that name a concept."""
     summary_latencies: tuple[float, ...]
     """Latencies of summaries in ms."""
     decision_latencies: tuple[float, ...]
@@ -67,7 +67,7 @@ def measure(
     if of_trace is None:
         of_trace = extractor.extract(trace.text)
     of_summaries: Concepts = frozenset().union(*found)
-    jaccards = tuple(jaccard(first, second) for first, second in pairwise(found))
+    jaccards = _jaccards(events, found)
     m6a, m6b = _unsupported_by_window(events, found, trace, extractor)
     unsupported = known(_share(c - of_trace, c) for c in found)
     failures = sum(not event.schema_ok for event in events)
@@ -150,9 +150,9 @@ def measure(
     return CaseMeasures(record, jaccards, summary_latencies, decision_latencies)
 
 
-def jaccard(first: Concepts, second: Concepts) -> float:
-    """Return the Jaccard index of two concept sets; 0 if both are empty."""
-    return _share(first & second, first | second) or 0.0
+def jaccard(first: Concepts, second: Concepts) -> float | None:
+    """Return the Jaccard index of two concept sets; None if both are empty."""
+    return _share(first & second, first | second)
 
 
 def threshold_rates(jaccards: Sequence[float]) -> ThresholdRates:
@@ -200,6 +200,12 @@ def _ratio(part: float, whole: float) -> float | None:
 
 def _share(part: Concepts, whole: Concepts) -> float | None:
     return _ratio(len(part), len(whole))
+
+
+def _jaccards(events: Sequence[Event], found: Sequence[Concepts]) -> tuple[float, ...]:
+    """Return the Jaccard index of consecutive valid summaries, unless both name no concept."""
+    valid = [concepts for event, concepts in zip(events, found, strict=True) if event.schema_ok]
+    return tuple(known(jaccard(first, second) for first, second in pairwise(valid)))
 
 
 def _latencies(steps: Sequence[Event] | Sequence[Decision]) -> tuple[float, ...]:

@@ -22,7 +22,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 
 
 class ThresholdRates(Record):
-    """Share of pairs of consecutive summaries whose Jaccard index is at least tau."""
+    """Share of pairs of consecutive valid summaries whose Jaccard index is at least tau."""
 
     model_config = ConfigDict(serialize_by_alias=True)
 
@@ -89,7 +89,8 @@ class PerCaseMetrics(_Header):
     m2_output_ctu: Count
     """Sum of `summary_ctu` over all summaries."""
     m3_redundancy_jaccard_mean: Share | None
-    """Mean Jaccard index of the concepts of consecutive summaries; null for fewer than two."""
+    """Mean Jaccard index of the concepts of consecutive valid summaries; null without a pair that
+    names a concept."""
     m3_redundancy_threshold_rates: ThresholdRates
     """Share of consecutive summaries whose Jaccard index reaches each threshold."""
     m4_trace_coverage: Share | None
@@ -216,7 +217,9 @@ class Redundancy(Record):
     """Redundancy of summaries (M3), pooled over the pairs of all cases."""
 
     jaccard_mean: Share | None
-    """Mean Jaccard index of consecutive summaries."""
+    """Mean Jaccard index of consecutive valid summaries."""
+    pair_count: Count
+    """Number of pairs of consecutive valid summaries, without pairs that name no concept."""
     threshold_rates: ThresholdRates
     """Share of pairs whose Jaccard index reaches each threshold."""
 

@@ -212,6 +212,7 @@ def metrics_table(metrics: AggregateMetrics, cases: int) -> str:
             "M1 updates": _number(variant.m1_update_count_mean, 1),
             "M2 output CTU": _number(variant.m2_output_ctu_mean, 0),
             "M3 redundancy": _number(m3.jaccard_mean),
+            "M3 pairs": str(m3.pair_count),
             "M3 at least 0.85": _number(m3.threshold_rates.tau_085),
             "M4 coverage": _number(variant.m4_trace_coverage.mean),
             "M4 95 % interval": _interval(variant.m4_trace_coverage),

@@ -177,9 +177,8 @@ def spread(values: list[float]) -> Record | None:
 
 
 def m3(one: One) -> list[float]:
-    found = [one.of(event) for event in one.events]
-    pairs = list(pairwise(found))
-    return [len(a & b) / len(a | b) if a | b else 0.0 for a, b in pairs]
+    found = [one.of(event) for event in one.events if event["schema_ok"]]
+    return [len(a & b) / len(a | b) for a, b in pairwise(found) if a | b]
 
 
 def m6(one: One, *, with_latest: bool) -> list[float]:
@@ -451,6 +450,7 @@ def means(records: list[Record], aggregate: Record, run: Path) -> None:
         for name, value in expected.items():
             assert close(found[name], value), (variant, name)
         assert close(found["m3_redundancy"]["jaccard_mean"], average(pairs))
+        assert found["m3_redundancy"]["pair_count"] == len(pairs)
         for name, field in (
             *(("m4_trace_coverage", "m4_trace_coverage"), ("m6a", "m6a_mean"), ("m6b", "m6b_mean")),
             *((same, same) for same in ("compression_ratio", "tail_loss", "uncovered_tail")),

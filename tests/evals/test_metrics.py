@@ -153,14 +153,14 @@ def test_m1_m2_updates_and_their_size(measures: CaseMeasures) -> None:
 
 
 def test_m3_redundancy(measures: CaseMeasures) -> None:
-    # {c1 c2 x1}, {c1 c2 c5}: 2 of 4. With the failed one, which is empty: 0 and 0.
-    assert list(measures.jaccards) == [0.5, 0, 0]
-    assert measures.record.m3_redundancy_jaccard_mean == pytest.approx(1 / 6)
+    # {c1 c2 x1}, {c1 c2 c5}: 2 of 4. The failed one is left out: {c1 c2 c5}, {c7 c9 c1}: 1 of 5.
+    assert list(measures.jaccards) == [0.5, 0.2]
+    assert measures.record.m3_redundancy_jaccard_mean == pytest.approx(0.35)
     rates = measures.record.m3_redundancy_threshold_rates
     assert rates.model_dump() == {"tau_0.85": 0, "tau_0.90": 0, "tau_0.95": 0}
 
 
-def test_m3_takes_two_summaries_and_two_empty_ones_share_nothing(trace: TraceText) -> None:
+def test_m3_takes_two_summaries_and_is_not_defined_for_two_empty_ones(trace: TraceText) -> None:
     log = make_log()
     assert (
         measure(
@@ -168,7 +168,23 @@ def test_m3_takes_two_summaries_and_two_empty_ones_share_nothing(trace: TraceTex
         ).record.m3_redundancy_jaccard_mean
         is None
     )
-    assert jaccard(frozenset(), frozenset()) == 0
+    assert jaccard(frozenset(), frozenset()) is None
+
+
+def test_m3_does_not_fall_with_failures_and_summaries_without_concepts(trace: TraceText) -> None:
+    log = make_log()
+    same, failed = log.events[0], log.events[2]
+    empty = same.model_copy(update={"summary_semantics_text": "Stable."})
+
+    def m3(*events: Event) -> tuple[float | None, float | None]:
+        record = measure(replace(log, events=events), trace, Letters()).record
+        return record.m3_redundancy_jaccard_mean, record.m3_redundancy_threshold_rates.tau_095
+
+    assert m3(same, same, same, same) == (1, 1)
+    assert m3(same, failed, same, failed) == (1, 1)  # one pair
+    assert m3(same, same, empty, empty) == (0.5, 0.5)  # 1, 0 for a summary that repeats nothing
+    assert m3(empty, empty, empty) == (None, None)
+    assert m3(failed, failed, same) == (None, None)
 
 
 def test_m3_rates_count_from_the_threshold_on(trace: TraceText) -> None:
@@ -440,7 +456,8 @@ def test_pooled_metrics_weigh_events_and_means_weigh_cases(measures: CaseMeasure
     variant = aggregated(V0=[measures, other]).variants["V0"]
     assert variant.m4_trace_coverage.mean == pytest.approx(0.6)
     assert variant.m1_update_count_mean == 2.5
-    assert variant.m3_redundancy.jaccard_mean == pytest.approx(1 / 6)  # three pairs of one case
+    assert variant.m3_redundancy.jaccard_mean == pytest.approx(0.35)  # two pairs of one case
+    assert variant.m3_redundancy.pair_count == 2
     assert variant.m8_latency_ms_mean.summary == 450  # 2250 ms / 5 summaries
     assert variant.m10_compliance.schema_failure_rate_mean == 0.2  # 1 of 5
 
