@@ -37,7 +37,7 @@ from evals.metrics_records import (
     VariantMetrics,
 )
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
-from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap
+from mdagents_llm.bootstrap import FEWEST_GROUPS, RESAMPLES, SEED, clustered_bootstrap
 
 COMPARED = (
     "m1_update_count",
@@ -64,10 +64,15 @@ _TUKEY = 1.5
 def bootstrap(values: Sequence[float | None], samples: int = RESAMPLES) -> Interval:
     """Return the mean of the values that are not None and its 95% percentile interval.
 
+    With fewer than ten values (`FEWEST_GROUPS`), there is no interval.
+
     Each call resamples with the same random seed, so that equal values give equal intervals.
     """
     kept = known(values)
-    low, high = clustered_bootstrap(kept, [1] * len(kept), resamples=samples) or (None, None)
+    low, high = None, None
+    if len(kept) >= FEWEST_GROUPS:
+        ends = clustered_bootstrap(kept, [1] * len(kept), resamples=samples)
+        low, high = ends or (None, None)
     excluded = len(values) - len(kept)
     return Interval(mean=mean(kept), n_excluded=excluded, ci_low=low, ci_high=high)
 

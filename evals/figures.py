@@ -90,10 +90,10 @@ def _cost(metrics: AggregateMetrics) -> Figure:
         cost, coverage = variant.m9_usage_ctu_mean.total, variant.m4_trace_coverage
         if coverage.mean is None:
             continue
-        reach = [
-            [max(0.0, coverage.mean - (coverage.ci_low or 0))],
-            [max(0.0, (coverage.ci_high or 0) - coverage.mean)],
-        ]
+        reach = None
+        if coverage.ci_low is not None and coverage.ci_high is not None:
+            low, high = coverage.mean - coverage.ci_low, coverage.ci_high - coverage.mean
+            reach = [[max(0.0, low)], [max(0.0, high)]]
         axes.errorbar([cost], [coverage.mean], yerr=reach, fmt="o", capsize=3, color=_COLOURS[name])
         axes.annotate(name, (cost, coverage.mean), xytext=(6, 6), textcoords="offset points")
     _label(axes, "M9 cost per case, CTU", "M4 coverage, 95 % interval", "Cost against coverage")
@@ -130,7 +130,8 @@ def _ablation(metrics: AggregateMetrics) -> Figure:
             if interval.mean is None:
                 continue
             axes.bar(place, interval.mean, color=_COLOURS[name])
-            axes.vlines(place, interval.ci_low, interval.ci_high, color="black")
+            if interval.ci_low is not None:
+                axes.vlines(place, interval.ci_low, interval.ci_high, color="black")
         axes.set_xticks(range(len(names)), names)
         axes.set_ylim(0, 1)
         _label(axes, "", "", title)

@@ -201,7 +201,10 @@ class PerCaseMetrics(_Header):
 
 
 class Interval(Record):
-    """A mean over cases and its 95% bootstrap interval; null where no case has a value."""
+    """A mean over cases and its 95% bootstrap interval.
+
+    The mean is null where no case has a value, the interval where fewer than ten have one.
+    """
 
     mean: float | None
     """Mean over the cases that have a value."""

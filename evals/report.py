@@ -274,6 +274,6 @@ def _p95(distribution: Distribution | None) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    if interval.mean is None:
+    if interval.ci_low is None or interval.ci_high is None:
         return "–"
     return f"{interval.ci_low:.2f}–{interval.ci_high:.2f}"

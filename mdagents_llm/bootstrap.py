@@ -9,6 +9,11 @@ import numpy as np
 RESAMPLES = 10_000
 SEED = 42
 
+FEWEST_GROUPS = 10
+"""Number of groups from which on an interval is shown. Below, resampled means vary too little: of
+normal values, the 95% interval of 2, 3 and 5 holds the true mean in 50, 78 and 86% of samples, that
+of one has no width."""
+
 _CELLS_AT_ONCE = 20_000_000  # counts in memory at once, 8 bytes each
 
 

@@ -9,7 +9,6 @@ from itertools import permutations
 
 from mdagents.records.ratings import ASKED, Rating
 from mdagents.scoring.formatting import UNKNOWN, Table, number
-from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 
 _KINDS = {"answer": "answers", "summary": "summaries"}
 
@@ -39,7 +38,10 @@ def rating_figures(ratings: Sequence[Rating]) -> list[RatingFigures]:
     """Return the figures of each question about answers and about summaries."""
     if not ratings:
         return []
-    from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
+    from mdagents_llm.bootstrap import (  # loads numpy: only when needed
+        FEWEST_GROUPS,
+        clustered_bootstrap,
+    )
 
     found = []
     for kind in _KINDS:
@@ -51,7 +53,7 @@ def rating_figures(ratings: Sequence[Rating]) -> list[RatingFigures]:
             units = list(by_item.values())
             low, high = None, None
             means = {sum(unit) / len(unit) for unit in units}
-            if len(units) >= SMALLEST_FOR_RATES and len(means) > 1:
+            if len(units) >= FEWEST_GROUPS and len(means) > 1:
                 interval = clustered_bootstrap([sum(u) for u in units], [len(u) for u in units])
                 low, high = interval or (None, None)
             found.append(

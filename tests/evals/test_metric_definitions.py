@@ -32,6 +32,7 @@ from tests.support.trace_events import ends, says, starts
 
 PUBLISHED_SCHEMA = SHARED / "published_exaid" / "exaid.metrics.schema.json"
 VARIANTS = ("V0", "V1", "V2", "V3", "V4")
+CASES = 10  # from which on there are intervals
 Record = dict[str, Any]
 
 _FINDINGS = (
@@ -41,15 +42,15 @@ _FINDINGS = (
 
 
 def write_cases(folder: Path) -> None:
-    """Four cases in which two doctors speak, one of them past the other, and one hands over."""
-    for case in range(4):
-        events, seq, t_ms = [], count(), 1_000_000
-        first = (*(_FINDINGS[(case + i) % 16] for i in range(5 + 4 * case)), "cardiac arrest")
+    """Cases in which two doctors speak, one of them past the other, and one hands over."""
+    for case in range(CASES):
+        events, seq, t_ms, size = [], count(), 1_000_000, case % 4
+        first = (*(_FINDINGS[(case + i) % 16] for i in range(5 + 4 * size)), "cardiac arrest")
         texts = {
             1: ("doctor0", " ".join(f"The patient has {name}, as was seen." for name in first)),
             2: ("doctor1", " ".join(f"I ask about {name} again." for name in first[::-1])),
             3: ("doctor0", "doctor1"),
-            4: ("doctor1", "In the end it is anaphylaxis with fever. " * (case + 1)),
+            4: ("doctor1", "In the end it is anaphylaxis with fever. " * (size + 1)),
         }
         for turns in ((1, 2), (3,), (4,)):
             pieces = {turn: re.findall(r"\S+\s*", texts[turn][1]) for turn in turns}
@@ -57,9 +58,9 @@ def write_cases(folder: Path) -> None:
             for at in range(max(map(len, pieces.values()))):
                 for turn in turns:
                     if at < len(pieces[turn]):
-                        t_ms += 90 + 10 * case
+                        t_ms += 90 + 10 * size
                         events.append(says(turn, texts[turn][0], next(seq), pieces[turn][at], t_ms))
-            t_ms += 17_000 * (case == 1)
+            t_ms += 17_000 * (size == 1)
             events += [ends(turn, texts[turn][0], next(seq), t_ms) for turn in turns]
         write_trace_file(
             folder / f"case-{case}.trace.jsonl.gz", events, case_id=f"case-{case}", **META
@@ -361,7 +362,7 @@ def test_each_metric_is_what_its_definition_says(
     assert run_all([str(tmp_path), "--jobs", "1", *model_options()]) == 0
     records = lines(tmp_path / "metrics" / "per_case.metrics.jsonl")
     assert {(r["case_id"], r["variant_id"]) for r in records} == {
-        (f"case-{n}", variant) for n in range(4) for variant in VARIANTS
+        (f"case-{n}", variant) for n in range(CASES) for variant in VARIANTS
     }
     wrong = []
     varied: dict[str, set[str]] = defaultdict(set)
@@ -423,7 +424,7 @@ def means(records: list[Record], aggregate: Record, run: Path) -> None:
         failed = sum(not event["schema_ok"] for event in events)
         found = aggregate["variants"][variant]
         expected = {
-            "n_cases": 4,
+            "n_cases": CASES,
             "m1_update_count_mean": mean("m1_update_count"),
             "m2_output_ctu_mean": mean("m2_output_ctu"),
             "m5_unsupported": {

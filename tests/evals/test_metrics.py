@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -425,7 +426,7 @@ def aggregated(**cases: list[CaseMeasures]) -> Any:
 
 
 def test_bootstrap_is_seeded_and_holds_the_mean() -> None:
-    values = [0.1, 0.2, 0.3, 0.9]
+    values = [0.1, 0.2, 0.3, 0.9] * 3
     interval = bootstrap(values)
     assert interval == bootstrap(values)
     assert interval.mean == pytest.approx(0.375)
@@ -434,9 +435,20 @@ def test_bootstrap_is_seeded_and_holds_the_mean() -> None:
     assert 0.1 <= interval.ci_low < 0.375 < interval.ci_high <= 0.9
 
 
+def test_there_is_no_interval_of_fewer_than_ten_values() -> None:
+    for values in ([0.3], [0.1, 0.2], [0.0, 1.0] * 4 + [0.5], [0.5] * 9 + [None] * 5):
+        interval = bootstrap(values)
+        assert interval.mean == pytest.approx(fmean(v for v in values if v is not None))
+        assert interval.ci_low is None
+        assert interval.ci_high is None
+    ten = bootstrap([0.0, 1.0] * 5)
+    assert ten.ci_low == pytest.approx(0.2)  # 2.5th percentile of a binomial(10, 0.5): 2 of 10
+    assert ten.ci_high == pytest.approx(0.8)
+
+
 def test_bootstrap_leaves_out_what_is_not_known() -> None:
     half = {"mean": 0.5, "n_excluded": 1, "ci_low": 0.5, "ci_high": 0.5}
-    assert bootstrap([0.5, None]).model_dump() == half
+    assert bootstrap([0.5] * 10 + [None]).model_dump() == half
     assert bootstrap([None]).mean is None
     assert bootstrap([None]).n_excluded == 1
 
@@ -463,14 +475,30 @@ def test_pooled_metrics_weigh_events_and_means_weigh_cases(measures: CaseMeasure
 
 
 def test_variants_are_compared_case_by_case(measures: CaseMeasures) -> None:
-    v0 = [case(measures, f"case-{i}", m4_trace_coverage=0.1 * i) for i in range(1, 5)]
-    v2 = [case(measures, f"case-{i}", m4_trace_coverage=0.1 * i + 0.2) for i in range(2, 6)]
+    v0 = [case(measures, f"case-{i}", m4_trace_coverage=0.05 * i) for i in range(1, 13)]
+    v2 = [case(measures, f"case-{i}", m4_trace_coverage=0.05 * i + 0.2) for i in range(2, 14)]
     differences = {d.metric: d for d in aggregated(V0=v0, V2=v2).paired_differences}
     coverage = differences["m4_trace_coverage"]
-    assert (coverage.variant, coverage.baseline, coverage.n_cases) == ("V2", "V0", 3)
-    # The cases differ by 0.3, the variants by 0.2 in each of them: no uncertainty is left.
+    assert (coverage.variant, coverage.baseline, coverage.n_cases) == ("V2", "V0", 11)
+    # The cases differ by up to 0.5, the variants by 0.2 in each: no uncertainty is left.
     assert coverage.difference.ci_low == pytest.approx(0.2)
     assert coverage.difference.ci_high == pytest.approx(0.2)
+
+
+def test_a_few_cases_show_a_difference_without_an_interval(
+    measures: CaseMeasures, tmp_path: Path
+) -> None:
+    v0 = [case(measures, f"case-{i}", m4_trace_coverage=0.1) for i in range(9)]
+    v2 = [case(measures, f"case-{i}", m4_trace_coverage=0.3) for i in range(9)]
+    metrics = aggregated(V0=v0, V2=v2)
+    (coverage,) = (d for d in metrics.paired_differences if d.metric == "m4_trace_coverage")
+    assert coverage.n_cases == 9
+    assert coverage.difference.mean == pytest.approx(0.2)
+    assert (coverage.difference.ci_low, coverage.difference.ci_high) == (None, None)
+    (row,) = (line for line in metrics_table(metrics, 9).splitlines() if "M4 95 %" in line)
+    assert [cell.strip() for cell in row.split("|")[2:4]] == ["–", "–"]
+    assert len(draw_metrics(tmp_path, metrics, [one.record for one in (*v0, *v2)])) == 4
+    assert AggregateMetrics.model_validate_json(metrics.model_dump_json()) == metrics
 
 
 def test_outliers_lie_beyond_tukeys_fences(measures: CaseMeasures) -> None:
