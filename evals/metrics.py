@@ -21,7 +21,7 @@ from evals.metrics_records import (
 )
 from evals.run_logs import Decision, Event, RunLogFile
 from evals.trace_text import TraceText
-from exaid_core.checks.alerts import find_alert
+from exaid_core.checks.alerts import alerts_of_chunk
 from exaid_core.ctu import letters, tail_loss
 from exaid_core.trace.run_records import BufferAction
 from mdagents_llm.clock import ms_of
@@ -330,11 +330,15 @@ def _uncovered_tail(trace: TraceText, covered: frozenset[int]) -> float | None:
 def _suppression_rate(log: RunLogFile, trace: TraceText, covered: frozenset[int]) -> float | None:
     """Return the share of critical segments that the summaries do not fully cover.
 
-    Segments are the chunks of the log, or the turns if it has no chunks.
+    Segments are the chunks of the log, or the turns if it has no chunks. An alert that is split
+    between chunks counts for the chunk that completes it, as EXAID counts it.
     """
     if log.chunks:
-        segments = [trace.chunk(chunk.start_seq, chunk.end_seq) for chunk in log.chunks]
+        segments = [
+            (trace.before(chunk.start_seq), *trace.chunk(chunk.start_seq, chunk.end_seq))
+            for chunk in log.chunks
+        ]
     else:
-        segments = [(t.text, frozenset(d.seq for d in t.deltas)) for t in trace.turns]
-    critical = [seqs for text, seqs in segments if find_alert(text)]
+        segments = [("", t.text, frozenset(d.seq for d in t.deltas)) for t in trace.turns]
+    critical = [seqs for before, text, seqs in segments if alerts_of_chunk(before, text)]
     return mean([float(not seqs <= covered) for seqs in critical])

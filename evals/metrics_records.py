@@ -166,7 +166,8 @@ class PerCaseMetrics(_Header):
     """Share of the trace's characters after the last one that a summary covers; null for a trace
     without text."""
     suppression_rate: Share | None
-    """Share of critical segments that summaries do not fully cover; null without such a segment."""
+    """Share of critical segments that summaries do not fully cover; null without such a segment.
+    The alert of a segment may begin in the segment before."""
     flush_count: Count
     """Number of chunks that were flushed (`tokengate_flush` records)."""
     flush_reason_counts: dict[str, Count]

@@ -80,6 +80,11 @@ class TraceText:
         )
         return "".join(_between(turn, start_seq, end_seq) for turn in own), seqs
 
+    def before(self, seq: int) -> str:
+        """Return the text that precedes a delta in its turn; empty if no turn has the delta."""
+        turn = next((t for t in self.turns if _between(t, seq, seq)), None)
+        return _between(turn, -1, seq - 1) if turn else ""
+
     def chars_after(self, seq: int) -> int:
         """Return the number of characters in deltas after a sequence number; -1 counts all."""
         return sum(len(d.text) for turn in self.turns for d in turn.deltas if d.seq > seq)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exaid_core.checks.alerts import find_alert, find_alerts
+from exaid_core.checks.alerts import LONGEST_ALERT, alerts_of_chunk
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import letters
 from exaid_core.policy import TriggerPolicy
@@ -17,8 +17,6 @@ from exaid_core.token_gate.token_gate import Flush, FlushReason, GateCore
 from exaid_core.trace.events import EventKind, TraceEvent
 
 _ENDS_A_TEXT = frozenset({FlushReason.TURN_END, FlushReason.END_OF_TRACE})
-_LONGEST_ALERT = 160
-"""Maximum characters of an alert together with its negation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +132,8 @@ class Segmenter:
         """Return the critical alerts of a chunk, including those split between chunks."""
         before = self._ends.pop(chunk.agent_id, "")
         if chunk.reason not in _ENDS_A_TEXT:
-            self._ends[chunk.agent_id] = (before + chunk.text)[-_LONGEST_ALERT:]
-        alerts = tuple(find_alerts(chunk.text))
-        if alerts or not before:
-            return alerts
-        return tuple(alert for alert in find_alerts(before + chunk.text) if not find_alert(before))
+            self._ends[chunk.agent_id] = (before + chunk.text)[-LONGEST_ALERT:]
+        return alerts_of_chunk(before, chunk.text)
 
 
 def _gate(config: ExaidConfig) -> GateCore:

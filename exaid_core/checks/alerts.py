@@ -20,6 +20,9 @@ from exaid_core.checks.cue_finder import CueFinder
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
+LONGEST_ALERT = 160
+"""Maximum characters of an alert together with its negation."""
+
 _FUNCTION_WORDS = phrases(
     "a, an, the, of, in, into, at, on, to, from, by, with, is, was, has, had, been, are, were"
 )
@@ -67,6 +70,20 @@ def find_alerts(text: str) -> Iterator[str]:
         last_end = end
         seen.add(alert.casefold())
         yield alert
+
+
+def alerts_of_chunk(before: str, chunk: str) -> tuple[str, ...]:
+    """Return the critical alerts of a chunk of a text, including one that began before the chunk.
+
+    Args:
+        before: Text before the chunk; the last `LONGEST_ALERT` characters are used.
+        chunk: Text of the chunk.
+    """
+    before = before[-LONGEST_ALERT:]
+    alerts = tuple(find_alerts(chunk))
+    if alerts or not before or find_alert(before):
+        return alerts
+    return tuple(find_alerts(before + chunk))
 
 
 def mentions_alert(summary_text: str, alert: str) -> bool:

@@ -233,7 +233,11 @@ def waits(one: One) -> list[float]:
 
 
 def suppressed(one: One) -> list[bool]:
-    """Whether some of a flush is in no summary, for each flush with a critical alert."""
+    """Whether some of a flush is in no summary, for each flush with a critical alert.
+
+    An alert may begin in the text of its turn before the flush, which then has no alert of its own.
+    """
+    turn = {delta["seq"]: delta["turn_id"] for delta in one.deltas}
     agent = {delta["seq"]: delta["agent_id"] for delta in one.deltas}
     lost = []
     for flush in one.flushes:
@@ -243,7 +247,14 @@ def suppressed(one: One) -> list[bool]:
             if flush["start_seq"] <= delta["seq"] <= flush["end_seq"]
             and delta["agent_id"] == agent[flush["start_seq"]]
         ]
-        if find_alert("".join(delta["delta_text"] for delta in own)):
+        said, start = "".join(delta["delta_text"] for delta in own), flush["start_seq"]
+        before = "".join(
+            delta["delta_text"]
+            for delta in one.deltas
+            if delta["turn_id"] == turn[start] and delta["seq"] < start
+        )[-160:]
+        is_split = not find_alert(before) and find_alert(before + said)
+        if find_alert(said) or is_split:
             lost.append(not {delta["seq"] for delta in own} <= one.covered)
     return lost
 

@@ -322,6 +322,36 @@ def test_suppression(measures: CaseMeasures) -> None:
     assert measures.record.suppression_rate == 0.5
 
 
+def rate_of_missed_alerts(
+    trace: TraceText, *chunks: tuple[int, int], covered: tuple[int, ...] = ()
+) -> float | None:
+    log = make_log()
+    flushed = tuple(Chunk(start_seq=start, end_seq=end) for start, end in chunks)
+    event = log.events[0].model_copy(update={"source_seqs": covered})
+    log = replace(log, chunks=flushed, events=(event,))
+    return measure(log, trace, Letters()).record.suppression_rate
+
+
+def test_an_alert_split_between_chunks_is_missed(trace: TraceText) -> None:
+    first, second = trace.turns
+    deltas = list(first.deltas)
+    deltas[1:3] = deltas[1]._replace(text="in cardiac"), deltas[2]._replace(text=" arrest c5 ")
+    split = replace(trace, turns=(replace(first, deltas=tuple(deltas)), second))
+    # In one chunk, in two and in three: 1 of 1 is missed.
+    for chunks in ([(1, 4)], [(1, 2), (3, 4)], [(1, 2), (3, 3), (4, 4)]):
+        assert rate_of_missed_alerts(split, *chunks) == 1
+    assert rate_of_missed_alerts(split, (1, 2)) is None  # "arrest" is in no chunk
+    # Alerts are completed in 3 to 4 and in 10 to 11; one of both is covered.
+    assert rate_of_missed_alerts(split, (1, 2), (3, 4), (10, 11), covered=(3, 4)) == 0.5
+
+
+def test_an_alert_is_not_put_together_from_two_turns(trace: TraceText) -> None:
+    first, second = trace.turns
+    ends = replace(first, deltas=(first.deltas[0]._replace(text="in cardiac"),))
+    begins = replace(second, deltas=(second.deltas[0]._replace(text="arrest"),))
+    assert rate_of_missed_alerts(replace(trace, turns=(ends, begins)), (1, 1), (10, 10)) is None
+
+
 def test_suppression_by_turn_where_the_log_has_no_chunks(trace: TraceText) -> None:
     # Turn 1 is covered by events 0, 1 and 3; turn 3 is covered in part only.
     assert measure(make_log(chunks=()), trace, Letters()).record.suppression_rate == 0.5

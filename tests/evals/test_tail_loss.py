@@ -10,6 +10,7 @@ import pytest
 
 from evals.concepts import TermExtractor
 from evals.metrics import measure
+from evals.metrics_records import PerCaseMetrics
 from evals.run_logs import read_run_log
 from evals.trace_text import TraceText, content_events
 from evals.variants import VARIANT_IDS, load_variant
@@ -27,8 +28,10 @@ pytestmark = pytest.mark.sweep
 EXTRACTOR = TermExtractor()
 
 
-async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tuple[float, float]:
-    """The tail loss as EXAID says it, and as evals compute it, where writing fails from then on."""
+async def replayed(
+    trace: Trace, variant: str, fails_from: int, path: Path
+) -> tuple[EXAID, PerCaseMetrics]:
+    """A closed EXAID and the metrics of its run log, where writing fails from then on."""
     calls = count()
 
     def write(request: ChatRequest) -> ChatReply:
@@ -54,7 +57,12 @@ async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tup
         created_at=trace.meta.created_at, mas_run_id="mas_1", eval_run_id="eval-1"
     )
     write_gz(path, lines)
-    record = measure(read_run_log(path), TraceText.of(trace), EXTRACTOR).record
+    return exaid, measure(read_run_log(path), TraceText.of(trace), EXTRACTOR).record
+
+
+async def losses(trace: Trace, variant: str, fails_from: int, path: Path) -> tuple[float, float]:
+    """The tail loss as EXAID says it, and as evals compute it."""
+    exaid, record = await replayed(trace, variant, fails_from, path)
     assert record.tail_loss is not None
     return exaid.tail_loss(), record.tail_loss
 
@@ -74,3 +82,15 @@ async def test_they_agree_on_a_real_trace(tmp_path: Path, variant: str, path: Pa
     of_exaid, of_evals = await losses(read_trace(path), variant, 3, tmp_path / "log.jsonl.gz")
     assert of_exaid == of_evals
     assert 0 < of_exaid < 1
+
+
+@pytest.mark.parametrize("variant", VARIANT_IDS)
+async def test_they_agree_on_missed_alerts(tmp_path: Path, variant: str) -> None:
+    # V3 cuts at 500 characters, within the alert for some of these numbers of words.
+    for words in (50, *range(86, 101)):
+        said = "word " * words + "he is now in cardiac arrest and "
+        trace = read_trace(write_trace(tmp_path, more=said))
+        for fails_from in (0, 1, 99):
+            exaid, record = await replayed(trace, variant, fails_from, tmp_path / "log.jsonl.gz")
+            assert exaid.alerts == 1
+            assert record.suppression_rate == exaid.missed_alerts(), (words, fails_from)
