@@ -219,16 +219,17 @@ def _unsupported_by_window(
     extractor: ConceptExtractor,
 ) -> tuple[list[float], list[float]]:
     """Return M6a and M6b of each valid summary."""
-    texts = {event.event_id: event.text for event in events}
+    by_id = {event.event_id: concepts for event, concepts in zip(events, found, strict=True)}
     m6a: list[float] = []
     m6b: list[float] = []
     for event, concepts in zip(events, found, strict=True):
         if not event.schema_ok:
             continue
-        window = trace.window(event.start_seq, event.end_seq)
-        latest = texts.get(event.latest_summary_event_id or "", "")
-        for rates, support in ((m6a, window), (m6b, f"{window}\n{latest}")):
-            share = _share(concepts - extractor.extract(support), concepts)
+        window = extractor.extract(trace.window(event.start_seq, event.end_seq))
+        latest = by_id.get(event.latest_summary_event_id or "", frozenset())
+        # Extracted from both at once, an abbreviation of one could take its meaning from the other.
+        for rates, support in ((m6a, window), (m6b, window | latest)):
+            share = _share(concepts - support, concepts)
             # A summary without concepts counts as ungrounded.
             rates.append(1.0 if share is None else share)
     return m6a, m6b

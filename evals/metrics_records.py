@@ -108,7 +108,7 @@ class PerCaseMetrics(_Header):
     m6a_mean: Share | None
     """Mean share of a valid summary's concepts that its window does not name: lower is better."""
     m6b_mean: Share | None
-    """M6a with the latest summary as additional support."""
+    """M6a with the concepts of the latest summary as additional support; at most M6a."""
     m6_empty_count: Count
     """Number of valid summaries without a concept; each counts as 1.0 in m6a and m6b."""
     faithfulness_valid_event_count: Count

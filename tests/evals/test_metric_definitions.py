@@ -188,11 +188,12 @@ def m6(one: One, *, with_latest: bool) -> list[float]:
     for event in one.events:
         if not event["schema_ok"]:
             continue
-        support, latest = one.window(event), by_id.get(event["latest_summary_event_id"])
-        if with_latest:
-            support += "\n" + (latest["summary_semantics_text"] if latest else "")
+        support = one.concepts(one.window(event))
+        latest = by_id.get(event["latest_summary_event_id"])
+        if with_latest and latest:
+            support |= one.of(latest)
         named = one.of(event)
-        rates.append(len(named - one.concepts(support)) / len(named) if named else 1.0)
+        rates.append(len(named - support) / len(named) if named else 1.0)
     return rates
 
 

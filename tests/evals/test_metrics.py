@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evals.aggregate import aggregate, bootstrap, flag_outliers
-from evals.concepts import Concept
+from evals.concepts import Concept, TermExtractor
 from evals.figures import draw_metrics
 from evals.metrics import CaseMeasures, jaccard, measure
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
@@ -230,6 +230,23 @@ def test_m6_of_an_empty_summary_is_not_perfect(trace: TraceText) -> None:
     assert record.m6b_mean == pytest.approx(2 / 3)
     assert record.m6_empty_count == 1
     assert record.m5_unsupported_per_summary_mean == pytest.approx(1 / 3)
+
+
+def test_m6b_is_never_above_m6a(trace: TraceText) -> None:
+    # "MS" is multiple sclerosis unless the text says otherwise, as the latest summary does. The
+    # window names the MS of the second summary: 0 of 1 is unsupported, whatever comes before.
+    first, second = trace.turns
+    said = replace(first, deltas=(first.deltas[0]._replace(text="MS is suspected. "),))
+    window = replace(trace, turns=(said, second))
+    latest, event = make_log().events[:2]
+    latest = latest.model_copy(update={"summary_semantics_text": "Mitral stenosis (MS)."})
+    changes = {"start_seq": 1, "end_seq": 1, "summary_semantics_text": "MS likely."}
+    event = event.model_copy(update=changes)
+    extractor = TermExtractor()
+    assert extractor.extract("MS likely.").isdisjoint(extractor.extract("Mitral stenosis (MS)."))
+    record = measure(make_log(events=(latest, event)), window, extractor).record
+    # The first summary's one concept is not in the window: (1 + 0) / 2.
+    assert record.m6a_mean == record.m6b_mean == 0.5
 
 
 def test_m7b_coverage_by_budget(measures: CaseMeasures) -> None:
