@@ -27,12 +27,13 @@ class Outcome:
     profile: GateProfile
     flushes_per_case: float
     """Mean number of chunks per case: the updates if each chunk were summarized."""
-    median_ctu: float
-    """Median CTU of the regular chunks, excluding ends of turns; 0 without such chunks."""
-    whole_terms: float
-    """Mean share of a trace's concepts that are named within one chunk, so not split."""
-    wait_ms: float
-    """Mean time in ms from a delta until its chunk is flushed."""
+    median_ctu: float | None
+    """Median CTU of the regular chunks, excluding ends of turns; None without such chunks."""
+    whole_terms: float | None
+    """Mean share of a trace's concepts that are named within one chunk, so not split; None if no
+    trace names a concept."""
+    wait_ms: float | None
+    """Mean time in ms from a delta until its chunk is flushed; None without chunks."""
     cost_ctu: float
     """CTU per case of the buffer agent's prompts: each chunk plus the system prompt."""
     reasons: Counter[FlushReason]
@@ -84,9 +85,9 @@ def sweep(
         yield Outcome(
             profile=profile,
             flushes_per_case=len(chunks) / len(traces),
-            median_ctu=median(regular) if regular else 0.0,
-            whole_terms=fmean(kept) if kept else 0.0,
-            wait_ms=fmean(wait for _, wait in chunks) if chunks else 0.0,
+            median_ctu=median(regular) if regular else None,
+            whole_terms=fmean(kept) if kept else None,
+            wait_ms=fmean(wait for _, wait in chunks) if chunks else None,
             cost_ctu=sum(ctu(f.text) + prompt for f, _ in chunks) / len(traces),
             reasons=Counter(flush.reason for flush, _ in chunks),
         )

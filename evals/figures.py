@@ -63,6 +63,8 @@ def draw_calibration(path: Path, outcomes: Sequence[Outcome]) -> Path:
     """
     figure, (axes,) = _axes(1)
     for outcome in outcomes:
+        if outcome.median_ctu is None:
+            continue
         axes.scatter(outcome.flushes_per_case, outcome.median_ctu, color=_COLOURS["V0"])
         label = f"{outcome.profile.min_words}/{outcome.profile.max_words}"
         axes.annotate(label, (outcome.flushes_per_case, outcome.median_ctu), fontsize=7)

@@ -209,38 +209,38 @@ def metrics_table(metrics: AggregateMetrics, cases: int) -> str:
         # Short names, so that five variants fit in an 80-column terminal.
         cells = {
             "cases": f"{n} of {cases}" if (n := variant.n_cases) < cases else str(n),
-            "M1 updates": _number(variant.m1_update_count_mean, 1),
-            "M2 output CTU": _number(variant.m2_output_ctu_mean, 0),
-            "M3 redundancy": _number(m3.jaccard_mean),
+            "M1 updates": number(variant.m1_update_count_mean, 1),
+            "M2 output CTU": number(variant.m2_output_ctu_mean, 0),
+            "M3 redundancy": number(m3.jaccard_mean),
             "M3 pairs": str(m3.pair_count),
-            "M3 at least 0.85": _number(m3.threshold_rates.tau_085),
-            "M4 coverage": _number(variant.m4_trace_coverage.mean),
+            "M3 at least 0.85": number(m3.threshold_rates.tau_085),
+            "M4 coverage": number(variant.m4_trace_coverage.mean),
             "M4 95 % interval": _interval(variant.m4_trace_coverage),
-            "M5 unsupported": _number(variant.m5_unsupported.global_rate_mean),
-            "M5 per summary": _number(variant.m5_unsupported.per_summary_mean),
-            "M6a unsupported": _number(variant.m6a.mean),
+            "M5 unsupported": number(variant.m5_unsupported.global_rate_mean),
+            "M5 per summary": number(variant.m5_unsupported.per_summary_mean),
+            "M6a unsupported": number(variant.m6a.mean),
             "M6a 95 % interv.": _interval(variant.m6a),
-            "M6b unsupported": _number(variant.m6b.mean),
+            "M6b unsupported": number(variant.m6b.mean),
             "M6b 95 % interv.": _interval(variant.m6b),
             "M6 empty": str(variant.m6_empty_count),
-            "M7b at 250 CTU": _number(budgets.ctu_250),
-            "M7b at 500 CTU": _number(budgets.ctu_500),
-            "M7b at 1000 CTU": _number(budgets.ctu_1000),
-            "M7b at 2000 CTU": _number(budgets.ctu_2000),
-            "M8 summary, ms": _number(variant.m8_latency_ms_mean.summary, 0),
+            "M7b at 250 CTU": number(budgets.ctu_250),
+            "M7b at 500 CTU": number(budgets.ctu_500),
+            "M7b at 1000 CTU": number(budgets.ctu_1000),
+            "M7b at 2000 CTU": number(budgets.ctu_2000),
+            "M8 summary, ms": number(variant.m8_latency_ms_mean.summary, 0),
             "M8 sum. p95, ms": _p95(variant.m8_latency_distribution_ms.summary),
-            "M8 decision, ms": _number(variant.m8_latency_ms_mean.buffer_decision, 0),
+            "M8 decision, ms": number(variant.m8_latency_ms_mean.buffer_decision, 0),
             "M8 dec. p95, ms": _p95(variant.m8_latency_distribution_ms.buffer_decision),
-            "M9 prompt CTU": _number(m9.prompt, 0),
-            "M9 reply CTU": _number(m9.completion, 0),
-            "M9 decisions": _number(m9.buffer_decision_count, 1),
-            "M9 CTU judged": _number(m9.buffer_decision_ctu, 0),
-            "M10 compliance": _number(variant.m10_compliance.compliance_rate_mean),
-            "compression": _number(variant.compression_ratio.mean),
-            "latency, ms": _number(variant.expected_latency_ms.mean, 0),
-            "text left out": _number(variant.tail_loss.mean),
-            "end left out": _number(variant.uncovered_tail.mean),
-            "missed alerts": _number(variant.suppression_rate.mean),
+            "M9 prompt CTU": number(m9.prompt, 0),
+            "M9 reply CTU": number(m9.completion, 0),
+            "M9 decisions": number(m9.buffer_decision_count, 1),
+            "M9 CTU judged": number(m9.buffer_decision_ctu, 0),
+            "M10 compliance": number(variant.m10_compliance.compliance_rate_mean),
+            "compression": number(variant.compression_ratio.mean),
+            "latency, ms": number(variant.expected_latency_ms.mean, 0),
+            "text left out": number(variant.tail_loss.mean),
+            "end left out": number(variant.uncovered_tail.mean),
+            "missed alerts": number(variant.suppression_rate.mean),
         }
         for name, cell in cells.items():
             rows.setdefault(name, []).append(cell)
@@ -265,12 +265,13 @@ def _cases_with_a_value(metrics: AggregateMetrics) -> dict[str, list[str]]:
     }
 
 
-def _number(value: float | None, digits: int = 3) -> str:
+def number(value: float | None, digits: int = 3) -> str:
+    """Format a number with a fixed count of decimals; None as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def _p95(distribution: Distribution | None) -> str:
-    return _number(distribution.p95 if distribution else None, 0)
+    return number(distribution.p95 if distribution else None, 0)
 
 
 def _interval(interval: Interval) -> str:

@@ -13,6 +13,7 @@ from evals.calibration import Outcome, chunk_of_v3, grid, sweep
 from evals.cli.command import make_parser, open_traces, program
 from evals.concepts import TermExtractor
 from evals.figures import FORMATS, draw_calibration
+from evals.report import number
 from evals.variants import load_variant
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
@@ -70,9 +71,9 @@ def _table(outcomes: Sequence[Outcome]) -> str:
             "words": f"{profile.min_words}/{profile.max_words}",
             "timers, s": f"{profile.silence_timer:g}/{profile.max_wait_timeout:g}",
             "updates": f"{outcome.flushes_per_case:.1f}",
-            "median CTU": f"{outcome.median_ctu:.0f}",
-            "whole terms": f"{outcome.whole_terms:.3f}",
-            "wait ms": f"{outcome.wait_ms:.0f}",
+            "median CTU": number(outcome.median_ctu, 0),
+            "whole terms": number(outcome.whole_terms),
+            "wait ms": number(outcome.wait_ms, 0),
             "CTU": f"{outcome.cost_ctu:.0f}",
         }
         table.field_names = list(cells)

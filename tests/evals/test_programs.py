@@ -28,9 +28,11 @@ from evals.report import metrics_table
 from evals.run_logs import read_run_log
 from exaid_core.trace.files import RecordError
 from exaid_core.trace.traces import read_trace
+from exaid_core.trace.traces import write_trace as write_trace_file
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
-from tests.evals.conftest import write_trace
+from tests.evals.conftest import META, write_trace
+from tests.support.trace_events import ends, says, starts
 
 Options = Callable[..., list[str]]
 
@@ -265,12 +267,36 @@ def test_smaller_chunks_are_more_and_come_sooner(traces: Path) -> None:
     read = [read_trace(path) for path in sorted((traces / "traces").iterdir())]
     small, large = sweep(read, grid([5, 35], [90]), TermExtractor())
     assert small.flushes_per_case > large.flushes_per_case
+    assert small.wait_ms is not None
+    assert large.wait_ms is not None
     assert small.wait_ms < large.wait_ms
+    assert small.median_ctu is not None
+    assert large.median_ctu is not None
     assert small.median_ctu < large.median_ctu
     assert small.cost_ctu > large.cost_ctu
+    assert small.whole_terms is not None
+    assert large.whole_terms is not None
     assert 0 < small.whole_terms <= large.whole_terms <= 1
     with pytest.raises(ConfigError):
         grid([90], [10])
+
+
+def test_a_calibration_has_no_figures_of_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A turn without content has no chunk; "Hello." is one chunk, the end of its turn, and names no
+    # concept.
+    for text, wait_ms in (("TERMINATE", "–"), ("Hello.", "0")):
+        events = [starts(1, "a", 0, 900), says(1, "a", 1, text, 1000), ends(1, "a", 2, 1000)]
+        path = tmp_path / "case-1.trace.jsonl.gz"
+        write_trace_file(path, events, case_id="case-1", **META)
+        figure = tmp_path / "calibration.png"
+        options = ["--min-words", "35", "--max-words", "90", "--figure", str(figure)]
+        assert calibrate([str(path), *options]) == 0
+        (row,) = (line for line in capsys.readouterr().out.splitlines() if "| 35/90" in line)
+        median_ctu, whole_terms, wait = (cell.strip() for cell in row.split("|")[4:7])
+        assert (median_ctu, whole_terms, wait) == ("–", "–", wait_ms)
+        path.unlink()
 
 
 @pytest.mark.sweep
