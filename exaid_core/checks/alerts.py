@@ -79,11 +79,12 @@ def alerts_of_chunk(before: str, chunk: str) -> tuple[str, ...]:
         before: Text before the chunk; the last `LONGEST_ALERT` characters are used.
         chunk: Text of the chunk.
     """
-    before = before[-LONGEST_ALERT:]
-    alerts = tuple(find_alerts(chunk))
-    if alerts or not before or find_alert(before):
-        return alerts
-    return tuple(find_alerts(before + chunk))
+    alerts = list(find_alerts(chunk))
+    if before := before[-LONGEST_ALERT:]:
+        known = tuple(alert.casefold() for alert in (*alerts, *find_alerts(before)))
+        joined = find_alerts(before + chunk)
+        alerts += [alert for alert in joined if not alert.casefold().startswith(known)]
+    return tuple(alerts)
 
 
 def mentions_alert(summary_text: str, alert: str) -> bool:

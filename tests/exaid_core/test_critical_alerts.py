@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from exaid_core.checks.alerts import find_alert, find_alerts, mentions_alert
+from exaid_core.checks.alerts import alerts_of_chunk, find_alert, find_alerts, mentions_alert
 from tests.support.medical_prose import SENTENCES
 
 
@@ -752,3 +752,24 @@ def test_a_danger_beyond_the_object_of_a_cue(text: str, found: str) -> None:
 )
 def test_the_object_of_a_cue_a_doubt_or_a_chronic_state_is_no_alert(text: str) -> None:
     assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "chunk", "alerts"),
+    [
+        ("", "He is in cardiac arrest.", ["cardiac arrest"]),
+        ("The patient goes into cardiac", " arrest now.", ["cardiac arrest"]),
+        ("He is in cardiac arrest.", " Chest compressions go on.", []),
+        # Beside another alert, in either part.
+        ("He is in septic shock. He goes into cardiac", " arrest now.", ["cardiac arrest"]),
+        ("He goes into cardiac", " arrest. Septic shock too.", ["Septic shock", "cardiac arrest"]),
+        # One that was told before is not told again because it grows.
+        ("BP is 60", "/40 now.", ["BP is 60/40"]),
+        ("He is in septic shock", " with a lactate of 4.", []),
+        ("There is no sign of cardiac", " arrest.", []),
+    ],
+)
+def test_alerts_of_a_chunk_include_one_that_began_before_it(
+    before: str, chunk: str, alerts: list[str]
+) -> None:
+    assert list(alerts_of_chunk(before, chunk)) == alerts
