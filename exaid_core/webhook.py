@@ -154,7 +154,9 @@ class Webhook:
         return max(error.retry_after or 0.0, backoff)
 
 
-def _host_of(url: str, name: str) -> str:
+def _host_of(url: object, name: str) -> str:
+    if not isinstance(url, str):
+        raise ConfigError(f"{name} must be a text")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

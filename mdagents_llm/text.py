@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
-_NO_LETTER = re.compile(r"[\W_]+")
+_BETWEEN_WORDS = re.compile(r"[\s_-]+")
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85]")
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -86,15 +87,19 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 def spelled_as(value: object, names: Iterable[str]) -> object:
     """Return an object of JSON whose keys have the spelling of `names`.
 
-    A key may differ from its name in case, spaces and punctuation (`Key Findings`, `keyFindings`).
-    If two keys are the same name, all are left as they are.
+    A key may differ from its name in case, spaces, hyphens and underscores (`Key Findings`,
+    `keyFindings`). Two keys of the same name are left as they are.
     """
     if not isinstance(value, dict):
         return value
     spellings = {_letters(name): name for name in names}
-    keys = [spellings.get(_letters(str(key)), key) for key in value]
-    return dict(zip(keys, value.values(), strict=True)) if len({*keys}) == len(keys) else value
+    letters = [_letters(str(key)) for key in value]
+    count = Counter(letters)
+    return {
+        spellings.get(of, key) if count[of] == 1 else key: content
+        for of, (key, content) in zip(letters, value.items(), strict=True)
+    }
 
 
 def _letters(name: str) -> str:
-    return _NO_LETTER.sub("", name).casefold()
+    return _BETWEEN_WORDS.sub("", name).casefold()

@@ -91,25 +91,32 @@ _OWN_FINDING = re.compile(
 _REASSURES = re.compile(
     r"\b(?:no|denie[sd]|normal|stable|intact|negative|discharged?|improv\w+"
     r"|(?:is|are|was|feels?|doing|looks?|appears?|remains?) well(?! \w+ed\b)"
-    r"|clear(?! (?:fluids?|liquids?|margins?))|resolved|subsided|remission|recovered|cured)\b",
+    r"|clear(?! (?:fluids?|liquids?|margins?))|resolved|subsided|remission|recovered|cured|gone"
+    r"|afebrile|relieved)\b",
     re.IGNORECASE,
 )
 _RELAPSES = re.compile(
-    r"\b(?:relaps\w+|recurs|recurred|recurrence|rebleed\w*|rebled|came back|again|deteriorat\w+"
+    r"\b(?:relaps(?!ing.remitting)\w+|recurs|recurr(?:ed|ing|ences?)|rebleed\w*|rebled|again"
+    r"|came back|(?:is|are|was|were) back|deteriorat\w+|worsen(?:s|ed|ing)(?! (?:by|with|on)\b)"
     r"|returned(?! (?:to|from|home|for|normal|negative|clear|unremarkable)\b))\b",
     re.IGNORECASE,
 )
 # What is kept orders a treatment, and what is left out bars it.
 _TREATS = re.compile(
-    r"\b(?:give|start|begin|commence|initiate|continue|administer|prescribe|infuse|inject|load"
-    r"|treat(?:ed)? with|recommend\w*|favou?rs?)\b|\d ?(?:mg|mcg|µg|g|units?|mL)\b",
+    r"\b(?:gave|give[ns]?|giving|administer\w*|prescrib\w+|infus(?:e|ed|ing)|inject(?:ed|ing)?"
+    r"|receive[ds]?|receiving|treat(?:ed)? with|recommend\w*|advis\w+|favou?rs?|us(?:e|ed|ing))\b"
+    r"|(?:\A|[.;:,|]\s+|\b(?:to|should|will|was|been|and) )"
+    r"(?:start|begin|commence|initiat|continu|resum)\w*\b"
+    r"|\d ?(?:mg|mcg|µg|g|units?|mL)\b(?! ?/)",
     re.IGNORECASE,
 )
 _BARS = re.compile(
-    r"\b(?<!\bno )(?<!\bno known )(?<!\bno drug )(?<!\bno known drug )(?<!\bwithout )"
-    r"(?:contraindicat\w+|allerg(?:y|ic|ies)|anaphyla\w+|intoleran(?:t|ce)|overdosed?)\b",
+    r"\b(?:contraindicat\w+|allerg(?:y|ic|ies)|hypersensitiv\w+|overdosed?|severe reaction"
+    r"|(?:anaphyla\w+|angio-?edema) (?:to|with|on|in|from)"
+    r"|(?<!lactose )(?<!gluten )(?<!heat )(?<!cold )(?<!exercise )intoleran(?:t|ce))\b",
     re.IGNORECASE,
 )
+_NONE_OF_IT = re.compile(r"\b(?:no|denie[sd]|without|none|nkda|nka|absent)\b", re.IGNORECASE)
 _NEWS = re.compile(r"\W*(?:now|new|since|started|suddenly)\b", re.IGNORECASE)
 _STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
 _CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
@@ -174,6 +181,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     reassures = _REASSURES.search(kept) is not None
     treats = _TREATS.search(kept) is not None
+    statements = _STATEMENT_END.split(rest)
     return any(
         _CONTINUES.match(statement)
         or _STOPS.match(statement)
@@ -182,18 +190,23 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
             _DENIES.search(statement)
             and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
         )
-        or (reassures and _is_bad_news(statement))
-        or (treats and _BARS.search(statement))
-        for statement in _STATEMENT_END.split(rest)
+        for statement in statements
+    ) or any(
+        (reassures and _is_bad_news(statement)) or (treats and _says(_BARS, statement))
+        for statement in [rest_of_list, *statements]
     )
 
 
 def _is_bad_news(statement: str) -> bool:
     return bool(
         _NEWS.match(statement)
-        or _RELAPSES.search(statement)
+        or _says(_RELAPSES, statement)
         or next(find_alerts(statement), None) is not None
     )
+
+
+def _says(words: re.Pattern[str], statement: str) -> bool:
+    return bool(words.search(statement)) and not _NONE_OF_IT.search(statement)
 
 
 def _refers_back(denial: str) -> bool:

@@ -45,6 +45,8 @@ OTHER_ANSWERS = (
 )
 """Fields with the right option if none of `ANSWERS` is present; the first one counts."""
 
+_LISTS = ("options", "choices")
+"""Fields with all options."""
 _COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
 _NUMBERED = re.compile(r"(?:option|choice|op)(\d{1,2})")
 """Name of a column of an option with a number, from 0 or 1; also how an answer refers to it."""
@@ -111,7 +113,7 @@ def _with_letters_for_labels(record: Record) -> Record:
     Its options are an object with the lists `text` and `label`; the answer is a label.
     """
     for name, options in record.items():
-        if plain(name) not in ("options", "choices"):
+        if plain(name) not in _LISTS:
             continue
         if isinstance(options, str):
             options = list_in(options)
@@ -131,13 +133,15 @@ def _with_letters_for_labels(record: Record) -> Record:
 def _with_letters_for_numbers(record: Record) -> Record:
     """Return a record with `option_a`, … for its columns `option1`, …, also as an answer.
 
-    The numbers run from 0 or 1 without a gap; a number alone as an answer stays ambiguous.
+    The numbers run from 0 or 1 without a gap, beside no other options; a number alone as an answer
+    stays ambiguous.
     """
     numbered = {int(of[1]): name for name in record if (of := _NUMBERED.fullmatch(plain(name)))}
     numbers = sorted(numbered)
     has_gap = numbers[:1] not in ([0], [1]) or numbers[-1] - numbers[0] >= len(numbers)
-    has_letters = any(_COLUMN.fullmatch(plain(name)) for name in record)
-    if has_gap or has_letters or len(numbers) > len(LETTERS):
+    is_twice = len(numbers) < sum(bool(_NUMBERED.fullmatch(plain(name))) for name in record)
+    others = (_COLUMN.fullmatch(plain(name)) or plain(name) in _LISTS for name in record)
+    if has_gap or is_twice or any(others) or len(numbers) > len(LETTERS):
         return record
     letters = {plain(numbered[number]): LETTERS[place] for place, number in enumerate(numbers)}
     read: dict[str, Any] = {}
@@ -237,7 +241,7 @@ _LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a let
 def _options(record: Record, where: str) -> object:
     columns = _columns(record, where)
     for name, options in record.items():
-        if plain(name) in ("options", "choices"):
+        if plain(name) in _LISTS:
             if isinstance(options, str):
                 options = list_in(options) or options
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import sys
+import threading
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -41,6 +42,12 @@ class _SourceFinder(MetaPathFinder):
         """Names that the sources loaded so far may import."""
         self.packages: set[str] = set()
         """Top-level names of methods, all of whose sources count."""
+        self._of_thread = threading.local()
+
+    def _being_found(self) -> set[str]:
+        """Return the names that this thread is looking for."""
+        names: set[str] = self._of_thread.__dict__.setdefault("names", set())
+        return names
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -49,9 +56,16 @@ class _SourceFinder(MetaPathFinder):
         top = fullname.partition(".")[0]
         if top in NOT_OWN or not (fullname in self.names or top in self.packages):
             return None
-        others = (finder for finder in sys.meta_path if finder is not self)
-        specs = (finder.find_spec(fullname, path, target) for finder in others)
-        spec = next((spec for spec in specs if spec is not None), None)
+        if fullname in self._being_found():  # asked by another finder that asks all others
+            return None
+        self._being_found().add(fullname)
+        try:
+            others = (finder for finder in sys.meta_path if finder is not self)
+            finds = (getattr(finder, "find_spec", None) for finder in others)
+            specs = (find(fullname, path, target) for find in finds if find is not None)
+            spec: ModuleSpec | None = next((spec for spec in specs if spec is not None), None)
+        finally:
+            self._being_found().discard(fullname)
         # Another loader (of an archive, or of a package that rewrites code) stays as it is.
         if spec is not None and type(spec.loader) is SourceFileLoader:
             file = spec.loader.path

@@ -16,9 +16,10 @@ from mdagents_llm.reasoning_tags import without_reasoning
 from mdagents_llm.text import spelled_as, utf8
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
-_BRACES_IN_PROSE = re.compile(r'\{[^{}":]*[^\s{}":][^{}":]*\}')  # "the set {A, B}" is no object
-_WHOLE_VALUE = re.compile(r"(?:[\"'\]}]|\b(?:true|false|null))[\s,]*\Z")
-"""End of a text at which no value can be cut off; a number may go on."""
+_WHOLE_VALUE = re.compile(
+    r"\s*:\s*(?:true|false|null|-?\d[\d.eE+-]*(?=[\s,}])|\[.*\]|\{.*\})", re.DOTALL
+)
+"""A value without quotes that cannot be cut off; a number may go on until something follows."""
 _SHOWN_OF_A_BAD_REPLY = 2_000  # characters; a runaway reply must not double the prompt
 
 
@@ -160,7 +161,7 @@ def _repaired(text: str, schema: type[BaseModel]) -> object:
     import json_repair
 
     text = without_reasoning(text)
-    start = _next_object(text)
+    start = text.find("{")
     if start < 0:
         return None
     try:
@@ -168,23 +169,15 @@ def _repaired(text: str, schema: type[BaseModel]) -> object:
     except ValueError:
         value = spelled_as(json_repair.loads(text[start:]), schema.model_fields)
         is_whole = isinstance(value, dict) and value.keys() >= schema.model_fields.keys()
-        if _is_open(text[start:]) and not (is_whole and _ends_whole(text)):
+        if _is_open(text[start:]) and not (is_whole and _ends_whole(text[start:])):
             return None
         return value
     return None if _has_another(text[end:], value) else spelled_as(value, schema.model_fields)
 
 
-def _next_object(text: str) -> int:
-    """Return where the first object of a text begins; -1 without one."""
-    start = text.find("{")
-    while start >= 0 and (prose := _BRACES_IN_PROSE.match(text, start)):
-        start = text.find("{", prose.end())
-    return start
-
-
 def _has_another(text: str, value: object) -> bool:
     """Return whether a text has an object other than `value`, so that choosing would be a guess."""
-    while (start := _next_object(text)) >= 0:
+    while (start := text.find("{")) >= 0:
         try:
             found, end = json.JSONDecoder().raw_decode(text, start)
         except ValueError:
@@ -202,8 +195,16 @@ def _is_open(text: str) -> bool:
 
 
 def _ends_whole(text: str) -> bool:
-    """Return whether a text that breaks off within an object does so after a whole value."""
-    return '"' not in _STRING.sub("", text) and _WHOLE_VALUE.search(text) is not None
+    """Return whether an unclosed object has only its last brace missing, not a part of a value."""
+    outside = _STRING.sub('""', text)
+    after_last = outside.rpartition('""')[2]
+    return (
+        '""' in outside
+        and outside.count('"') % 2 == 0
+        and outside.count("{") - outside.count("}") == 1
+        and outside.count("[") == outside.count("]")
+        and (not after_last.lstrip().startswith(":") or bool(_WHOLE_VALUE.match(after_last)))
+    )
 
 
 def _one_line(error: ValidationError) -> str:

@@ -37,8 +37,9 @@ def test_a_draft_may_spell_its_fields_in_another_way(spell: Any) -> None:
 
 
 def test_of_two_spellings_of_a_field_its_own_counts() -> None:
-    draft = SummaryDraft.model_validate({**FIELDS, "Key Findings": "Another."})
-    assert draft == SummaryDraft(**FIELDS)
+    reply = {**FIELDS, "Key Findings": "Another.", "Status Action": FIELDS["status_action"]}
+    del reply["status_action"]
+    assert SummaryDraft.model_validate(reply) == SummaryDraft(**FIELDS)
 
 
 def test_the_six_fields_and_their_limits() -> None:

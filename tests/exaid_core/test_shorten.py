@@ -177,7 +177,10 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         # a treatment, and what bars it
         ("Give amoxicillin 500 mg.", "Allergic to penicillin."),
         ("Start tPA.", "Recent surgery is a contraindication."),
-        ("Start lamotrigine.", "Anaphylaxis in 2019."),
+        ("Start lamotrigine.", "Anaphylaxis to it in 2019."),
+        ("Started on penicillin V.", "Penicillin allergy on file."),
+        ("She was given cefazolin.", "Severe reaction to cephalexin."),
+        ("Use carbamazepine.", "Hypersensitivity to oxcarbazepine."),
         ("Recommend ibuprofen.", "Aspirin intolerance is on file."),
         ("Warfarin 5 mg.", "Overdosed on it last year."),
     ],
@@ -214,6 +217,12 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
     [
         ("Give amoxicillin 500 mg.", "No known drug allergies."),
         ("Give amoxicillin 500 mg.", "There are no known allergies today. No contraindications."),
+        ("Give amoxicillin 500 mg.", "No penicillin allergy. No absolute contraindications."),
+        ("Give amoxicillin 500 mg.", "No known medication allergies. Allergies to drugs: NKDA."),
+        ("Give epinephrine 0.5 mg IM.", "Anaphylaxis after a bee sting."),
+        ("Hemoglobin 9 g/dL.", "Lactose intolerance since childhood."),
+        ("Symptoms begin at rest.", "Allergic rhinitis since childhood."),
+        ("No fever.", "No recurrence of the abscess. Has relapsing-remitting MS."),
         ("Rash on the trunk.", "Allergic rhinitis since childhood."),
         ("No fever.", "She returned to work. Results returned for review."),
     ],
@@ -222,6 +231,17 @@ def test_a_statement_is_kept_if_the_rest_only_sounds_like_bad_news(
     statement: str, rest: str
 ) -> None:
     assert shorten(f"{statement} {rest}", len(statement) + 2) == f"{statement[:-1]}…"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Recommend amoxicillin, rest, fluids, allergy to penicillin documented in the old chart.",
+        "Findings include resolved chest pain, stable vitals, relapse of the pain at night.",
+    ],
+)
+def test_a_list_is_not_cut_before_bad_news(text: str) -> None:
+    assert all(shorten(text, limit) == "" for limit in range(1, len(text)))
 
 
 @pytest.mark.parametrize(

@@ -292,9 +292,9 @@ async def test_what_answers_no_http_is_told_of_without_the_url(receiver: Receive
 @pytest.mark.parametrize(
     "url",
     ["", "example.org/x", "ftp://example.org", "https://", "http://:80/", "http://h:port/", "http://[",
-     "https://h/\udcff"],
+     "https://h/\udcff", b"https://h/", None],
 )  # fmt: skip
-def test_a_url_that_cannot_be_posted_to_is_refused(url: str) -> None:
+def test_a_url_that_cannot_be_posted_to_is_refused(url: Any) -> None:
     with pytest.raises(ConfigError, match="the URL of a webhook"):
         Webhook(url)
 

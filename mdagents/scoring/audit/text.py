@@ -62,9 +62,7 @@ def limits_of(audit: Audit) -> list[str]:
     lines = []
     longest = audit.turned_by[Turned.LONGEST].to_wrong
     if audit.to_wrong and longest:
-        lines.append(
-            f"Of the {audit.to_wrong:,} that turned wrong, {longest:,} followed the longest text."
-        )
+        lines.append(f"{_of_those(longest, audit.to_wrong, 'wrong')} followed the longest text.")
     lines += [
         _beside(control)
         for control in audit.controls
@@ -83,10 +81,18 @@ def limits_of(audit: Audit) -> list[str]:
     return [*lines, *filter(None, [significance_of(audit.controls)])]
 
 
+def _of_those(some: int, all_: int, side: str) -> str:
+    """Return which of the turned majorities are meant: `Of the 8 that turned wrong, 5`."""
+    is_one = some == all_ == 1
+    return (
+        f"The one that turned {side}" if is_one else f"Of the {all_:,} that turned {side}, {some:,}"
+    )
+
+
 def _beside(control: Control) -> str:
     return (
-        f"Of the {control.of_to_right:,} that turned right, {control.also_right:,} would have been "
-        "right without peers as well."
+        f"{_of_those(control.also_right, control.of_to_right, 'right')} would have been right "
+        "without peers as well."
     )
 
 

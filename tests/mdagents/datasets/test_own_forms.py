@@ -134,8 +134,11 @@ def test_a_number_is_not_guessed_beside_numbered_columns(first: int, value: obje
 
 def test_numbered_columns_with_a_gap_or_beside_letters_are_no_options() -> None:
     assert gold(A="x", B="y", option1="y", option2="x", answer="A") == "A"
+    assert gold(options=["x", "y"], op1="CABG", op2="PCI", answer="A") == "A"
     with pytest.raises(ConfigError):
         gold(option1="x", option3="y", answer="A")
+    with pytest.raises(ConfigError):
+        gold(option1="x", option01="z", option2="y", answer="A")
 
 
 @pytest.mark.parametrize("value", [0, 1, 2, 3, 4, "1", " 2 ", 1.0, "1.0"])

@@ -11,7 +11,8 @@ import pickle
 import py_compile
 import sys
 from collections.abc import Iterator
-from importlib.machinery import SourceFileLoader
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -462,6 +463,24 @@ async def test_a_method_in_a_module_runs_from_its_sources(name: str) -> None:
     cache_bytecode(file)
     write_at_once(CHOOSING.replace('"A"', '"B"'), file)
     assert await decided(load(f"{name}:solve")) == "B"
+
+
+class AsksAllOthers(MetaPathFinder):
+    """A finder that asks the others first, as tools that watch imports do."""
+
+    def find_spec(self, *asked: Any) -> ModuleSpec | None:
+        others = (finder.find_spec(*asked) for finder in sys.meta_path if finder is not self)
+        return next(filter(None, others), None)
+
+
+@pytest.mark.usefixtures("beside")
+def test_two_finders_that_ask_each_other_find_a_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    write("", "words_beside.py")
+    load(write(f"import words_beside\n{GOOD}"))
+    del sys.modules["words_beside"]
+    monkeypatch.setattr(sys, "meta_path", [AsksAllOthers(), *sys.meta_path])
+    load(write(f"import words_beside\n{GOOD}"))
+    assert "words_beside" in sys.modules
 
 
 @pytest.mark.usefixtures("beside")

@@ -70,9 +70,8 @@ def in_turn(*replies: str | ChatReply | ProviderError) -> FunctionModel:
         "{'answer': 'B'}",
         '{"answer": "B"',
         '<think>maybe {"answer": "A"}</think>{"answer": "B"}',
-        # of the set {A, B}, braces in prose (mem0ai/mem0 6050, HKUDS/OpenSpace 107)
-        'Of the set {A, B}: {"answer": "B"}',
-        '{"answer": "B"} is one of {A, B}.',
+        '```json\n{"answer": "B"\n```',
+        '{"answer": "B"\nI hope that this helps.',
         # keys in another spelling (jaseci-labs/jac 7442)
         '{"Answer": "B"}',
         '{"ANSWER ": "B"}',
@@ -98,7 +97,11 @@ async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None
         '{"answer": ' + "[" * 30_000,
         '{"answer": "B", "Answer": "A"} {}',
         '{"Answer": "B", "ANSWER": "B"}',
-        '{"answer": {"set": {A, B}}} {"answer": "B"}',
+        # Another answer in braces; what they hold is not read.
+        'The set {A, B}: {"answer": "B"}',
+        '{"answer": "B"} \\boxed{A}',
+        '{"answer": "B"} Correction: {answer B is wrong, A}',
+        '{"answer (final)": "B"}',
         '{"a": 1} {"answer": "B"}',
     ],
 )
@@ -127,6 +130,9 @@ class Advice(BaseModel):
         '{"urgent": true, "dose": 10, "text": "Ask for \\"him\\"',
         '{"urgent": true, "dose": 10, "text": "',
         "{'urgent': true, 'dose': 10, 'text': 'Do not",
+        "{'urgent': true, 'dose': 10, 'text': 'It is not true",
+        '{"urgent": true, "dose": 10, "text": ["Give it."',
+        '{"urgent": true, "text": "Give it.", "dose": {"mg": 10',
     ],
 )
 async def test_a_reply_that_breaks_off_within_a_value_is_asked_again(text: str) -> None:
@@ -139,9 +145,17 @@ async def test_a_reply_that_breaks_off_within_a_value_is_asked_again(text: str) 
     assert len(model.requests) == 2
 
 
-@pytest.mark.parametrize("end", ["", "\n", ",", " }"])
-async def test_a_reply_that_breaks_off_after_a_value_is_repaired(end: str) -> None:
-    model = in_turn('{"dose": 10, "text": "Give \\"it\\".", "urgent": true' + end)
+@pytest.mark.parametrize("end", ["", "\n", ",", " }", "\n```"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"dose": 10, "text": "Give \\"it\\".", "urgent": true',
+        '{"dose": 10, "urgent": true, "text": "Give \\"it\\"."',
+        '{"urgent": true, "text": "Give \\"it\\".", "dose": 10 ',
+    ],
+)
+async def test_a_reply_that_breaks_off_after_a_value_is_repaired(text: str, end: str) -> None:
+    model = in_turn(text + end)
     reply = await Structured(model).generate(replace(REQUEST, schema=Advice))
     assert reply.parsed == Advice(urgent=True, dose=10, text='Give "it".')
     assert len(model.requests) == 1
