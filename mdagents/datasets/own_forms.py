@@ -130,25 +130,33 @@ def _with_letters_for_labels(record: Record) -> Record:
     return record
 
 
-def _with_letters_for_numbers(record: Record) -> Record:
-    """Return a record with `option_a`, … for its columns `option1`, …, also as an answer.
+def letters_of_numbers(record: Record) -> dict[str, str]:
+    """Return column -> letter for the columns `option1`, …, as `plain` spells them.
 
-    The numbers run from 0 or 1 without a gap, beside no other options; a number alone as an answer
-    stays ambiguous.
+    The numbers run from 0 or 1 without a gap, beside no other options; else the result is empty.
     """
-    numbered = {int(of[1]): name for name in record if (of := _NUMBERED.fullmatch(plain(name)))}
+    numbered = {int(of[1]): of[0] for name in record if (of := _NUMBERED.fullmatch(plain(name)))}
     numbers = sorted(numbered)
     has_gap = numbers[:1] not in ([0], [1]) or numbers[-1] - numbers[0] >= len(numbers)
     is_twice = len(numbers) < sum(bool(_NUMBERED.fullmatch(plain(name))) for name in record)
     others = (_COLUMN.fullmatch(plain(name)) or plain(name) in _LISTS for name in record)
-    if has_gap or is_twice or any(others) or len(numbers) > len(LETTERS):
-        return record
-    letters = {plain(numbered[number]): LETTERS[place] for place, number in enumerate(numbers)}
+    if has_gap or is_twice or any(others):
+        return {}
+    in_order = [numbered[number] for number in numbers]
+    return dict(zip(in_order, LETTERS, strict=False)) if len(in_order) <= len(LETTERS) else {}
+
+
+def _with_letters_for_numbers(record: Record) -> Record:
+    """Return a record with `option_a`, … for its columns `option1`, …, also as an answer.
+
+    A number alone as an answer stays ambiguous.
+    """
+    letters = letters_of_numbers(record)
     read: dict[str, Any] = {}
     for name, value in record.items():
         if letter := letters.get(plain(name)):
             read[f"option_{letter.lower()}"] = value
-        elif names_right_option(name) and isinstance(value, str):
+        elif letters and names_right_option(name) and isinstance(value, str):
             read[name] = letters.get(plain(value), value)
         else:
             read[name] = value

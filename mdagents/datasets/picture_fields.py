@@ -18,6 +18,7 @@ from typing import Any
 from mdagents.datasets.option_letters import letter_marked
 from mdagents.datasets.own_forms import (
     is_option_or_answer,
+    letters_of_numbers,
     letters_of_options,
     list_in,
     plain,
@@ -54,6 +55,10 @@ _OF_OPTION = re.compile(
     r"|(?:image|img|picture)(?:path|file|url)?(?:option|choice|op)?(?P<after>[a-j])"
 )
 """Names of fields with the picture of an option: `image_a`, `A_image`, `option_a_image`."""
+_OF_NUMBERED_OPTION = re.compile(
+    r"(?P<before>(?:option|choice|op)\d{1,2})(?:image|img|picture)(?:path|file|url)?"
+    r"|(?:image|img|picture)(?:path|file|url)?(?P<after>(?:option|choice|op)\d{1,2})"
+)
 _CONTENT = (
     "base64", "b64", "bytes", "data", "path", "file_name", "filename", "file", "src", "url", "uri",
     "image_url", "image", "img", "picture", "image_path", "img_path", "source",
@@ -180,6 +185,7 @@ class _Reading:
     def fields(self, record: Record) -> None:
         """Read the fields of a record; several for one picture (its path, its address) are one."""
         slots: dict[tuple[str, str], list[tuple[str, object]]] = {}
+        letters = letters_of_numbers(record)
         for name, value in record.items():
             if isinstance(value, bool | int | float) or is_option_or_answer(name):
                 continue
@@ -187,6 +193,10 @@ class _Reading:
                 continue
             if of_option := _OF_OPTION.fullmatch(plain(name)):
                 letter = (of_option["before"] or of_option["after"]).upper()
+                self.add(value, f"field '{name}'", option=letter)
+            elif (of_number := _OF_NUMBERED_OPTION.fullmatch(plain(name))) and (
+                letter := letters.get(of_number["before"] or of_number["after"], "")
+            ):
                 self.add(value, f"field '{name}'", option=letter)
             elif _is_picture_field(name) or (kind_of_field(name) is Field.OTHER and is_file(value)):
                 slots.setdefault(_slot(name), []).append((name, value))

@@ -39,7 +39,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def parsed(record: dict[str, Any], folder: Path | None) -> SourceQuestion:
-    return parse_question(PLAIN | record, "x.jsonl line 1", 1, folder=folder)
+    whole = {name: value for name, value in (PLAIN | record).items() if name != "options" or value}
+    return parse_question(whole, "x.jsonl line 1", 1, folder=folder)
 
 
 def test_names_that_differ_in_case_alone_are_not_mixed_up(folder: Path) -> None:
@@ -141,6 +142,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"options": ["yes", ""], "images": [{"path": "b.png", "option": "b"}]},
     {"options": ["yes", None], "image_b": "b.png"},
     {"options": "['yes', 'b.png']"},
+    {"option1": "yes", "option2": "", "option2_image": "b.png", "options": None},
+    {"option0": "yes", "option1": "", "image_option_1": "b.png", "options": None},
 ]
 
 
