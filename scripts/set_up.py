@@ -16,6 +16,7 @@ import argparse
 import ast
 import fcntl
 import hashlib
+import importlib
 import os
 import re
 import shutil
@@ -24,7 +25,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -33,8 +34,20 @@ ROOT = Path(__file__).resolve().parent.parent
 UV = "uv==0.13.9"
 """Installer that takes a tenth of pip's time and has wheels for every common system."""
 
-_OF_PIP = {"index-url": "UV_DEFAULT_INDEX", "cert": "SSL_CERT_FILE", "proxy": "ALL_PROXY"}
+_OF_PIP = {
+    "index-url": "UV_DEFAULT_INDEX",
+    "cert": "SSL_CERT_FILE",
+    "proxy": "ALL_PROXY",
+    "trusted-host": "UV_INSECURE_HOST",
+}
 """Environment variable of uv by pip setting, since uv does not read pip's configuration."""
+
+_WHERE_FROM = (
+    *_OF_PIP, "cache-dir", "client-cert", "extra-index-url", "find-links", "keyring-provider",
+    "no-cache-dir", "no-index", "retries", "timeout",
+)  # fmt: skip
+"""Settings of pip that say where packages come from. Others (user, target, …) are for other
+environments than this one."""
 
 _SELECTIONS = {
     "run": ("--extra", "all", "--group", "evals"),
@@ -44,6 +57,9 @@ _SELECTIONS = {
 }
 """Extras and groups of `pyproject.toml` by selection; each includes those before it."""
 
+_BEGUN = "packages.begun"
+"""File in the environment with the largest selection whose installation was not finished."""
+
 _WHAT_FOR = {
     "run": "runs and reports",
     "demos": "the demos as well",
@@ -52,12 +68,16 @@ _WHAT_FOR = {
 }
 
 _ADVICE = {
-    r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
+    r"ensurepip|No module named '?venv": "this Python cannot make virtual "
     "environments; on Debian or Ubuntu: apt install python3-venv",
     r"No space left|os error 28|Errno 28": "no room: set-up needs 2 GB in this folder and 200 MB "
     "in the cache folder of the user",
     r"Permission denied|Read-only file system|os error (13|30)": "this folder must be one that you "
-    "may write to",
+    "may write to and start programs in (no noexec)",
+    r"CERTIFICATE_VERIFY_FAILED|[Cc]ertificate|UnknownIssuer": "the certificate of the package "
+    "index is not trusted: give that of your company as PIP_CERT=/path/to/ca.pem",
+    r"no version of|exclude.newer": "uv or the index leaves out a tested version: look at "
+    "exclude-newer in your uv.toml (UV_EXCLUDE_NEWER), and at the index",
     r"Connection refused|Failed to (fetch|establish)|resolution|dns error|timed out|unreachable"
     r"|No matching distribution|no network|ProxyError|tunnel": "the first set-up needs PyPI: look "
     "after the network (behind a proxy: HTTPS_PROXY) and say make again",
@@ -71,13 +91,14 @@ class StepError(Exception):
 
 def main(argv: Sequence[str]) -> int:
     """Run the missing set-up steps; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     more = parser.add_mutually_exclusive_group()
     more.add_argument("--demos", action="store_true", help="also what the systems in demos/ need")
     more.add_argument("--docs", action="store_true", help="that, and what the site of docs/ needs")
     more.add_argument("--dev", action="store_true", help="that, and what tests and checks need")
     options = parser.parse_args(argv)
     try:
+        _check_python()
         with _only_one(ROOT / ".set-up.lock") as lock:
             wanted = next(
                 (name for name in ("demos", "docs", "dev") if getattr(options, name)), "run"
@@ -119,9 +140,11 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
     if not any(_is_installed(folder, name) for name in names[names.index(wanted) :]):
         pip = [python, "-m", "pip"]
         listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
+        begun = folder / _BEGUN
+        again = ["--reinstall"] if begun.exists() else []  # packages may be incomplete
+        begun.write_text(max(begun.read_text() if again else wanted, wanted, key=names.index))
         uv, locked = str(folder / "bin" / "uv"), str(folder / "locked.txt")
         install = [uv, "pip", "install", "--python", python]
-        again = ["--reinstall"] if steps.unfinished.startswith("2/3") else []  # may be incomplete
         # Export a list instead of using `uv sync`, which would fetch only from the URLs in uv.lock,
         # ignoring the user's index, and remove packages that the user has installed.
         export = [uv, "export", "--frozen", "--no-default-groups", "--no-emit-project"]
@@ -134,9 +157,13 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
             variables={
                 "UV_CACHE_DIR": os.environ.get("UV_CACHE_DIR") or str(cache),
                 "UV_NO_PROGRESS": "1",
+                "PIP_CONFIG_FILE": os.devnull,  # what counts of it is in `settings_of_pip`
+                "PIP_DISABLE_PIP_VERSION_CHECK": "1",
                 **settings_of_pip(listed),
             },
         )
+        if names.index(begun.read_text()) <= names.index(wanted):
+            begun.unlink()
         _stamp(folder, wanted).write_text(_digest())
     shutil.rmtree(cache, ignore_errors=True)
 
@@ -149,18 +176,29 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
 
 
 def settings_of_pip(listed: str) -> dict[str, str]:
-    """Return environment variables that make uv use pip's index, certificate and proxy.
+    """Return environment variables by which pip and uv fetch packages from where pip is told to.
 
     Args:
         listed: Output of `pip config list`.
     """
     found: dict[str, str] = {}
-    for line in sorted(listed.splitlines(), reverse=True):  # environment settings come last and win
-        name, _, value = line.partition("=")
-        variable = _OF_PIP.get(name.rpartition(".")[2])
-        if variable and variable not in os.environ:
-            found[variable] = str(ast.literal_eval(value))
+    for section in ("global", "install", ":env:"):  # the last one wins
+        for line in listed.splitlines():
+            name, _, value = line.partition("=")
+            of, _, setting = name.rpartition(".")
+            if of != section or setting not in _WHERE_FROM:
+                continue
+            content = str(ast.literal_eval(value))
+            found[f"PIP_{setting.upper().replace('-', '_')}"] = content
+            if setting in _OF_PIP and _OF_PIP[setting] not in os.environ:
+                found[_OF_PIP[setting]] = content
     return found
+
+
+def _surroundings() -> dict[str, str]:
+    """Return the environment without what is meant for other installations than this one."""
+    own = (name for name in os.environ if name.startswith("PIP_") or name == "PYTHONWARNINGS")
+    return {name: os.environ[name] for name in os.environ.keys() - set(own)}
 
 
 def reason(lines: Sequence[str]) -> str:
@@ -222,19 +260,23 @@ class Steps:
         start = self._monotonic()
         for command in commands:
             output: list[str] = []
-            with subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={**os.environ, **(variables or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=None if has_bar else subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                pass_fds=[
-                    self._lock.fileno()
-                ],  # keeps the lock held if the child outlives this process
-            ) as child:
+            try:
+                child = subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env={**_surroundings(), **(variables or {})},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=None if has_bar else subprocess.STDOUT,
+                    text=True,
+                    errors="replace",
+                    # keeps the lock held if the child outlives this process
+                    pass_fds=[self._lock.fileno()],
+                )
+            except OSError as error:
+                self._show(line, "failed\n")
+                raise StepError(reason([f"error: {error}"])) from error
+            with child:
                 reader = threading.Thread(target=_collect, args=(child.stdout, output))
                 reader.start()
                 try:
@@ -277,9 +319,14 @@ class Steps:
 
 
 def _collect(lines: IO[str], output: list[str]) -> None:
-    """Collect a command's output, except for warnings, of which pip may print dozens."""
+    """Collect a command's output, without warnings, of which pip may print dozens.
+
+    Those about certificates stay: pip tells there why it finds no package.
+    """
     said = (line.rstrip() for line in lines)
-    output.extend(line for line in said if line and not line.startswith("WARNING"))
+    output.extend(
+        line for line in said if line and (not line.startswith("WARNING") or "ertificate" in line)
+    )
 
 
 @contextmanager
@@ -288,7 +335,9 @@ def _only_one(path: Path) -> Iterator[IO[str]]:
     try:
         file = path.open("a+")
     except OSError as error:
-        raise StepError(f"cannot write {path}: {error.strerror}") from error
+        raise StepError(
+            f"cannot write {path}: {error.strerror}; was make run as root or by another user?"
+        ) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -309,15 +358,51 @@ def _check_environment(folder: Path, python: str) -> None:
             f"{folder.name} is there, but its Python does not work or has no pip; "
             "say make clean, then make again"
         ) from None
+    if tuple(map(int, found.split("."))) < (3, 11):
+        raise StepError(
+            f"{folder.name} has Python {found}, and 3.11 is needed; say make clean, then make again"
+        )
+    made_at = _made_at(folder)
+    if made_at is not None and made_at.resolve() != folder.resolve():
+        raise StepError(
+            f"{folder.name} was made at {made_at.parent}, and its programs do not work here; say "
+            "make clean, then make again"
+        )
     wanted = "{}.{}".format(*sys.version_info)
     if found != wanted:
         note = f"{folder.name} has Python {found} and keeps it; for {wanted} say make clean first"
         print(note, file=sys.stderr)
 
 
+def _check_python() -> None:
+    """Reject a Python that was built without a module that the programs need."""
+    for name in ("sqlite3", "ssl", "zlib"):
+        try:
+            importlib.import_module(name)
+        except ImportError:
+            raise StepError(
+                f"this Python was built without {name}: say make PYTHON=/path/to/another/python3"
+            ) from None
+
+
+def _made_at(folder: Path) -> Path | None:
+    """Return where an environment was made, which its programs begin with; None if not known."""
+    with suppress(OSError):
+        for line in (
+            (folder / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace").splitlines()
+        ):
+            name, _, command = line.partition(" = ")
+            if name == "command" and " --clear " in command:
+                return Path(command.partition(" --clear ")[2])
+    return None
+
+
 def _is_installed(folder: Path, selection: str) -> bool:
-    stamp = _stamp(folder, selection)
-    return stamp.exists() and stamp.read_text() == _digest()
+    """Return whether the packages of a selection are complete and those of today."""
+    stamp, begun = _stamp(folder, selection), folder / _BEGUN
+    if not stamp.exists() or stamp.read_text() != _digest():
+        return False
+    return not begun.exists() or begun.stat().st_mtime_ns < stamp.stat().st_mtime_ns
 
 
 def _stamp(folder: Path, selection: str) -> Path:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import io
+import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scripts.set_up import StepError, Steps, reason, settings_of_pip
+from scripts.set_up import StepError, Steps, reason, set_up, settings_of_pip
 from tests.conftest import REPOSITORY
 
 NOISE = "WARNING: Location 'file:///somewhere' is ignored: it is neither a file nor a directory."
@@ -92,6 +95,22 @@ def test_a_step_that_fails_says_why_and_is_begun_again(lock: io.TextIOWrapper) -
         ("created because ensurepip is not\navailable.", "ensurepip", "apt install python3-venv"),
         ("/usr/bin/python3: No module named venv", "venv", "apt install python3-venv"),
         ("Error: [Errno 13] Permission denied: '.venv'", "denied", "you may write to"),
+        (
+            "Command '['-m', 'ensurepip']' returned non-zero",
+            "ensurepip",
+            "apt install python3-venv",
+        ),
+        (
+            "error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer",
+            "UnknownIssuer",
+            "PIP_CERT",
+        ),
+        (
+            "WARNING: SSLError(certificate verify failed)\nERROR: No matching distribution",
+            "No matching distribution",
+            "PIP_CERT",
+        ),
+        ("error: there is no version of anthropic==2.14.0", "no version", "exclude-newer"),
         ("something new", "something new", ""),
     ],
 )
@@ -103,20 +122,124 @@ def test_a_reason_ends_with_what_to_do(output: str, why: str, advice: str) -> No
 
 
 def test_packages_come_from_where_pip_is_told_to_take_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("UV_DEFAULT_INDEX", "SSL_CERT_FILE", "ALL_PROXY"):
+    for name in ("UV_DEFAULT_INDEX", "SSL_CERT_FILE", "ALL_PROXY", "UV_INSECURE_HOST"):
         monkeypatch.delenv(name, raising=False)
     listed = """:env:.cert='/env.pem'
+download.index-url='https://dead.example/simple'
 global.cert='/file.pem'
-global.index-url='https://mirror.example/simple'
+global.index-url='https://slow.example/simple'
 global.find-links='/wheels'
+global.target='/elsewhere'
+global.trusted-host='mirror.example'
+install.index-url='https://mirror.example/simple'
+install.user='true'
 """
     assert settings_of_pip(listed) == {
+        "PIP_CERT": "/env.pem",
         "SSL_CERT_FILE": "/env.pem",
+        "PIP_INDEX_URL": "https://mirror.example/simple",
         "UV_DEFAULT_INDEX": "https://mirror.example/simple",
+        "PIP_FIND_LINKS": "/wheels",
+        "PIP_TRUSTED_HOST": "mirror.example",
+        "UV_INSECURE_HOST": "mirror.example",
     }
     monkeypatch.setenv("UV_DEFAULT_INDEX", "https://mine.example/simple")
     assert "UV_DEFAULT_INDEX" not in settings_of_pip(listed)
     assert settings_of_pip("") == {}
+
+
+@pytest.mark.process
+def test_what_cannot_be_started_is_a_step_that_fails(lock: io.TextIOWrapper) -> None:
+    shown = io.StringIO()
+    with pytest.raises(StepError, match="No such file or directory"):
+        Steps(lock, shown).run("2/3 packages: those", ["/no/such/program"])
+    assert shown.getvalue().endswith("2/3 packages: those ... failed\n")
+
+
+@pytest.mark.process
+def test_settings_for_other_installations_reach_no_command(
+    lock: io.TextIOWrapper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PIP_USER", "PIP_TARGET", "PIP_REQUIRE_HASHES"):
+        monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    unset = "import os, warnings; warnings.warn('x'); assert 'PIP_USER' not in os.environ"
+    steps = Steps(lock, io.StringIO())
+    steps.run("2/3 packages", [sys.executable, "-c", unset], variables={"PIP_CERT": "x"})
+
+
+# The environment that is there
+
+
+class Commands(Steps):
+    """Steps that note their commands, of which one fails if it is told to."""
+
+    def __init__(self, lock: io.TextIOWrapper) -> None:
+        super().__init__(lock, io.StringIO())
+        self.ran: list[str] = []
+        self.fails = False
+
+    def run(self, line: str, *commands: Sequence[str], **_: Any) -> None:
+        self.ran += [" ".join(command) for command in commands]
+        if self.fails and line.startswith("2/3"):
+            raise StepError("interrupted")
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    folder = tmp_path / "clone" / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--clear", "--without-pip", folder], check=True)
+    packages = next(folder.glob("lib/python*/site-packages"))
+    (packages / "pip.py").write_text("")
+    return folder
+
+
+@pytest.mark.process
+def test_packages_that_were_not_finished_are_installed_again(
+    environment: Path, lock: io.TextIOWrapper
+) -> None:
+    def installs_again(wanted: str, *, fails: bool = False) -> bool | None:
+        """Whether packages are installed again; None if they are not installed at all."""
+        steps = Commands(lock)
+        steps.fails = fails
+        with suppress(StepError):
+            set_up(environment, steps, wanted)
+        installs = [command for command in steps.ran if "uv pip install" in command]
+        return "--reinstall" in installs[0] if installs else None
+
+    assert installs_again("run") is False
+    assert installs_again("run") is None
+    assert installs_again("dev", fails=True) is False
+    assert installs_again("run") is True, "it shares packages with the larger selection"
+    assert installs_again("run") is None
+    assert installs_again("dev", fails=True) is True
+    assert installs_again("dev") is True
+    assert installs_again("dev") is None
+    assert installs_again("run") is None
+
+
+@pytest.mark.process
+def test_an_environment_of_another_place_is_refused(
+    environment: Path, lock: io.TextIOWrapper
+) -> None:
+    link = environment.parent.parent / "linked"
+    link.symlink_to(environment.parent)
+    set_up(link / ".venv", Commands(lock), "run")
+    moved = environment.parent.rename(environment.parent.parent / "moved here")
+    with pytest.raises(StepError, match=r"was made at .*/clone, .* say make clean"):
+        set_up(moved / ".venv", Commands(lock), "run")
+
+
+@pytest.mark.process
+def test_an_environment_of_an_older_python_is_refused(
+    environment: Path, lock: io.TextIOWrapper
+) -> None:
+    python = environment / "bin" / "python"
+    python.unlink()
+    python.write_text("#!/bin/sh\necho 3.10\n")
+    python.chmod(0o755)
+    with pytest.raises(StepError, match=r"has Python 3\.10, and 3\.11 is needed; say make clean"):
+        set_up(environment, Commands(lock), "run")
 
 
 def test_an_older_python_can_read_it() -> None:
