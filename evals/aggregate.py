@@ -64,13 +64,13 @@ _TUKEY = 1.5
 def bootstrap(values: Sequence[float | None], samples: int = RESAMPLES) -> Interval:
     """Return the mean of the values that are not None and its 95% percentile interval.
 
-    With fewer than ten values (`FEWEST_GROUPS`), there is no interval.
+    With fewer than ten values (`FEWEST_GROUPS`), or if all are equal, there is no interval.
 
     Each call resamples with the same random seed, so that equal values give equal intervals.
     """
     kept = known(values)
     low, high = None, None
-    if len(kept) >= FEWEST_GROUPS:
+    if len(kept) >= FEWEST_GROUPS and len({*kept}) > 1:
         ends = clustered_bootstrap(kept, [1] * len(kept), resamples=samples)
         low, high = ends or (None, None)
     excluded = len(values) - len(kept)

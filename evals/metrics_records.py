@@ -204,7 +204,8 @@ class PerCaseMetrics(_Header):
 class Interval(Record):
     """A mean over cases and its 95% bootstrap interval.
 
-    The mean is null where no case has a value, the interval where fewer than ten have one.
+    The mean is null where no case has a value, the interval where fewer than ten have one
+    or all have the same.
     """
 
     mean: float | None

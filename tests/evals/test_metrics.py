@@ -482,6 +482,15 @@ def test_bootstrap_is_seeded_and_holds_the_mean() -> None:
     assert 0.1 <= interval.ci_low < 0.375 < interval.ci_high <= 0.9
 
 
+def test_equal_values_have_no_interval() -> None:
+    """One without width would read as certain (NVIDIA/garak 2076)."""
+    for values in ([0.0] * 50, [1.0] * 12 + [None], [0.1 + 0.2] * 10):
+        interval = bootstrap(values)
+        assert interval.mean == pytest.approx(values[0])
+        assert interval.ci_low is interval.ci_high is None
+    assert bootstrap([0.0] * 49 + [1.0]).ci_low is not None
+
+
 def test_there_is_no_interval_of_fewer_than_ten_values() -> None:
     for values in ([0.3], [0.1, 0.2], [0.0, 1.0] * 4 + [0.5], [0.5] * 9 + [None] * 5):
         interval = bootstrap(values)
@@ -494,8 +503,8 @@ def test_there_is_no_interval_of_fewer_than_ten_values() -> None:
 
 
 def test_bootstrap_leaves_out_what_is_not_known() -> None:
-    half = {"mean": 0.5, "n_excluded": 1, "ci_low": 0.5, "ci_high": 0.5}
-    assert bootstrap([0.5] * 10 + [None]).model_dump() == half
+    values = [0.25, 0.75] * 5
+    assert bootstrap([*values, None]) == bootstrap(values).model_copy(update={"n_excluded": 1})
     assert bootstrap([None]).mean is None
     assert bootstrap([None]).n_excluded == 1
 
