@@ -43,8 +43,8 @@ _OF_PIP = {
 """Environment variable of uv by pip setting, since uv does not read pip's configuration."""
 
 _WHERE_FROM = (
-    *_OF_PIP, "cache-dir", "client-cert", "extra-index-url", "find-links", "keyring-provider",
-    "no-cache-dir", "no-index", "retries", "timeout",
+    *_OF_PIP, "cache-dir", "client-cert", "default-timeout", "extra-index-url", "find-links",
+    "keyring-provider", "no-cache-dir", "no-index", "retries", "timeout",
 )  # fmt: skip
 """Settings of pip that say where packages come from. Others (user, target, …) are for other
 environments than this one."""
