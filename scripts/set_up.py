@@ -142,7 +142,8 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
         listed = subprocess.run([*pip, "config", "list"], capture_output=True, text=True).stdout
         begun = folder / _BEGUN
         again = ["--reinstall"] if begun.exists() else []  # packages may be incomplete
-        begun.write_text(max(begun.read_text() if again else wanted, wanted, key=names.index))
+        largest = max(_largest_begun(begun) if again else wanted, wanted, key=names.index)
+        begun.write_text(largest)
         uv, locked = str(folder / "bin" / "uv"), str(folder / "locked.txt")
         install = [uv, "pip", "install", "--python", python]
         # Export a list instead of using `uv sync`, which would fetch only from the URLs in uv.lock,
@@ -162,7 +163,7 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
                 **settings_of_pip(listed),
             },
         )
-        if names.index(begun.read_text()) <= names.index(wanted):
+        if largest == wanted:
             begun.unlink()
         _stamp(folder, wanted).write_text(_digest())
     shutil.rmtree(cache, ignore_errors=True)
@@ -403,6 +404,12 @@ def _is_installed(folder: Path, selection: str) -> bool:
     if not stamp.exists() or stamp.read_text() != _digest():
         return False
     return not begun.exists() or begun.stat().st_mtime_ns < stamp.stat().st_mtime_ns
+
+
+def _largest_begun(begun: Path) -> str:
+    """Return the selection that a file names; all packages if it was not written to its end."""
+    name = begun.read_text(errors="replace")
+    return name if name in _SELECTIONS else [*_SELECTIONS][-1]
 
 
 def _stamp(folder: Path, selection: str) -> Path:

@@ -212,6 +212,7 @@ def test_packages_that_were_not_finished_are_installed_again(
     assert installs_again("dev", fails=True) is False
     assert installs_again("run") is True, "it shares packages with the larger selection"
     assert installs_again("run") is None
+    (environment / "packages.begun").write_text("")  # killed while it was written
     assert installs_again("dev", fails=True) is True
     assert installs_again("dev") is True
     assert installs_again("dev") is None
