@@ -139,7 +139,7 @@ def _cpu_seconds() -> float:
 
 @pytest.fixture(autouse=True)
 def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keep keys, .env, settings and cache folders of this machine from the tests.
+    """Keep keys, .env, settings, proxies and cache folders of this machine from the tests.
 
     Programs are found as in an environment that was activated, however the tests were started: by
     an editor, `uv run`, or with the path to Python.
@@ -147,7 +147,7 @@ def _no_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     prefixes = ("MDAGENTS_", "SKIP_", "SHOW_INTERACTION", "OPENAI_", "ANTHROPIC_", "GOOGLE_")
     names = {*load_model_configs().key_names(), *choices()}
     for name in list(os.environ):
-        if name in names or name.startswith(prefixes):
+        if name in names or name.startswith(prefixes) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("MDAGENTS_DEBUG", "1")  # what nobody foresaw fails its test
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
