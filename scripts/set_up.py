@@ -353,13 +353,15 @@ def _check_environment(folder: Path, python: str) -> None:
     """Reject an existing environment that cannot be used; warn if its Python differs."""
     asked = [python, "-c", "import pip, sys; print('{}.{}'.format(*sys.version_info))"]
     try:
-        found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
+        said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+        found = said.split()[-1]  # a `sitecustomize` may print before it
+        version = tuple(map(int, found.split(".")))
+    except (OSError, subprocess.CalledProcessError, IndexError, ValueError):
         raise StepError(
             f"{folder.name} is there, but its Python does not work or has no pip; "
             "say make clean, then make again"
         ) from None
-    if tuple(map(int, found.split("."))) < (3, 11):
+    if version < (3, 11):
         raise StepError(
             f"{folder.name} has Python {found}, and 3.11 is needed; say make clean, then make again"
         )

@@ -237,9 +237,12 @@ def test_an_environment_of_an_older_python_is_refused(
 ) -> None:
     python = environment / "bin" / "python"
     python.unlink()
-    python.write_text("#!/bin/sh\necho 3.10\n")
+    python.write_text("#!/bin/sh\necho hello from sitecustomize\necho 3.10\n")
     python.chmod(0o755)
     with pytest.raises(StepError, match=r"has Python 3\.10, and 3\.11 is needed; say make clean"):
+        set_up(environment, Commands(lock), "run")
+    python.write_text("#!/bin/sh\necho hello\n")
+    with pytest.raises(StepError, match="does not work or has no pip; say make clean"):
         set_up(environment, Commands(lock), "run")
 
 
