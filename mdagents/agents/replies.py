@@ -113,9 +113,11 @@ class Opinion(_WithAnswer):
     @classmethod
     def _read_percent(cls, value: object) -> object:
         """Read 85, "85" and "85%" as 0.85; up to 10, the scale is in doubt."""
+        if isinstance(value, bool):
+            raise ValueError("must be a number")
         text = str(value).strip() if isinstance(value, int | float | str) else ""
         number = text.removesuffix("%").rstrip()
-        if isinstance(value, bool) or not _NUMBER.fullmatch(number):
+        if not _NUMBER.fullmatch(number):
             return value
         is_percent = 10 < float(number) <= 100 or (text != number and float(number) >= 1)
         return float(number) / 100 if is_percent else value

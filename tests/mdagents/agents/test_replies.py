@@ -33,7 +33,7 @@ def test_a_confidence_may_be_in_percent(value: object, read: float) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [2, 8, 9.5, 10, 10.0, "10", "8/10", 101, -5, "0.85%", "high", None, [], {}, "1e1", "nan"],
+    [2, 8, 9.5, 10, 10.0, "10", "8/10", 101, -5, "0.85%", "high", None, True, [], {}, "1e1", "nan"],
 )
 def test_a_confidence_on_a_scale_in_doubt_is_refused(value: object) -> None:
     """From 1 to 10, it is percent or the scale of ten (NVIDIA/SkillSpector 93)."""
