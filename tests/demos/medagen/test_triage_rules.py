@@ -310,6 +310,19 @@ def test_only_what_is_clearly_mild_is_self_care() -> None:
         assert screened(raised).triage_level.rank >= Level.ROUTINE.rank, raised
 
 
+def test_a_word_that_names_no_complaint_is_not_self_care() -> None:
+    for unknown in (
+        "a minor thing with my vision",
+        "I take mild painkillers and can't see well",
+        "my pain is mild",
+        "I walked in the wind and my ear feels odd",
+        "I ate corn and now my insides feel odd",
+    ):
+        assert screened(unknown).triage_level is Level.ROUTINE, unknown
+    for known in ("a mild headache", "a minor burn", "trapped wind", "a corn on my toe"):
+        assert screened(known).triage_level is Level.SELF_CARE, known
+
+
 def test_the_reasoning_is_in_the_users_language() -> None:
     assert "can come from the heart" in screened("chest pain").reasoning
     assert "tim" in screened("đau ngực", language=Language.VIETNAMESE).reasoning
