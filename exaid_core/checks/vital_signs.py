@@ -60,7 +60,8 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "blood pressure": _VitalSign(
         20,
         81,
-        tail=r"(?:'?s)?\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|palp\w*)|(?:mm ?hg )?\(?systolic)",
+        tail=r"(?:'?s)?\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|p(?:alp\w*)?\b|dop(?:pler)?\b)"
+        r"|(?:mm ?hg )?\(?systolic)",
         is_pair=True,
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),

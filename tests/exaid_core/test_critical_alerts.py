@@ -417,6 +417,10 @@ def test_words_mention_themselves(text: str) -> None:
     [
         ("BP dropped from 120/80 to 65/40 mmHg.", ["BP dropped from 120/80 to 65/40"]),
         ("BP 60/palp", ["BP 60/palp"]),
+        ("BP 70/p, pulse thready", ["BP 70/p"]),
+        ("BP 68/doppler", ["BP 68/doppler"]),
+        ("K+ came back at 7.4", ["K+ came back at 7.4"]),
+        ("K+ came back at 4.4", []),
         ("There is no question that he is in cardiac arrest.", ["cardiac arrest"]),
         ("BP was 70/40 on arrival; after fluids it is 125/80.", []),
         ("Ankle systolic pressure of 60 mmHg (ABI 0.4)", []),
