@@ -9,6 +9,7 @@ counted.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import threading
@@ -167,8 +168,8 @@ class _Batches(BatchSpanProcessor):
 class _Watched(SpanExporter):
     """Exporter that counts the spans that arrived and reports failures.
 
-    The SDK only logs why an attempt failed, so this listens to its log. It takes any answer with
-    status 200 for a success, so this reads how many spans of a batch were rejected.
+    The SDK only logs why an attempt failed, so this listens to its log. It takes any answer with a
+    status below 400 for a success, so this reads how many spans of a batch were not taken.
 
     Args:
         variables: Environment variables.
@@ -181,7 +182,7 @@ class _Watched(SpanExporter):
             session = requests.Session()
             session.hooks["response"].append(self._answered)
         self._inner = OTLPSpanExporter(session=session)
-        self._rejected = 0  # spans of the batch in progress
+        self._in_batch = self._rejected = 0  # spans of the batch in progress
         self._listener = _Listener(failed)
         self._failed = failed
         self._is_shut = False
@@ -191,24 +192,33 @@ class _Watched(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self._listener.thread = threading.get_ident()
-        self._rejected = 0
+        self._in_batch, self._rejected = len(spans), 0
         result = self._inner.export(spans)
         if result is SpanExportResult.SUCCESS:
-            self.sent += len(spans) - min(self._rejected, len(spans))
+            self.sent += self._in_batch - self._rejected
         elif not self._listener.has_heard:
             self._failed("the collector refused them")
         return result
 
     def _answered(self, response: requests.Response, **_: object) -> None:
-        """Note how many spans of a batch the collector has rejected."""
-        if not response.ok or "protobuf" not in response.headers.get("content-type", ""):
-            return
-        with suppress(Exception):  # a body that is no answer by the protocol rejects nothing
-            partial = ExportTraceServiceResponse.FromString(response.content).partial_success
-            if partial.rejected_spans > 0:
-                self._rejected = partial.rejected_spans
-                why = one_line(partial.error_message) or "it gives no reason"
-                self._failed(f"rejected by the collector: {why}"[:_LONGEST_CAUSE])
+        """Note how many spans of a batch the collector has not taken."""
+        if not response.ok:
+            return  # the SDK logs why
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if response.status_code >= 300:
+            self._refuse(f"HTTP {response.status_code}, a redirect; give the address it leads to")
+        elif kind == "text/html":
+            self._refuse("a web page in answer, so this is no collector")
+        else:
+            spans, reason = _rejected(response.content, kind)
+            if spans > 0:
+                why = one_line(reason) or "it gives no reason"
+                self._refuse(f"rejected by the collector: {why}", spans)
+
+    def _refuse(self, cause: str, spans: int | None = None) -> None:
+        """Note that spans of the batch in progress were not taken, by default all of them."""
+        self._rejected = self._in_batch if spans is None else min(spans, self._in_batch)
+        self._failed(cause[:_LONGEST_CAUSE])
 
     def shutdown(self) -> None:
         if not self._is_shut:
@@ -238,6 +248,17 @@ class _Listener(logging.Handler):
             self.has_heard = True
             if cause:
                 self._failed(cause)
+
+
+def _rejected(answer: bytes, kind: str) -> tuple[int, str]:
+    """Return the number of rejected spans and the reason; (0, "") if an answer tells neither."""
+    with suppress(Exception):  # a body that is no answer by the protocol rejects nothing
+        if kind == "application/json":
+            partial = json.loads(answer)["partialSuccess"]
+            return int(partial["rejectedSpans"]), str(partial.get("errorMessage", ""))
+        told = ExportTraceServiceResponse.FromString(answer).partial_success
+        return told.rejected_spans, told.error_message
+    return 0, ""
 
 
 def _cause(record: logging.LogRecord) -> str:

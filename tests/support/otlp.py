@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import math
 import threading
 from collections.abc import Callable, Iterator
@@ -67,6 +68,8 @@ class Collector:
     """Number of spans of each batch that it claims to reject."""
     reason: str = ""
     """Reason of its rejections."""
+    content_type: str = "application/x-protobuf"
+    """Content type of its answers; for `application/json`, they are JSON. Empty for none."""
     retry_after: str = ""
     """Header of answers that are not 200; empty for none."""
     bodies: list[bytes] = field(default_factory=list)
@@ -88,7 +91,8 @@ class Collector:
                 collector.take(body)
                 answer = collector.answer()
                 self.send_response(collector.status)
-                self.send_header("content-type", "application/x-protobuf")
+                if collector.content_type:
+                    self.send_header("content-type", collector.content_type)
                 self.send_header("content-length", str(len(answer)))
                 if collector.status != 200 and collector.retry_after:
                     self.send_header("retry-after", collector.retry_after)
@@ -129,6 +133,9 @@ class Collector:
         if self.rejects:
             response.partial_success.rejected_spans = self.rejects
             response.partial_success.error_message = self.reason
+        if self.content_type == "application/json":
+            partial = {"rejectedSpans": str(self.rejects), "errorMessage": self.reason}
+            return json.dumps({"partialSuccess": partial}).encode()
         return bytes(response.SerializeToString())
 
     # What tests ask of the spans.

@@ -103,16 +103,47 @@ def test_a_slow_collector_gets_the_time_that_the_variable_gives(
     assert len(collector.calls) == len(ledger())
 
 
-@pytest.mark.parametrize("reason", ["quota of the project", ""])
+@pytest.mark.parametrize(
+    ("reason", "content_type"),
+    [
+        ("quota of the project", "application/x-protobuf"),
+        ("", "application/x-protobuf"),
+        # Servers that do not answer in the form of the request, opentelemetry-python 4803.
+        ("quota of the project", "application/json"),
+        ("quota of the project", ""),
+    ],
+)
 def test_spans_that_a_collector_rejects_are_counted(
-    reason: str, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
+    reason: str, content_type: str, run: Run, collector: Collector
 ) -> None:
-    collector.rejects, collector.reason = 3, reason
+    collector.rejects, collector.reason, collector.content_type = 3, reason, content_type
     status, _, err = run(*FLAGS, "--display", "none")
     assert status == 0
     (line,) = [line for line in err.splitlines() if "--otel" in line]
     assert line.startswith(f"--otel: 3 of {len(collector.spans)} spans not confirmed by ")
     assert line.endswith(f"rejected by the collector: {reason or 'it gives no reason'}")
+
+
+@pytest.mark.parametrize(
+    ("status", "content_type", "cause"),
+    [
+        # opentelemetry-cpp 1578: a proxy in front of a collector redirects to https.
+        (308, "", "HTTP 308, a redirect; give the address it leads to"),
+        (302, "text/html", "HTTP 302, a redirect; give the address it leads to"),
+        (200, "text/html; charset=utf-8", "a web page in answer, so this is no collector"),
+    ],
+)
+def test_what_is_no_answer_of_a_collector_confirms_nothing(
+    status: int, content_type: str, cause: str, run: Run, collector: Collector
+) -> None:
+    collector.status, collector.content_type = status, content_type
+    ended, _, err = run(*FLAGS, "--display", "none")
+    assert ended == 0
+    line = [line for line in err.splitlines() if "--otel" in line][-1]
+    share, _, why = line.partition(" spans not confirmed by ")
+    unsent, total = share.removeprefix("--otel: ").split(" of ")
+    assert unsent == total != "0"
+    assert why.endswith(cause)
 
 
 def test_a_collector_that_is_busy_gets_its_batch_again(run: Run, collector: Collector) -> None:
