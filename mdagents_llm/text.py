@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Iterable
 
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
-_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85]")
+_LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _INVISIBLE = (
     "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u206a-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
 )
 _SURROGATES = "\ud800-\udfff"
 _TAGS = "\U000e0000-\U000e0fff"  # tags and variation selectors: both can carry a hidden message

@@ -18,9 +18,10 @@ from demos.document_assistant.calculator import CalculationError, calculated, sh
 from demos.document_assistant.library import Document, Library
 from demos.document_assistant.pieces import pieces_of
 from demos.document_assistant.tool_log import ToolLogger
-from demos.toolkit.guard import seen, untrusted, without_instructions
+from demos.toolkit.guard import untrusted, without_instructions
 from mdagents_llm.errors import StorageError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.text import one_line
 
 PAGE = 4_000
 """Maximum characters of a document that are read at once."""
@@ -305,7 +306,7 @@ def _kind_of(text: str, documents: Iterable[Document]) -> str:
 
 def _head(document: Document) -> str:
     # The title of an upload is its file name, so it is untrusted as well.
-    title, _ = without_instructions(" ".join(seen(document.title).split())[:_TITLE])
+    title, _ = without_instructions(one_line(document.title)[:_TITLE])
     parts = [document.id, title, document.kind, str(document.date or "no date")]
     if document.amount is not None:
         parts.append(f"total {shown(document.amount)} {document.currency}".rstrip())

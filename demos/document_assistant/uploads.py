@@ -17,14 +17,13 @@ from typing import Any
 from demos.document_assistant.amounts import amount_of
 from demos.document_assistant.library import Document, kind_of, shipped
 from demos.toolkit.database import SETTING
-from demos.toolkit.guard import seen
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import regular_file
 from mdagents_llm.finishing import finished
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.processes import end_child
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import clean, one_line, well_formed
 
 KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 
@@ -96,7 +95,7 @@ async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: 
         UploadError: The file cannot be read or exceeds a limit.
     """
     limits = limits or Limits()
-    name = _one_line(path.name)[:80]
+    name = one_line(path.name)[:80]
     kind = path.suffix.casefold()
     content = await asyncio.to_thread(_content, path, name, limits)
     if kind in _TEXT:
@@ -108,7 +107,7 @@ async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: 
 
 def _document(path: Path, name: str, text: str, limits: Limits, scope: str) -> Document:
     kind = path.suffix.casefold()
-    text = "\f".join(map(seen, well_formed(text).split("\f"))).rstrip()
+    text = "\f".join(map(clean, well_formed(text).split("\f"))).rstrip()
     if not text:
         image = "; a scanned page needs text recognition first" if kind == ".pdf" else ""
         raise UploadError(f"{name} has no text{image}")
@@ -137,7 +136,7 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
         with regular_file(path) as file:
             content = file.read(limits.megabytes * 1_000_000 + 1)
     except FileNotFoundError:
-        raise UploadError(f"there is no file {_one_line(str(path))[:200]}") from None
+        raise UploadError(f"there is no file {one_line(str(path))[:200]}") from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "its name has a NUL"
         raise UploadError(f"{name} cannot be read: {why}") from error
@@ -205,13 +204,8 @@ async def _parsed(content: bytes, kind: str, name: str, limits: Limits) -> str:
             f"{name} cannot be read: it needs too much memory, or is broken"
         ) from None
     if "refused" in answer:
-        raise UploadError(f"{name} {_one_line(str(answer['refused']))}")
+        raise UploadError(f"{name} {one_line(str(answer['refused']))}")
     return str(answer["text"])
-
-
-def _one_line(text: str) -> str:
-    """Return a file name, which may hold any characters, as one printable line."""
-    return " ".join(seen(text).split())
 
 
 def _id_of(path: Path) -> str:

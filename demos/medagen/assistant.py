@@ -36,14 +36,14 @@ from demos.medagen.tokenizer import language_of
 from demos.medagen.tools import TRIAGE_RULES, Services, Toolbox
 from demos.medagen.triage_rules import shipped_rules
 from demos.toolkit.database import Database
-from demos.toolkit.guard import fenced, seen
+from demos.toolkit.guard import fenced
 from demos.toolkit.sessions import Role, SessionBusyError, SessionStore, UnknownSessionError
 from demos.toolkit.tracing import workflow
 from mdagents_llm import LLMRole, get_llm
 from mdagents_llm.errors import BenchError, ConfigError, StructuredOutputError
 from mdagents_llm.langchain_model import ChatModelAdapter
 from mdagents_llm.ledger import Ledger
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import clean, well_formed
 
 if TYPE_CHECKING:
     from demos.toolkit.program_spans import ProgramSpans
@@ -109,7 +109,7 @@ class MedagenAssistant:
             SessionBusyError: Another turn of the session did not end in time.
         """
         until = asyncio.get_running_loop().time() + self._deadline
-        text = seen(well_formed(request.text)).strip()
+        text = clean(well_formed(request.text)).strip()
         if not text and not request.image_url:
             raise ConfigError("the message is empty: write what is wrong, or add a picture")
         result: TriageResult | None = None

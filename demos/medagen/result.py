@@ -15,7 +15,7 @@ from demos.medagen.checks import allowed, faults, is_in
 from demos.medagen.react import Draft
 from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, TriageResult, highest
 from demos.medagen.triage_rules import FOREIGN
-from demos.toolkit.guard import seen
+from mdagents_llm.text import clean, one_line
 
 _LONGEST_ITEM = 100  # characters of a flag or a condition that the model names
 _MOST_ITEMS = 5
@@ -100,10 +100,10 @@ def _levels(draft: Draft | None, evidence: Evidence) -> list[Level]:
 
 
 def _checked(text: str, language: Language) -> str:
-    text = allowed(" ".join(seen(text).split(" ")).strip())
+    text = allowed(clean(text).strip())
     return text if is_in(text, language) else ""
 
 
 def _items(texts: Sequence[str]) -> list[str]:
-    lines = [" ".join(seen(text).split())[:_LONGEST_ITEM] for text in texts]
+    lines = [one_line(text)[:_LONGEST_ITEM] for text in texts]
     return [line for line in lines if line and not faults(line)][:_MOST_ITEMS]

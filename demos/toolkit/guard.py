@@ -8,16 +8,12 @@ from functools import cache
 from pathlib import Path
 
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.text import clean, one_line
 
 LONGEST = 4_000
 """Default maximum number of characters of a document in a prompt."""
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\U000e0000-\U000e007f\ud800-\udfff]"
-)
-"""Control characters except tab and line feed, invisible characters, and bidirectional marks."""
 _SENTENCE_END = re.compile(
     r"(?<=[.!?。！？])[\"'”’)\]]*\s+"  # includes closing quotes and brackets after the full stop
     r"|\n\s*\n\s*"
@@ -65,11 +61,6 @@ def valid_id(text: str, what: str) -> str:
     return text
 
 
-def seen(text: str) -> str:
-    """Return a text without control, invisible and bidirectional characters."""
-    return _UNSEEN.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
 def without_instructions(text: str) -> tuple[str, list[str]]:
     """Remove sentences of a document that address a model, such as "ignore the rules".
 
@@ -108,8 +99,8 @@ def untrusted(text: str, source: str, *, limit: int = LONGEST) -> str:
         source: Label in the fence, such as the document's id.
         limit: Maximum number of characters.
     """
-    clean, _ = without_instructions(seen(text))
-    return fenced(clean, source, limit=limit)
+    kept, _ = without_instructions(clean(text))
+    return fenced(kept, source, limit=limit)
 
 
 def fenced(text: str, source: str, *, limit: int = LONGEST) -> str:
@@ -123,9 +114,8 @@ def fenced(text: str, source: str, *, limit: int = LONGEST) -> str:
         source: Label in the fence.
         limit: Maximum number of characters.
     """
-    clean = seen(text)
-    if len(clean) > limit:
-        clean = f"{clean[:limit]} [… {len(clean) - limit:,} more characters]"
+    text = clean(text)
+    if len(text) > limit:
+        text = f"{text[:limit]} [… {len(text) - limit:,} more characters]"
     mark = secrets.token_hex(4)
-    source = " ".join(seen(source).split())
-    return f"<document {mark} {source}>\n{clean}\n</document {mark}>"
+    return f"<document {mark} {one_line(source)}>\n{text}\n</document {mark}>"

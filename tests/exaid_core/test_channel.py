@@ -96,6 +96,7 @@ def test_what_can_be_seen_stays(text: str) -> None:
     [
         ("a\x00b\x1bc\x7fd\x9fe", "abcde"),
         ("a\r\nb\rc\x0bd\x0ce\x85f", "a\nb\nc\nd\ne\nf"),
+        ("a\x1cb\x1fc\u2028d\u2029e", "a\nb\nc\nd\ne"),
         ("a\tb", "a\tb"),
         ("a\u200bb\u200db\ufeffc\u2060d\u00ade", "abbcde"),
         ("a\u202eb\u2066c\u200fd\u061ce", "abcde"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any
@@ -26,7 +25,7 @@ from pydantic import (
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.terminal.did_you_mean import did_you_mean
-from mdagents_llm.text import one_line, well_formed
+from mdagents_llm.text import clean, one_line, well_formed
 
 OLDEST = 130
 """Upper bound of a patient's age in years; nobody has lived that long."""
@@ -39,21 +38,14 @@ _MOST_DIGITS = 15  # of a number that a float holds exactly
 
 
 def _clean(text: object) -> object:
-    """Replace control characters and bidirectional formatting characters by spaces."""
-    if not isinstance(text, str):
-        return text
-    kept = (" " if _is_control(letter) else letter for letter in well_formed(text))
-    return "".join(kept).strip()
+    """Remove what a reader cannot see; line breaks of any kind become newlines."""
+    return clean(well_formed(text)).strip() if isinstance(text, str) else text
 
 
 def _folded(name: object) -> object:
     """Return the name of a measurement without what does not tell it from others."""
     cleaned = _clean(name)
     return " ".join(cleaned.replace("_", " ").split()) if isinstance(cleaned, str) else cleaned
-
-
-def _is_control(letter: str) -> bool:
-    return letter != "\n" and unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")
 
 
 Text = Annotated[StrictStr, BeforeValidator(_clean)]

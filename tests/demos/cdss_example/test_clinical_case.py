@@ -67,6 +67,13 @@ def test_text_or_list() -> None:
     )
 
 
+def test_invisible_characters_neither_split_nor_join() -> None:
+    case = read_case(
+        {"medications": ["digoxin 1\u200b25 mcg", "anti\u00adcoagulant 5\u20283 days"]}
+    )
+    assert case.as_text() == "Medications:\n- digoxin 125 mcg\n- anticoagulant 5\n3 days"
+
+
 @pytest.mark.parametrize("field", sorted(ClinicalCase.model_fields))
 def test_a_field_that_is_null_is_not_available(field: str) -> None:
     other = "free_text" if field == "chief_complaint" else "chief_complaint"

@@ -286,6 +286,12 @@ def test_a_western_text_is_read(tmp_path: Path, text: str) -> None:
     assert read_upload(tmp_path / "a.txt", scope="s").text == text
 
 
+def test_a_line_break_of_any_program_separates(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Rent 900\u202812 months\u2029Tax 20\x0b30 days\x855 EUR")
+    text = read_upload(tmp_path / "a.txt", scope="s").text
+    assert text == "Rent 900\n12 months\nTax 20\n30 days\n5 EUR"
+
+
 @pytest.mark.parametrize(
     ("written", "path"),
     [

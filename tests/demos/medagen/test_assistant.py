@@ -62,7 +62,14 @@ async def test_a_turn_step_by_step(assistant: MedagenAssistant, provider: FakePr
     assert (result.fallback, result.language) == (None, Language.ENGLISH)
 
 
-@pytest.mark.parametrize("text", [CHEST, "Tôi đau thắt ngực.", "SpO2 85%", "toi kho tho qua"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(CHEST, "Tôi đau thắt ngực.", "SpO2 85%", "toi kho tho qua"),
+        # Line breaks of other programs, LanguageTool 5249.
+        *(f"I have a fever{line_break}chest pain since noon" for line_break in "\u2028\x0b\x85"),
+    ],
+)
 async def test_a_lying_model_lowers_nothing(
     assistant: MedagenAssistant, provider: FakeProvider, text: str
 ) -> None:
