@@ -323,6 +323,34 @@ def test_a_word_that_names_no_complaint_is_not_self_care() -> None:
         assert screened(known).triage_level is Level.SELF_CARE, known
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("my dad is in anaphylactic shock", "the nurse says it could be sepsis", "he is septic"),
+        *("possible aortic dissection", "pulmonary embolism", "the ECG shows a STEMI", "DKA again"),
+        *("angioedema of the tongue", "hemoptysis since noon"),
+    ],
+)
+def test_an_emergency_that_is_named(text: str) -> None:
+    assert screened(text).triage_level is Level.EMERGENCY
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("is meningitis contagious?", "the meningitis jab made him grumpy", "no sepsis, a cold"),
+        *("I had sepsis last year, now a runny nose", "history of pulmonary embolism, need pills"),
+        *("my mother died of a pulmonary embolism", "a pulmonary embolism was ruled out"),
+        *(
+            "a boy in my daughter's class has meningitis, she is well",
+            "sepsis survivor with a cold",
+        ),
+    ],
+)
+def test_an_emergency_that_is_named_and_is_none_now(text: str) -> None:
+    assert screened(text).triage_level.rank <= Level.ROUTINE.rank
+
+
 def test_the_reasoning_is_in_the_users_language() -> None:
     assert "can come from the heart" in screened("chest pain").reasoning
     assert "tim" in screened("đau ngực", language=Language.VIETNAMESE).reasoning
