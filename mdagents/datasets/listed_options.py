@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from mdagents.datasets.empty_options import is_empty
 
-LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s)", re.MULTILINE)
+LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s|\Z)", re.MULTILINE)
 """Marks of options in published data sets: `A.` or `A)` at the start of a line."""
 ANY_MARK = re.compile(
-    r"^[ \t]*(?:[-*•][ \t]+)?(?:\*\*)?(?:\(([A-Za-z])\)|([A-Za-z])[.):])(?:\*\*)?(?=\s)",
+    r"^[ \t]*(?:[-*•][ \t]+)?(?:\*\*)?(?:\(([A-Za-z])\)|([A-Za-z])[.):])(?:\*\*)?(?=\s|\Z)",
     re.MULTILINE,
 )
 """Marks of options in prompts: `A.`, `A)`, `A:`, `(A)` or `a)` at the start of a line."""
-IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
+IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s|\Z)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
 
 _HEADING = re.compile(

@@ -51,7 +51,7 @@ class PromptedQuestion:
     text: str
     """Text of the question, without its options, its label and instructions."""
     options: Mapping[str, str]
-    """Letter from A, in uppercase -> text."""
+    """Letter from A, in uppercase -> text; empty if the prompt has none after the letter."""
     is_lowercase: bool
     """Whether the prompt marks its options by lowercase letters."""
     has_examples: bool
@@ -76,7 +76,8 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     if len(lists) > 1:
         start = _after_examples(prompt, lists[-2], marks[0].start)
     texts = texts_of(prompt, marks)
-    texts[-1], after = _split_last(texts)
+    is_empty = _is_last_empty(prompt, marks, texts)
+    texts[-1], after = ("", texts[-1]) if is_empty else _split_last(texts)
     text, instructions = _question_of(prompt[start : marks[0].start])
     kept, more, ending = _after_options(after)
     whole = "\n\n".join(filter(None, [text, kept]))
@@ -113,6 +114,18 @@ def _after_examples(prompt: str, example: Sequence[Mark], options: int) -> int:
         return gap.end()
     line = prompt.find("\n", answer.end(), options)
     return line + 1 if line >= 0 else 0
+
+
+def _is_last_empty(prompt: str, marks: Sequence[Mark], texts: Sequence[str]) -> bool:
+    """Return whether the text after the last mark begins too far below it to be its option.
+
+    No other option then has as many line breaks between its mark and its text.
+    """
+    breaks = [
+        prompt.count("\n", mark.end, prompt.index(text, mark.end))
+        for mark, text in zip(marks, texts, strict=True)
+    ]
+    return breaks[-1] > max(breaks[:-1])
 
 
 def _split_last(texts: Sequence[str]) -> tuple[str, str]:
@@ -166,6 +179,6 @@ def _after_options(text: str) -> tuple[str, list[str], str]:
     patterns = (_INSTRUCTION, _REQUEST, _CUE)
     kept = [line for line in lines if not any(one.search(line) for one in patterns)]
     instructions = [line for line in lines if line not in kept]
-    if "step" in ending.lower():
+    if "step" in ending.lower() or _INSTRUCTION.search(ending) or _REQUEST.search(ending):
         instructions.append(ending)
     return "\n".join(kept), instructions, ending

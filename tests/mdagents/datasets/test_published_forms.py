@@ -163,6 +163,12 @@ def hle_with(listed: str) -> dict[str, Any]:
     return HLE | {"question": f"Which?\nAnswer Choices:{listed}"}
 
 
+def test_an_empty_last_option_is_not_a_part_of_the_one_before() -> None:
+    question = read(hle_with("\nA. one\nB. two\nC. three\nD. four\nE."))
+    assert question.options["D"] == "four"
+    assert [*question.hidden] == ["E"]
+
+
 @pytest.mark.parametrize(
     ("record", "reason"),
     [

@@ -142,6 +142,38 @@ def test_options_of_several_lines_in_one_line_and_in_lowercase() -> None:
     assert [*lower.options] == ["A", "B"]
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Which?\n\nA. one\nB. two\nC. \n\n{}",
+        "Which?\nA. one\nB. two\nC.\n{}",
+        "Which?\n\nA. one\n\nB. two\n\nC.\n\n{}",
+        "Which?\nA.\none\nB.\ntwo\nC.\n\n{}",
+        "Which?\nA. one\n  \nB. two\nC. \r\n\r\n{}",
+        "Which? (A) one (B) two (C)\n{}",
+    ],
+)
+def test_what_follows_an_empty_last_option_is_not_its_text(prompt: str) -> None:
+    for told in ("Choose one, and give its letter in \\boxed{}.", "Answer with only the letter."):
+        read = read_prompt(prompt.replace("{}", told, 1))
+        assert read is not None
+        assert (read.text, [*read.options.values()]) == ("Which?", ["one", "two", ""])
+        assert read.instructions == told
+    read = read_prompt(prompt.replace("{}", "Note: he takes warfarin.\nAnswer:"))
+    assert read is not None
+    assert read.options["C"] == ""
+    assert (read.text, read.ending) == ("Which?\n\nNote: he takes warfarin.", "Answer:")
+
+
+def test_options_that_are_empty_or_below_their_letters() -> None:
+    cut = read_prompt("Which?\nA. one\nB.\nC. three\nD.")
+    assert cut is not None
+    assert [*cut.options.values()] == ["one", "", "three", ""]
+    below = read_prompt("Which?\nA.\none\nB.\ntwo\n\nAnswer:")
+    assert below is not None
+    assert [*below.options.values()] == ["one", "two"]
+
+
 def test_a_stray_mark_after_the_options_is_left_out() -> None:
     read = read_prompt(f'{QUESTION}\nA. One\nB. Two\n"\nAnswer:')
     assert read is not None

@@ -76,6 +76,17 @@ def test_parameters_that_frameworks_send(provider: FakeProvider) -> None:
     assert json.loads(strict.json()["choices"][0]["message"]["content"]) == {"answer": "C"}
 
 
+def test_an_empty_last_option_is_not_shown(provider: FakeProvider) -> None:
+    decides(provider)
+    told = "Choose the best option, and give its letter in \\boxed{}."
+    with serving() as served:
+        for last in ("E. ", "E.", "E. n/a"):
+            response = served.ask(f"{QUESTION}\n\n{OPTIONS}\n{last}\n\n{told}")
+            content = response.json()["choices"][0]["message"]["content"]
+            assert content.endswith("\\boxed{C}"), last
+        assert all([*record["options"]] == [*"ABCD"] for record in served.records())
+
+
 def test_a_response_may_be_part_of_the_next_input(provider: FakeProvider) -> None:
     """`input += response.output`, whose first item is the team's reasoning (litellm#13420)."""
     with serving() as served:
