@@ -92,7 +92,8 @@ def test_every_flag_that_a_page_names_exists(page: Path) -> None:
     if page.name == "mcp.md":
         known |= {"--cli", "--env", "--transport", "--url"}  # of assistants and the inspector
     if page.name == "verifiers.md":
-        known |= {"--client", "--env", "--no-push", "--taskset"}  # of vf-eval and vf-validate
+        # Of vf-eval and vf-validate.
+        known |= {"--client", "--env", "--no-push", "--runtime", "--taskset"}
     if page.name == "inspect.md":
         known |= INSPECT
     assert {flag.replace("_", "-") for flag in named} <= known

@@ -23,6 +23,11 @@ pytestmark = pytest.mark.process
 
 FOLDER = REPOSITORY / "integrations" / "verifiers"
 EVAL = FOLDER / ".venv" / "bin" / "vf-eval"
+TEAM = (
+    "--env.agent.harness.id", "mdagents-team", "--env.agent.harness.team", "basic",
+    "--env.agent.harness.command", str(Path(sys.executable).with_name("mdagents")),
+)  # fmt: skip
+needs_verifiers = pytest.mark.skipif(not EVAL.exists(), reason="no integrations/verifiers/.venv")
 ASKED = [{"role": "user", "content": f"{PROMPT}\n\nGive its letter in \\boxed{{}}."}]
 
 
@@ -57,7 +62,27 @@ def test_a_refusal_is_an_empty_reply_and_a_failure_is_none(provider: FakeProvide
     assert "--team is 'surgeons'" in failed.stderr
 
 
-@pytest.mark.skipif(not EVAL.exists(), reason="no integrations/verifiers/.venv")
+def rollout(provider: FakeProvider, questions: Path, *flags: str) -> dict[str, Any]:
+    """The trace of a rollout of the first question."""
+    command = [
+        str(EVAL), "mdagents-team", "--env.taskset.questions", str(questions), "-n", "1",
+        "--model", "policy", "--client.base-url", provider.openai_base_url,
+        "--client.api-key-var", "POLICY_KEY", "--env.agent.runtime.type", "subprocess",
+        "--no-push", "--no-rich", "-o", "rollouts", *flags,
+    ]  # fmt: skip
+    environment = bare_environment(POLICY_KEY="key", HOME=str(Path.cwd()))
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
+    written = list(Path("rollouts").glob("*/traces.jsonl"))
+    assert len(written) == 1, done.stderr
+    (line,) = written[0].read_text().splitlines()
+    traces: list[dict[str, Any]] = json.loads(line)["traces"]
+    (trace,) = traces
+    return trace
+
+
+@needs_verifiers
 @pytest.mark.parametrize(
     ("faults", "flags", "stop", "reply"),
     [
@@ -77,22 +102,8 @@ def test_rollouts(
     for fault in faults:
         provider.fail_next(fault, times=99)
     questions = REPOSITORY / "data" / "medqa" / "sample.jsonl"
-    command = [
-        str(EVAL), "mdagents-team", "--env.taskset.questions", str(questions), "-n", "1",
-        "--model", "policy", "--client.base-url", provider.openai_base_url,
-        "--client.api-key-var", "POLICY_KEY", "--env.agent.runtime.type", "subprocess",
-        "--env.agent.harness.id", "mdagents-team", "--env.agent.harness.team", "basic",
-        "--env.agent.harness.command", str(Path(sys.executable).with_name("mdagents")),
-        "--no-push", "--no-rich", "-o", "rollouts", *flags,
-    ]  # fmt: skip
-    environment = bare_environment(POLICY_KEY="key", HOME=str(Path.cwd()))
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=180, check=False
-    )
-    (written,) = Path("rollouts").glob("*/traces.jsonl")
-    (line,) = written.read_text().splitlines()
-    (trace,) = json.loads(line)["traces"]
-    assert trace["stop_condition"] == stop, done.stderr
+    trace = rollout(provider, questions, *TEAM, *flags)
+    assert trace["stop_condition"] == stop, trace["errors"]
     _is_as_told(trace, reply, len(provider.calls))
 
 
@@ -109,3 +120,29 @@ def _is_as_told(trace: dict[str, Any], reply: str | None, calls: int) -> None:
     if not reply:
         assert trace["root_reply"] == ""
         assert trace["rewards"]["correct"]["score"] == 0.0
+
+
+@needs_verifiers
+def test_a_question_with_an_empty_option_is_answered(provider: FakeProvider) -> None:
+    provider.when(lambda request: request.schema is not None, lambda request: {"answer": "C"})
+    options = {"A": "Zinc", "B": "Tin", "C": "Iron", "D": "Lead", "E": ""}
+    record = {"question": "Which metal is in hemoglobin?", "options": options, "answer_idx": "C"}
+    questions = Path("questions.jsonl")
+    questions.write_text(json.dumps(record))
+    trace = rollout(provider, questions, *TEAM, "--env.agent.harness.flags.rpm", "600")
+    assert trace["root_reply"].endswith("\\boxed{C}")
+    assert trace["rewards"]["correct"]["score"] == 1.0
+
+
+@needs_verifiers
+def test_a_file_that_is_no_file_of_questions_is_named_in_one_line() -> None:
+    Path("questions.jsonl").write_text('{"question": "Which?", "options": ["a", "b"]}\n')
+    command = [str(EVAL.with_name("vf-validate")), "mdagents-team", "--runtime.type", "subprocess",
+               "--taskset.questions", "questions.jsonl", "--no-rich"]  # fmt: skip
+    environment = bare_environment(HOME=str(Path.cwd()))
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=180, check=False
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "questions.jsonl line 1: no field says which option is right" in done.stderr
