@@ -320,7 +320,7 @@ class _Reader:
         self._verdicts = Counter[tuple[str, Status]]()
         self._repeated = repeated
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
-        self._passed_over = self._in_epochs = 0
+        self._passed_over = self._in_epochs = self._ambiguous = 0
         self.several_right = 0
         """Number of records in which several options are right, which are left out."""
 
@@ -376,6 +376,7 @@ class _Reader:
                 verdict = verdict_of(stated)
                 if verdict.foreign:
                     self._verdicts[verdict.foreign, verdict.status] += 1
+                self._ambiguous += element.get("is_ambiguous") is True
                 self._keep(
                     make_row(
                         element,
@@ -448,6 +449,11 @@ class _Reader:
             (
                 self._foreign,
                 "records of a question or an epoch that this run does not have, left out",
+            ),
+            (
+                self._ambiguous,
+                "answers whose target is the letter or number of an option and the text of another "
+                "one, read as the former",
             ),
             (self.several_right, "records in which several options are right, left out"),
             (without, "records without options, where any letter from A to J was read"),

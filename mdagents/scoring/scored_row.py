@@ -224,7 +224,8 @@ def make_row(
     options = options_of(record.get("options"))
     if options is None:
         raise ConfigError(
-            f"{where}: 'options' must be an object with letters from A to J, or a list of texts"
+            f"{where}: 'options' must be an object with letters from A to J, or a list of at most "
+            f"{len(LETTERS)} texts"
         )
     pictures = entries_of(record, "pictures")
     label = gold_of(record.get("label"), options)

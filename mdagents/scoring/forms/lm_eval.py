@@ -11,12 +11,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
+from mdagents.datasets.option_letters import letter_marked
 from mdagents.datasets.own_forms import list_in
 from mdagents.datasets.question_context import with_context
 from mdagents.datasets.questions import LETTERS
-from mdagents.scoring.fields import number_of, object_of
+from mdagents.scoring.fields import gold_of, number_of, object_of, options_of
 from mdagents.scoring.forms.form import Form, Record, first_of
 from mdagents_llm.errors import ConfigError
 
@@ -28,6 +30,8 @@ _NUMBERED = (
     tuple(LETTERS),
 )
 """Names of document fields that hold one option each, in order."""
+_SCORES = ("acc", "exact_match")
+"""Fields with the harness's own score of an answer."""
 
 
 def _elements(record: Record) -> Sequence[Record]:
@@ -37,22 +41,24 @@ def _elements(record: Record) -> Sequence[Record]:
     options = _options(document) or choices
     resps = record.get("resps")
     replies: list[Any] = resps if isinstance(resps, list) else []
-    chosen = ""
     likelihoods = _likelihoods(replies)
     if likelihoods is None:
         said = replies[0] if replies and isinstance(replies[0], list) else replies
+        chosen = gold_of(_compared(record), options_of(options) or {}) or ""
     else:
         chosen = _most_likely(likelihoods[: len(options)])
         said = [chosen]
-    question = first_of(document, *_QUESTION) or (requests[0][0] if requests else None)
+    question = first_of(document, *_QUESTION) or next(iter(chain(*requests)), None)
     if isinstance(question, str):
         with suppress(ConfigError):  # a field of that name which is no text
             question = with_context(document, question, "")
+    meant = _meant(record, choices, options, chosen)
     element = {
         "question_id": record.get("doc_id"),
         "question": question,
-        "label": _label(record, choices, options, chosen),
+        "label": meant[0],
         "options": options,
+        "is_ambiguous": len(meant) > 1 and (not chosen or chosen in meant),
     }
     return [
         {**element, "response": reply, "epoch": epoch}
@@ -109,31 +115,49 @@ def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
 
 def _most_likely(likelihoods: Sequence[float]) -> str:
     """Return the letter of the first most likely choice; empty when a likelihood is NaN."""
-    if any(math.isnan(value) for value in likelihoods) or len(likelihoods) > len(LETTERS):
+    if any(math.isnan(value) for value in likelihoods) or not 0 < len(likelihoods) <= len(LETTERS):
         return ""
     return LETTERS[likelihoods.index(max(likelihoods))]
 
 
-def _label(record: Record, choices: Sequence[str], options: Sequence[Any], chosen: str) -> Any:
-    """Return the letter of the right option, or a list of letters if several are right.
+def _compared(record: Record) -> str:
+    """Return the part of a generated reply that the harness compared with the target."""
+    compared: Any = first_of(record, "filtered_resps", "resps")
+    while isinstance(compared, list) and compared:
+        compared = compared[0]
+    return compared if isinstance(compared, str) else ""
 
-    The harness writes either the choice or its index, both as text. Where both readings are
-    possible (numeric choices), the harness's own score of the answer decides.
+
+def _meant(
+    record: Record, choices: Sequence[str], options: Sequence[Any], chosen: str
+) -> list[Any]:
+    """Return the letters that the target may mean, of which the first one counts.
+
+    Several right options are a list of letters. The harness writes a choice or its index, both as
+    text, and a letter for generated replies. Where several readings are possible (options that are
+    numbers or letters), letters in the replies or the harness's own score of the answer decide.
     """
     target = str(record.get("target")).strip()
     right = None if target in choices or target in options else list_in(target)
     if isinstance(right, list) and right:
-        letters = [_label({"target": one}, choices, options, "") for one in right]
-        return letters if len(letters) > 1 else letters[0]
+        several = [_meant({"target": one}, choices, options, "")[0] for one in right]
+        return [several] if len(several) > 1 else several
     if bracketed := re.fullmatch(r"\(([A-J])\)\.?", target):
-        return bracketed[1]
-    possible = [LETTERS[listed.index(target)] for listed in (choices, options) if target in listed]
-    if target.isdecimal() and int(target) < len(options):
-        possible.insert(bool(choices and target in choices), LETTERS[int(target)])
-    accuracy = number_of(record.get("acc"))
-    if chosen and accuracy is not None:
-        possible = [letter for letter in possible if (letter == chosen) == (accuracy > 0)]
-    return next(iter(possible), target)
+        return [bracketed[1]]
+    places = [listed.index(target) for listed in (choices, options) if target in listed]
+    if target in map(str, range(len(options))):
+        places.insert(bool(choices and target in choices), int(target))
+    letters = tuple(LETTERS[: len(options)])
+    if not choices and target in letters:
+        if letter_marked(_compared(record)) in letters:
+            return [target]
+        places.insert(0, LETTERS.index(target))
+    possible = [LETTERS[place] for place in dict.fromkeys(places) if place < len(LETTERS)]
+    scores = (number_of(record.get(name)) for name in _SCORES)
+    score = next((score for score in scores if score is not None), None)
+    if chosen and score is not None and (choices or len(possible) > 1):
+        possible = [letter for letter in possible if (letter == chosen) == (score > 0)]
+    return possible or [target]
 
 
 LM_EVAL = Form(

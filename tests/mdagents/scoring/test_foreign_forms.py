@@ -347,6 +347,76 @@ def test_each_reply_counts_once_however_many_filters_read_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "target", "reply", "score", "label"),
+    [
+        ("O A AB B", "B", "B", 1, "B"),  # letters, as in MMLU-Pro
+        ("O A AB B", "B", "(B)", 0, "B"),  # the filter kept a mark
+        ("C D A E", "A", "C", 0, "A"),  # a letter that is also the text of A
+        ("O A AB B", "A", "O", 0, "B"),  # the text of A was wrong, so texts are compared
+        ("1 2 3 4", "2", "2", 1, "B"),
+        ("1 2 3 4", "2", "C", 1, "C"),
+        ("1 2 3 4", "2", "3", 0, "B"),
+    ],
+)
+def test_a_target_that_is_a_letter_or_number_and_a_text(
+    options: str, target: str, reply: str, score: float, label: str
+) -> None:
+    record = generated(0, f"The answer is {reply}") | {
+        "target": target, "filtered_resps": [reply], "exact_match": score,
+        "doc": {"question": "?", "options": options.split()}}  # fmt: skip
+    output = read(record)
+    (row,) = output.rows
+    assert row.label == label
+    assert row.correct == (score == 1 or reply == "(B)")
+    assert output.notices == []
+
+
+def test_a_target_of_which_nothing_tells_the_meaning_has_a_notice() -> None:
+    document = {"question": "?", "options": ["O", "A", "AB", "B"]}
+    record = generated(0, "The answer is (B)") | {"target": "B", "doc": document, "exact_match": 0}
+    output = read(record)
+    assert letters(output) == [("B", "B")]
+    assert output.notices == [
+        "answers whose target is the letter or number of an option and the text of another one, "
+        "read as the former: 1"
+    ]
+
+
+@pytest.mark.parametrize("target", ["10", "o10", "K", "3", "9" * 5000], ids=lambda t: t[:3])
+def test_more_options_than_letters_are_refused_in_a_line(
+    target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = {"question": "?", "options": [f"o{number}" for number in range(12)]}
+    Path("many.json").write_text(
+        json.dumps([generated(0, "K") | {"target": target, "doc": document}])
+    )
+    assert main(["many.json"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "error: many.json record 1: 'options' must be an object with letters from A to J, or a "
+        "list of at most 10 texts"
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"target": "9" * 5000},
+        {"target": "7", "arguments": {}, "doc": {}},
+        {"target": "K", "arguments": {"gen_args_0": {"arg_0": ["?"], "arg_1": {}}}, "doc": {}},
+    ],
+    ids=["long number", "no choices", "no prompt"],
+)
+def test_a_sample_without_a_right_option_is_refused_in_a_line(
+    changes: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("odd.json").write_text(json.dumps([likely(-1, -2, -3, -4) | changes]))
+    assert main(["odd.json"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: odd.json record 1: 'target' is '")
+
+
 # -- Inspect --------------------------------------------------------------------------------------
 
 
