@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from mdagents.records.jsonl import whole_lines
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import compact_json, parse_json
+from mdagents_llm.files.spreadsheet import text_cell, text_in
 from mdagents_llm.text import clean, one_line
 
 RATINGS = "ratings.jsonl"
@@ -27,7 +28,8 @@ ASKED = {
 """Field of a rating -> question to the rater. 1 means not at all, 5 means fully."""
 LONGEST_REMARK = 1000
 _LONGEST_NAME = 60
-_UNTRUSTED = ("=", "+", "-", "@")  # a spreadsheet would run a cell that begins with one of these
+_TEXTS = ("rater", "remark", "case_id")
+"""Fields of free text."""
 
 
 def _not_empty(text: str) -> str:
@@ -133,10 +135,7 @@ def write_csv(ratings: Sequence[Rating]) -> str:
     writer.writeheader()
     for rating in ratings:
         told = rating.model_dump()
-        for name in ("rater", "remark", "case_id"):
-            if told[name].startswith((*_UNTRUSTED, "'")):
-                told[name] = f"'{told[name]}"
-        writer.writerow(told)
+        writer.writerow(told | {name: text_cell(told[name]) for name in _TEXTS})
     return file.getvalue()
 
 
@@ -156,8 +155,8 @@ def read_csv(path: Path) -> list[Rating]:
                     f"commas between them; it has no {min(lacking)}"
                 )
             for row in rows:
-                for name in ("rater", "remark", "case_id"):
-                    row[name] = (row.get(name) or "").removeprefix("'")
+                for name in _TEXTS:
+                    row[name] = text_in(row.get(name) or "")
                 found.append(_validated(row, f"{path} line {rows.line_num}"))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"cannot read {path}: {error}") from error

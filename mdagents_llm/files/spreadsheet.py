@@ -10,5 +10,14 @@ _FORMULA = re.compile(r"(?![+-]?[\d.]+\Z)\s*[=+\-@＝＋－＠]|[\t\r\n]")
 
 
 def text_cell(text: str) -> str:
-    """Return `text` as a cell, prefixed with an apostrophe if it looks like a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text
+    """Return `text` as a cell, prefixed with an apostrophe if it looks like a formula.
+
+    Text that begins with an apostrophe gets a second one, so that different texts have different
+    cells; `text_in` returns the text.
+    """
+    return f"'{text}" if text.startswith("'") or _FORMULA.match(text) else text
+
+
+def text_in(cell: str) -> str:
+    """Return the text of a cell that `text_cell` made."""
+    return cell.removeprefix("'")

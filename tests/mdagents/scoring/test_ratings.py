@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import re
+from io import StringIO
 from itertools import product
 from pathlib import Path
 from threading import Thread
@@ -124,8 +127,12 @@ def test_csv_is_read_as_it_was_written_and_runs_nothing(tmp_path: Path) -> None:
     ratings = [
         rating("=cmd()", remark="+1, then\n\"quoted\""), rating("'x", remark="'y"), rating("Đỗ An"),
     ]  # fmt: skip
+    starts = ("＝cmd", "\t=1", "  =1", "'=1", "''", "-", "\n@x", "'")
+    ratings += [rating(f"r{n}", remark=start) for n, start in enumerate(starts)]
     written = write_csv(ratings)
     assert "'=cmd()" in written
+    cells = [cell for row in csv.reader(StringIO(written)) for cell in row]
+    assert not [cell for cell in cells if re.match(r"\s*[=+\-@＝]", cell)]
     path = tmp_path / "ratings.csv"
     path.write_text(written, encoding="utf-8", newline="")
     assert read_csv(path) == ratings
