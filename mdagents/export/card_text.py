@@ -17,6 +17,10 @@ from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.text import counted, one_line
 
 _MARKUP = re.compile(r"[\\`*{}\[\]<>&|~$#^!]|(?<!\w)_|_(?!\w)")  # snake_case needs no escape
+_AUTOLINK = re.compile(
+    r"((?:(?<!\w)\w+://|www\.)[^\s`|]+|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+)", re.IGNORECASE
+)
+"""What GitHub turns into a link, however it is escaped: an address or an e-mail address."""
 _COUNTS_AS = {"answered": "right or wrong", "skipped": "excluded"}
 
 
@@ -214,8 +218,11 @@ def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[s
 
 
 def _text(text: str) -> str:
-    """Return text on one line, escaped so that Markdown shows it literally."""
-    return _MARKUP.sub(r"\\\g<0>", one_line(text)).replace("://", ":\\//")
+    """Return text on one line, escaped so that Markdown shows it literally, addresses as code."""
+    parts = _AUTOLINK.split(one_line(text))  # every second part is an address
+    parts[::2] = [_MARKUP.sub(r"\\\g<0>", part) for part in parts[::2]]
+    parts[1::2] = [f"`{address}`" for address in parts[1::2]]
+    return "".join(parts)
 
 
 def _sentence(text: str) -> str:

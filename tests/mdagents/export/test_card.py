@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -201,19 +203,33 @@ def test_private_parts_of_a_text(text: str, shown: str) -> None:
 
 def test_names_from_outside_stay_text() -> None:
     run = a_copy()
-    hostile = "x|y](https://evil.example)<script>`\n# Heading\n| a | b |"
+    hostile = (
+        "x|y](https://evil.example)<script>`\n# Heading\n| a | b | www.evil.example"
+        " `www.evil.example (WWW.evil.example) m@evil.example <xmpp:m.n+o@evil.example> ftp://evil.example"
+    )
     manifest = manifest_of(run)
     manifest.dataset = hostile
     manifest.options["difficulty"] = hostile
     (run / "run.json").write_text(manifest.model_dump_json())
     text = write_card(run).read_text()
-    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    reader = MarkdownIt("commonmark", {"linkify": True}).enable(["table", "linkify"])
+    tokens = reader.parse(text)
     assert [token.tag for token in tokens if token.type == "heading_open"].count("h1") == 1
     inner = [child for token in tokens for child in token.children or ()]
     assert not {child.type for child in inner} & {"link_open", "html_inline", "image"}
     assert not any(token.type == "html_block" for token in tokens)
     rows = [line for line in text.splitlines() if line.startswith("| difficulty |")]
     assert len(rows) == 1
+    # GitHub looks for addresses in text without its escapes, but not in code.
+    plain = "".join(child.content for child in inner if child.type == "text")
+    assert not re.search(r"www\.|@|://", plain, re.IGNORECASE)
+    assert "`m.n+o@evil.example`" in text
+
+
+def test_a_long_name_takes_no_long_time() -> None:
+    card = make_card(a_copy())
+    for name in ("a." * 50_000, "w" * 100_000, "a@" * 50_000, "a@b" * 30_000):
+        assert name in card_text(replace(card, name=name))
 
 
 def test_a_file_of_another_program_has_no_card() -> None:
