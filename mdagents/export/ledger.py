@@ -8,7 +8,7 @@ from typing import Any
 
 from inspect_ai.model import ModelUsage
 
-from mdagents.scoring.fields import count_of, number_of, object_of
+from mdagents.scoring.fields import amount_of, count_of, object_of, tokens_of
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.ledger import CallRow, Totals
 
@@ -66,6 +66,8 @@ class Spending:
             (team, "team", models.get("expert", served)),
             (object_of(exaid, "token_usage"), "exaid", models.get("summarizer", served)),
         ):
-            usage = TokenUsage(*(count_of(counts.get(name)) or 0 for name in TokenUsage.__slots__))
+            read, written, _ = tokens_of(counts)
+            subsets = (count_of(counts.get(name)) or 0 for name in TokenUsage.__slots__[2:])
+            usage = TokenUsage(read or 0, written or 0, *subsets)
             if usage.total_tokens:
-                self.add(model, role, Totals(1, 0, usage, number_of(counts.get("cost_usd"))))
+                self.add(model, role, Totals(1, 0, usage, amount_of(counts.get("cost_usd"))))

@@ -60,30 +60,19 @@ class RunFiles:
             raise ConfigError(f"run.json: {error}") from error
 
     def records(self) -> Iterator[tuple[Record, ScoredRow]]:
-        """Yield each scored record with its row, in the order of the selection.
-
-        Raises:
-            ConfigError: A record holds a number that JSON cannot express.
-        """
+        """Yield each scored record with its row, in the order of the selection."""
         order = {id_: n for n, id_ in enumerate(self.manifest.item_ids if self.manifest else ())}
         rows = sorted(
             self.output.rows, key=lambda row: (row.epoch, order.get(row.question_id, len(order)))
         )
         for row, record in replace(self.output, rows=tuple(rows)).records():
-            yield _writable(record, row), row
+            yield _writable(record), row
 
 
-def _writable(record: Record, row: ScoredRow) -> Record:
-    """Return a record as valid JSON, without the lone surrogates of another program.
-
-    Raises:
-        ConfigError: The record holds NaN or infinity.
-    """
-    try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False)
-    except ValueError as error:
-        raise ConfigError(f"question {row.question_id}: {error}") from error
-    whole: Record = json.loads(well_formed(text))
+def _writable(record: Record) -> Record:
+    """Return a record as valid JSON: without lone surrogates, and null for NaN and infinity."""
+    text = well_formed(json.dumps(record, ensure_ascii=False))
+    whole: Record = json.loads(text, parse_constant=lambda _: None)
     return whole
 
 

@@ -15,7 +15,7 @@ from inspect_ai.scorer import Score
 from mdagents.export.ledger import Spending, usages
 from mdagents.export.spans import answer, around, flat, shown, stable_id
 from mdagents.export.transcript import Sources, case_span
-from mdagents.scoring.fields import number_of, object_of, options_of, response_text
+from mdagents.scoring.fields import amount_of, object_of, options_of, response_text
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
 
@@ -90,7 +90,7 @@ def make_sample(
     if said:
         output = answer(served, said)
         messages.append(output.message.model_copy(update={"model": None}))
-    output.time = number_of(record.get("wall_seconds"))
+    output.time = amount_of(record.get("wall_seconds"))
     solved = case_span(str(record.get("difficulty") or solver), sources)
     start, end = solved.timestamp, solved.completed
     timed = bool(sources.turns or sources.calls)

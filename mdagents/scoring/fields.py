@@ -124,11 +124,17 @@ def plain(text: str) -> str:
 def tokens_of(usage: Mapping[str, Any]) -> Tokens:
     """Read token counts under this program's or the OpenAI API's names; compute a missing total.
 
+    An unknown count under one name does not hide a known one under the other.
+
     Args:
         usage: `token_usage` object of a record.
     """
-    read = count_of(usage.get("input_tokens", usage.get("prompt_tokens")))
-    written = count_of(usage.get("output_tokens", usage.get("completion_tokens")))
+    read = count_of(usage.get("input_tokens"))
+    if read is None:
+        read = count_of(usage.get("prompt_tokens"))
+    written = count_of(usage.get("output_tokens"))
+    if written is None:
+        written = count_of(usage.get("completion_tokens"))
     both = count_of(usage.get("total_tokens"))
     if both is None and read is not None and written is not None:
         both = read + written
@@ -219,11 +225,17 @@ def number_of(value: Any) -> float | None:
     return None
 
 
-def count_of(value: Any) -> int | None:
-    """Return a number truncated to an integer; None if the value is not a finite number."""
-    if type(value) is int:
-        return value if abs(value) < _TOO_LARGE else None
+def amount_of(value: Any) -> float | None:
+    """Return the value as a float if it is a finite number that is not negative, else None."""
     number = number_of(value)
+    return number if number is not None and number >= 0 else None
+
+
+def count_of(value: Any) -> int | None:
+    """Return an amount truncated to an integer; None if the value is not an amount."""
+    if type(value) is int:
+        return value if 0 <= value < _TOO_LARGE else None
+    number = amount_of(value)
     return None if number is None else int(number)
 
 

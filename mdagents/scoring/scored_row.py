@@ -12,6 +12,7 @@ from mdagents.datasets.empty_options import shown_options
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.exaid_figures import Summarised, summarised
 from mdagents.scoring.fields import (
+    amount_of,
     answer_text,
     confidence_of,
     content_digest,
@@ -21,7 +22,6 @@ from mdagents.scoring.fields import (
     gold_of,
     id_of,
     names_several,
-    number_of,
     object_of,
     opinions_of,
     options_of,
@@ -286,8 +286,8 @@ def make_row(
         exaid_tokens=count_of(
             object_of(object_of(record, "exaid"), "token_usage").get("total_tokens")
         ),
-        cost_usd=number_of(usage.get("cost_usd")),
-        wall_seconds=number_of(record.get("wall_seconds")),
+        cost_usd=amount_of(usage.get("cost_usd")),
+        wall_seconds=amount_of(record.get("wall_seconds")),
         calls=count_of(record.get("calls")),
         reasoning_tokens=count_of(usage.get("reasoning_tokens")),
         pictures=len(pictures),

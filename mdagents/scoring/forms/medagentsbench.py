@@ -13,8 +13,8 @@ from mdagents.scoring.forms.form import Form, Record, first_of
 
 def _elements(record: Record) -> Sequence[Record]:
     usage = dict(object_of(record, "token_usage"))
-    if "cost" in record:
-        usage.setdefault("cost_usd", record["cost"])
+    if usage.get("cost_usd") is None:
+        usage["cost_usd"] = record.get("cost")
     return (
         {
             "question_id": first_of(record, "realidx", "id", "idx"),

@@ -634,13 +634,27 @@ def test_wrong_use(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "leave it out with --card" in card
 
 
-def test_a_number_that_json_does_not_have(capsys: pytest.CaptureFixture[str]) -> None:
-    record = {"question": "2+2?", "label": "B", "options": {"A": "3", "B": "4"}, "response": "B"}
-    Path("theirs.json").write_text(json.dumps([record | {"votes": {"B": float("nan")}}]))
-    assert main(["theirs.json", "--output", "log.json"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: question sample_1: ")
-    assert not Path("log.json").exists()
+def test_a_number_that_json_does_not_have_is_unknown() -> None:
+    record = {"question": "2+2?", "label": "B", "options": {"A": "3", "B": "4"}, "response": "B",
+              "votes": {"B": float("nan")}, "wall_seconds": float("inf"),
+              "token_usage": {"input_tokens": float("nan"), "output_tokens": 2}}  # fmt: skip
+    Path("theirs.json").write_text(json.dumps([record]))
+    assert main(["theirs.json", "--output", "log.json"]) == 0
+    (sample,) = json.loads(Path("log.json").read_text())["samples"]
+    assert sample["metadata"]["votes"] == {"B": None}
+    assert "time" not in sample["output"]
+    (usage,) = sample["model_usage"].values()
+    assert (usage["input_tokens"], usage["output_tokens"]) == (0, 2)
+
+
+def test_tokens_under_the_names_of_another_program() -> None:
+    record = {"question": "2+2?", "label": "B", "options": {"A": "3", "B": "4"}, "response": "B",
+              "token_usage": {"prompt_tokens": 12, "completion_tokens": 3}}  # fmt: skip
+    Path("theirs.json").write_text(json.dumps([record]))
+    assert main(["theirs.json", "--output", "log.json"]) == 0
+    (sample,) = json.loads(Path("log.json").read_text())["samples"]
+    (usage,) = sample["model_usage"].values()
+    assert (usage["input_tokens"], usage["output_tokens"]) == (12, 3)
 
 
 WITHOUT_INSPECT = """

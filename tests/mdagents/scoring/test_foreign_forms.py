@@ -566,6 +566,23 @@ def test_every_status_survives_the_export() -> None:
     assert {row.question_id: row.status for row in exported.rows} == of_run
 
 
+# -- all forms ------------------------------------------------------------------------------------
+
+
+def test_unknown_amounts_hide_nothing_and_negative_ones_are_unknown() -> None:
+    usage = {"input_tokens": None, "prompt_tokens": 12, "output_tokens": "?",
+             "completion_tokens": 3, "cost_usd": None}  # fmt: skip
+    row = only(bench("C", token_usage=usage, cost=0.25))
+    assert (row.input_tokens, row.output_tokens, row.total_tokens) == (12, 3, 15)
+    assert row.cost_usd == 0.25
+    usage = {"input_tokens": -5, "output_tokens": 3, "reasoning_tokens": -1}
+    output = read(bench("C", token_usage=usage, cost=-0.1, time_elapsed=-1.5))
+    (row,) = output.rows
+    assert (row.input_tokens, row.output_tokens, row.total_tokens) == (None, 3, None)
+    assert (row.reasoning_tokens, row.cost_usd, row.wall_seconds) == (None, None, None)
+    assert make_report(output).overall.tokens_per_question is None
+
+
 # -- several programs -----------------------------------------------------------------------------
 
 
