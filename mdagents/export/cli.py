@@ -9,7 +9,7 @@ from pathlib import Path
 from mdagents.export import LogFormat, export_run
 from mdagents.export.card_text import write_card
 from mdagents.export.tracked import track_run
-from mdagents.records.own_files import refuse_to_replace
+from mdagents.records.own_files import refuse_run, refuse_to_replace
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
@@ -80,6 +80,8 @@ def _track(options: argparse.Namespace, paths: Sequence[Path]) -> int:
         raise ConfigError(
             "--card, --json, --format and --output make a file of one run; leave them out"
         )
+    if options.wandb:
+        refuse_run("--wandb", Path(options.wandb))
     runs = list(map(track_run, paths))
     if options.wandb is not None:
         with needs_extra("wandb", "--wandb"):

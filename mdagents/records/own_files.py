@@ -1,4 +1,4 @@
-"""Refuses to write an output over a run or over the input that it is made from."""
+"""Refuses to write an output over or into a run, or over the input that it is made from."""
 
 from __future__ import annotations
 
@@ -25,6 +25,23 @@ def refuse_to_replace(path: Path, *inputs: Path) -> None:
     is_in_run = path.suffix in (".json", ".jsonl", ".gz") and any(map(_is_run, folders))
     if is_in_run or (path.suffix == ".json" and _is_run(path.with_suffix(""))):
         raise ConfigError(f"{path} belongs to a run; name another file for the output")
+
+
+def refuse_run(flag: str, folder: Path, *inputs: Path) -> None:
+    """Refuse a run as the folder to write to, as in `--figures RUN RUN`: it is meant to be read.
+
+    Args:
+        flag: Flag that names the folder.
+        folder: Folder to write to, which may be missing.
+        inputs: Folders of runs that are read, which may hold what is made from them.
+
+    Raises:
+        ConfigError: The folder is a run, and none of the inputs.
+    """
+    if _is_run(folder) and not any(one.exists() and folder.samefile(one) for one in inputs):
+        raise ConfigError(
+            f"{flag} is '{folder}', which is a run; name the folder to write to, then the runs"
+        )
 
 
 def _is_run(folder: Path) -> bool:

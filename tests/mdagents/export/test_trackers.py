@@ -180,14 +180,17 @@ def test_a_server_that_is_not_there_is_said_in_a_line(
         (["--mlflow", "http://h", "--wandb"], "give one of them"),
         (["--mlflow", "http://h", "--card"], "leave them out"),
         (["--study", "x"], "--experiment and --study belong to"),
+        (["--wandb", "{run}"], "--wandb is '{run}', which is a run; name the folder to write to"),
     ],
 )
 def test_wrong_use_is_said_in_a_line(
     finished: Path, flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
+    flags = [flag.format(run=finished) for flag in flags]
     assert main([str(finished), *flags]) == 2
-    assert said in capsys.readouterr().err
+    assert said.format(run=finished) in capsys.readouterr().err
+    assert not (finished / "wandb").exists()
 
 
 def test_wandb_writes_offline_what_it_will_upload(finished: Path) -> None:

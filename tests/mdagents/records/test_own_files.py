@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.records.own_files import refuse_to_replace
+from mdagents.records.own_files import refuse_run, refuse_to_replace
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import replace_file
 
@@ -45,3 +45,11 @@ def test_an_input_is_not_replaced(run: Path) -> None:
 def test_a_folder_without_a_name_is_no_file(name: str) -> None:
     with pytest.raises(IsADirectoryError):
         replace_file(Path(name), b"")
+
+
+def test_nothing_is_written_into_a_run_that_is_meant_to_be_read(run: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--figures is '.*run', which is a run; name the folder"):
+        refuse_run("--figures", run, run.parent / "other.json")
+    refuse_run("--figures", run, run)
+    refuse_run("--figures", run.parent)
+    refuse_run("--figures", run.parent / "new")
