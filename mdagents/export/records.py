@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.records.manifest import RunManifest, read_manifest
-from mdagents.scoring.rows import RunOutput, read_output, run_folder
+from mdagents.scoring.rows import RunOutput, nothing_finished, read_output, run_folder
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import ImageAgents
 from mdagents_llm.clock import ms_of
@@ -93,5 +93,5 @@ def find_run(path: Path) -> RunFiles:
         path = folder / "samples.jsonl"  # the same records as the array, one per line
     output = read_output(path)
     if not output.rows:
-        raise ConfigError(f"{path} holds no finished question")
+        raise nothing_finished(output, path)
     return RunFiles(folder, manifest, output)

@@ -19,8 +19,8 @@ import mdagents
 from mdagents.mcp.results import FileScored, RunsCompared, file_scored, runs_compared
 from mdagents.scoring.comparison import compare
 from mdagents.scoring.report import make_report
-from mdagents.scoring.rows import Repeated, RunOutput, read_output
-from mdagents_llm.errors import BenchError, ConfigError, is_debugging
+from mdagents.scoring.rows import Repeated, RunOutput, nothing_finished, read_output
+from mdagents_llm.errors import BenchError, is_debugging
 
 READING_SECONDS = 120.0
 """Time that reading and scoring of files may take."""
@@ -149,7 +149,7 @@ def _outcome(job: Job) -> Outcome:
 def _read(path: Path, repeated: Repeated | None = None) -> RunOutput:
     run = read_output(path, repeated)
     if not run.rows:
-        raise ConfigError(f"{run.name} holds no finished question")
+        raise nothing_finished(run, run.name)
     return run
 
 

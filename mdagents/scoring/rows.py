@@ -232,6 +232,16 @@ def _read_output(path: Path, repeated: Repeated | None) -> RunOutput:
     return RunOutput(file.path, tuple(rows), manifest, reader.read_as, notices)
 
 
+def nothing_finished(run: RunOutput, name: object) -> ConfigError:
+    """Return the error for a run without a row, with the notices on records that were left out.
+
+    Args:
+        run: The run.
+        name: What the message calls it.
+    """
+    return ConfigError("; ".join([f"{name} holds no finished question", *run.reading_notices]))
+
+
 def score_record(
     path: Path,
     record: Any,
