@@ -5,23 +5,35 @@ from __future__ import annotations
 import argparse
 import gc
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mdagents.records.own_files import refuse_to_replace
+from mdagents.records.jsonl import MALFORMED
+from mdagents.records.own_files import refuse_run, refuse_to_replace
 from mdagents.scoring.breakdown_text import write_breakdown_csv
 from mdagents.scoring.csv_file import write_csv
+from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_chunks, json_text
 from mdagents.scoring.report import make_report
 from mdagents.scoring.report_text import report_parts
 from mdagents.scoring.results import print_parts
-from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
+from mdagents.scoring.rows import (
+    Repeated,
+    RunOutput,
+    newest_output,
+    nothing_finished,
+    read_output,
+    run_folder,
+)
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
+from mdagents_llm.files.json_text import parse_json
+from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 from mdagents_llm.text import counted
@@ -217,21 +229,27 @@ def _score_all(options: argparse.Namespace, input_filename: str, output_filename
     _spare(inputs, output, options)
     for run in runs:
         path = Path(output) if output else Path(options.evaluation_dir) / f"{run.name}.csv"
+        if not output:
+            _keep_other(path.with_suffix(".summary.json"), (".csv", ".groups.csv", ".html"), [run])
         _score(run, path, options)
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
 
 
 def _spare(inputs: Sequence[Path], output: str | None, options: argparse.Namespace) -> None:
-    """Refuse outputs that would replace an input or a file of a run."""
+    """Refuse outputs that would replace an input or a file of a run, or go into another run."""
     for name in filter(None, (output, options.latex)):
         refuse_to_replace(Path(name), *inputs)
+    folders = list(map(run_folder, inputs))
+    if options.figures:
+        refuse_run("--figures", Path(options.figures), *folders)
+    refuse_run("--evaluation-dir", Path(options.evaluation_dir), *folders)
 
 
 def _read(path: Path, options: argparse.Namespace) -> RunOutput:
     run = read_output(path, Repeated(options.repeated_ids) if options.repeated_ids else None)
     if not run.rows:
-        raise ConfigError(f"{run.path} holds no finished question")
+        raise nothing_finished(run, run.path)
     return run
 
 
@@ -250,7 +268,7 @@ def _score(run: RunOutput, csv_path: Path, options: argparse.Namespace) -> None:
     with _writing(csv_path, "--output" if options.output else "--evaluation-dir"):
         with csv_path.open("w", encoding="utf-8", newline="") as file:
             write_csv(file, run.rows)
-        _write_json(report.as_dict(), summary)
+        _write_json(report.as_dict(), summary, [run])
     print_result(f"written: {csv_path}\nwritten: {summary}")
     if report.breakdowns:
         with _writing(groups), groups.open("w", encoding="utf-8", newline="") as file:
@@ -322,8 +340,7 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         raise ConfigError(f"{flag} needs two runs or more")
     _spare([Path(name) for name in names], options.output, options)
     runs = [_read(Path(name), options) for name in names]
-    places = {(run.folder if run.folder.is_dir() else run.path).resolve() for run in runs}
-    if len(places) < len(runs):
+    if len(set(map(_place, runs))) < len(runs):
         raise ConfigError(f"{flag} names the same run twice")
     # Imported here: numpy takes a moment to load, and only several runs need it.
     from mdagents.scoring.comparison import Comparison, compare
@@ -342,8 +359,10 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         print_parts(what_if_parts(figures))
     stem = _stem(flag.strip("-").replace("-", "_"), runs)
     path = Path(options.output or Path(options.evaluation_dir) / f"{stem}.json")
+    if not options.output:
+        _keep_other(path, (".html",), runs)
     with _writing(path):
-        _write_json(figures.as_dict(), path)
+        _write_json(figures.as_dict(), path, runs)
     print_result(f"written: {path}")
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
@@ -399,8 +418,10 @@ def _audit(options: argparse.Namespace) -> None:
         print_result(f"{audit.run}:")
         print_parts(audit_parts(audit))
         path = Path(options.output or Path(options.evaluation_dir) / f"audit_{audit.run}.json")
+        if not options.output:
+            _keep_other(path, (".html",), [run])
         with _writing(path):
-            _write_json(audit.as_dict(), path)
+            _write_json(audit.as_dict(), path, [run])
         print_result(f"written: {path}")
         if _wants_pages(options):
             from mdagents.pages.audit import head_of_audit
@@ -420,7 +441,47 @@ def _stem(what: str, runs: Sequence[RunOutput]) -> str:
     return f"{what}_{len(runs)}runs_{hashlib.sha256(names.encode()).hexdigest()[:8]}"
 
 
-def _write_json(content: dict[str, object], path: Path) -> None:
+def _place(run: RunOutput) -> Path:
+    """Return the path that tells a run from others: of its folder, or of its file without one."""
+    return (run.folder if run.folder.is_dir() else run.path).resolve()
+
+
+def _inputs(runs: Sequence[RunOutput], folder: Path) -> list[str]:
+    """Return the places of runs, relative to the folder of their scores where that is possible."""
+    places = [str(_place(run)) for run in runs]
+    with suppress(ValueError):  # on another drive of Windows
+        places = [os.path.relpath(place, folder.resolve()) for place in places]
+    return list(map(plain, places))
+
+
+def _write_json(content: dict[str, object], path: Path, runs: Sequence[RunOutput]) -> None:
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(json_chunks(content))
+        file.writelines(json_chunks({**content, "inputs": _inputs(runs, path.parent)}))
         file.write("\n")
+
+
+def _keep_other(path: Path, endings: Sequence[str], runs: Sequence[RunOutput]) -> None:
+    """Rename an earlier result of the same name if it is of other runs.
+
+    Args:
+        path: JSON file of the result.
+        endings: Endings of its other files.
+        runs: Runs whose result is written next.
+
+    Raises:
+        ConfigError: A file cannot be renamed.
+    """
+    try:
+        inputs = parse_json(read_regular(path))["inputs"]
+    except (OSError, *MALFORMED):  # none, or of a version that did not write its inputs
+        return
+    if inputs == _inputs(runs, path.parent):
+        return
+    stem = path.name.removesuffix(".json").removesuffix(".summary")
+    digest = hashlib.sha256(repr(inputs).encode()).hexdigest()[:8]
+    kept = path.with_name(f"{stem}.{digest}")
+    with _writing(path, "--evaluation-dir"):
+        for ending in (path.name.removeprefix(stem), *endings):
+            with suppress(FileNotFoundError):
+                path.with_name(stem + ending).replace(kept.with_name(kept.name + ending))
+    print_result(f"NOTE: an earlier result of this name, of another input, was kept as {kept}.*")

@@ -41,6 +41,7 @@ from mdagents.scoring.what_if import (
     WhatIf,
 )
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.spreadsheet import text_in
 from tests.conftest import REPOSITORY
 from tests.mdagents.scoring.made_up_runs import scored
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
@@ -93,6 +94,81 @@ def test_a_spreadsheet_runs_nothing_from_a_file_of_somebody_else(start: str) -> 
     assert first["question_id"].removeprefix("'").strip() == formula.strip()
     assert not [cell for cell in first.values() if re.match(r"\s*[=+\-@＝]", cell)]
     assert second["question_id"] == "-7", "a number is no formula"
+
+
+def test_different_ids_have_different_cells() -> None:
+    ids = ["=x", "'=x", "''=x", "'x", "x"]
+    write([ours(id_, "A", "A") for id_ in ids])
+    assert main([]) == 0
+    with Path("evaluation/run.csv").open(newline="") as file:
+        cells = [row["question_id"] for row in csv.DictReader(file)]
+    assert cells == ["'=x", *(f"'{id_}" for id_ in ids[1:4]), "x"]
+    assert list(map(text_in, cells)) == ids
+
+
+def test_a_result_of_another_file_of_the_same_name_is_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for folder, letter in (("a", "A"), ("b", "B")):
+        Path(folder).mkdir()
+        Path(folder, "run.json").write_text(json.dumps([ours("q", "A", letter)]))
+    for _ in range(2):
+        assert main(["--html", "--group-by", "level", "--input", "a/run.json"]) == 0
+    assert "NOTE" not in capsys.readouterr().out, "the same file again"
+    first = {path.name: path.read_bytes() for path in Path("evaluation").iterdir()}
+    assert len(first) == 4
+    assert main(["b/run.json"]) == 0
+    (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NOTE")]
+    kept = note.rpartition(" ")[2].removesuffix(".*")
+    assert note == f"NOTE: an earlier result of this name, of another input, was kept as {kept}.*"
+    for name, content in first.items():
+        assert Path(kept + name.removeprefix("run")).read_bytes() == content
+    summary = json.loads(Path("evaluation/run.summary.json").read_text())
+    assert summary["inputs"] == ["../b/run.json"]
+    assert summary["overall"]["correct"] == 0
+    for name in ("a/run.json", "b/run.json", "a/run.json"):
+        assert main([name]) == 0
+    files = list(Path("evaluation").glob("run.*.summary.json"))
+    assert len(files) == 2, "each input has one kept result, however often it is scored"
+
+
+def test_a_comparison_of_other_files_of_the_same_names_is_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("a/x.json", "b/x.json", "c/y.json"):
+        Path(name).parent.mkdir()
+        Path(name).write_text(json.dumps([ours("q", "A", "A")]))
+    for other in ("a/x.json", "a/x.json", "b/x.json"):
+        assert main(["--compare", "c/y.json", other]) == 0
+    assert capsys.readouterr().out.count("NOTE: an earlier result of this name") == 1
+    files = Path("evaluation").iterdir()
+    inputs = sorted(json.loads(path.read_text())["inputs"] for path in files)
+    assert inputs == [["../c/y.json", "../a/x.json"], ["../c/y.json", "../b/x.json"]]
+
+
+def test_nothing_is_written_into_a_run_that_was_to_be_scored(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(RUN)
+    Path("other").mkdir()
+    for name in ("run.json", "samples.jsonl"):
+        Path("other", name).touch()
+    for flag in ("--figures", "--evaluation-dir"):
+        assert main([flag, "other", "output/run.json"]) == 2
+        assert f"error: {flag} is 'other', which is a run" in capsys.readouterr().err
+    folder = write(RUN).with_suffix("")
+    Path("other").rename(folder)
+    assert main(["--evaluation-dir", str(folder), "output/run.json"]) == 0, "its own run"
+
+
+@pytest.mark.parametrize("content", ["{0}{0}", "{0}\r{0}\r"], ids=["no line end", "CR"])
+def test_a_file_whose_only_line_is_left_out_says_why(
+    content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("odd.jsonl").write_text(content.format(json.dumps(ours("q", "A", "A"))), newline="")
+    assert main(["odd.jsonl"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: odd.jsonl holds no finished question; the last line, 1, is torn")
 
 
 def test_who_is_in_which_denominator() -> None:
