@@ -41,7 +41,7 @@ from pypdf.generic import (
 from demos.document_assistant.amounts import amount_of
 from demos.document_assistant.commands import path_of
 from demos.document_assistant.library import kind_of
-from demos.document_assistant.upload_reader import cell_text
+from demos.document_assistant.sheet_rows import cell_text
 from demos.document_assistant.uploads import (
     Limits,
     UploadError,
