@@ -26,6 +26,7 @@ _MONEY = re.compile(
 )
 _HAS_MONEY = re.compile(rf"[$€£₫]|\b(?:{_CODE})\b")
 _LONGEST_LINE = 400  # characters after a total; a longer line is not part of a bill
+_STRUCK = re.compile(r"\[struck out: [^\]]*\]")
 _TOTAL = re.compile(
     r"\b(?:grand total|total|amount due|balance due|total due|sum claimed)\b(?P<rest>.*)",
     re.IGNORECASE,
@@ -48,10 +49,10 @@ def amount_of(text: str) -> tuple[Decimal | None, str]:
 
     The total is the last amount with a currency after the last `total`, `amount due` or `balance
     due` in a line. Nothing is added up: a document without such a line has no total. Neither has a
-    document whose amount is ambiguous (`1.234 EUR`) or negative.
+    document whose amount is ambiguous (`1.234 EUR`) or negative. Struck-out text does not count.
     """
     for line in reversed(text.split("\n")):
-        match = _TOTAL.search(line)
+        match = _TOTAL.search(_STRUCK.sub("", line))
         rest = match["rest"][:_LONGEST_LINE] if match else ""
         if _HAS_MONEY.search(rest) and any(character.isdecimal() for character in rest):
             found = [one for one in _MONEY.finditer(rest) if one["sign"] or one["code"]]

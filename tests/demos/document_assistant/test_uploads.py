@@ -646,6 +646,8 @@ def test_a_spreadsheet_with_too_many_cells(tmp_path: Path) -> None:
         ("Total: $-50", None, ""),
         ("Total 80 EUR\nTotal due 1.234 EUR", None, ""),
         ("Total due – 99.90 EUR", "99.90", "EUR"),
+        ("Total: 80 EUR [struck out: 100 EUR]", "80", "EUR"),
+        ("Total: 80 EUR\n[struck out: Total: 100 EUR]", "80", "EUR"),
         ("Total " + "1," * 400_000, None, ""),
         ("Total EUR " + "1 " * 400_000, "1", "EUR"),
         ("total " * 100_000, None, ""),

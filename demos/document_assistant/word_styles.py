@@ -1,0 +1,70 @@
+"""The styles of a Word document: what a style extends, and how a run of text is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from demos.document_assistant.marked_text import LOWERED, RAISED, STRUCK, hidden, marked
+from demos.document_assistant.word_forms import is_on
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_PLACES = {"superscript": RAISED, "subscript": LOWERED}
+
+
+class Styles:
+    """The styles of paragraphs and of runs.
+
+    Args:
+        document: Document of python-docx.
+    """
+
+    def __init__(self, document: Any) -> None:
+        self._styles = {one.get(f"{_W}styleId"): one for one in document.styles.element}
+        self._formats: dict[tuple[str, str | None], Any] = {}
+
+    def chain(self, link: Any) -> Iterator[Any]:
+        """Yield the style that an element names, and those that it extends.
+
+        Args:
+            link: Element such as `w:pStyle`; None names no style.
+        """
+        seen = set[str]()
+        while link is not None and (name := link.get(f"{_W}val", "")) not in seen:
+            seen.add(name)
+            style = self._styles.get(name)
+            if style is not None:
+                yield style
+            link = None if style is None else style.find(f"{_W}basedOn")
+
+    def shown(self, text: str, run: Any, paragraph: Any) -> str:
+        """Return the text of a run, marked if it is raised, lowered, struck out or hidden."""
+        if not text:
+            return ""
+        if is_on(self._stated("vanish", run, paragraph)):
+            return hidden(text)
+        place = self._stated("vertAlign", run, paragraph)
+        mark = None if place is None else _PLACES.get(place.get(f"{_W}val", ""))
+        marks = [mark] if mark else []
+        if any(is_on(self._stated(name, run, paragraph)) for name in ("strike", "dstrike")):
+            marks.append(STRUCK)
+        return marked(text, *marks)
+
+    def _stated(self, name: str, run: Any, paragraph: Any) -> Any:
+        """Return a format of a run, stated in it, in its style or in that of its paragraph."""
+        properties = run.find(f"{_W}rPr")
+        found = None if properties is None else properties.find(f"{_W}{name}")
+        if found is None and properties is not None:
+            found = self._of_style(name, properties.find(f"{_W}rStyle"))
+        if found is None:
+            found = self._of_style(name, paragraph.find(f"{_W}pPr/{_W}pStyle"))
+        return found
+
+    def _of_style(self, name: str, link: Any) -> Any:
+        if link is None:
+            return None
+        key = (name, link.get(f"{_W}val"))
+        if key not in self._formats:
+            formats = (style.find(f"{_W}rPr/{_W}{name}") for style in self.chain(link))
+            self._formats[key] = next((one for one in formats if one is not None), None)
+        return self._formats[key]

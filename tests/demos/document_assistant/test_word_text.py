@@ -1,0 +1,335 @@
+"""Word documents, read as a reader of the printed page would."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import docx
+import pytest
+from docx.enum.style import WD_STYLE_TYPE
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
+
+from demos.document_assistant.word_equations import UNREAD
+from demos.document_assistant.word_text import word_blocks
+
+NAMESPACES = (
+    f"{nsdecls('w')} xmlns:m='http://schemas.openxmlformats.org/officeDocument/2006/math' "
+    "xmlns:w14='http://schemas.microsoft.com/office/word/2010/wordml' "
+    "xmlns:o='urn:schemas-microsoft-com:office:office'"
+)
+HIDDEN = "(hidden text, which is not read)"
+
+
+def blocks_of(*elements: str) -> list[str]:
+    """Return what is read from a document whose body holds the elements."""
+    document = docx.Document()
+    for element in elements:
+        *_, end = document.element.body
+        end.addprevious(parse_xml(element.replace(">", f" {NAMESPACES}>", 1)))
+    return read(document)
+
+
+def read(document: docx.document.Document) -> list[str]:
+    content = io.BytesIO()
+    document.save(content)
+    return [*word_blocks(content)]
+
+
+def paragraph(*parts: str) -> str:
+    return f"<w:p>{''.join(parts)}</w:p>"
+
+
+def run(text: str, looks: str = "") -> str:
+    looks = f"<w:rPr>{looks}</w:rPr>" if looks else ""
+    return f'<w:r>{looks}<w:t xml:space="preserve">{text}</w:t></w:r>'
+
+
+def raised(text: str) -> str:
+    return run(text, '<w:vertAlign w:val="superscript"/>')
+
+
+def lowered(text: str) -> str:
+    return run(text, '<w:vertAlign w:val="subscript"/>')
+
+
+def r(text: str) -> str:
+    return f'<m:r><m:t xml:space="preserve">{text}</m:t></m:r>'
+
+
+def part(name: str, properties: str = "", **arguments: str) -> str:
+    inner = "".join(f"<m:{key}>{text}</m:{key}>" for key, text in arguments.items())
+    return f"<m:{name}><m:{name}Pr>{properties}</m:{name}Pr>{inner}</m:{name}>"
+
+
+def in_brackets(inner: str, start: str = "", end: str = "") -> str:
+    marks = f'<m:begChr m:val="{start}"/><m:endChr m:val="{end}"/>' if start or end else ""
+    return part("d", marks, e=inner)
+
+
+def over(above: str, below: str) -> str:
+    return part("f", num=r(above), den=r(below))
+
+
+EQUATIONS = {
+    "100 − (20 − 5)": r("100 − ") + in_brackets(r("20 − 5")),
+    "(a|b)": part("d", e=r("a") + "</m:e><m:e>" + r("b")),
+    "|a−b|": in_brackets(r("a−b"), "|", "|"),
+    "sqrt((H × W)/(3600))": part("rad", '<m:degHide m:val="1"/>', deg="", e=over("H × W", "3600")),
+    "((x)^(1/(3)))": part("rad", deg=r("3"), e=r("x")),
+    "(1+r)^n": part("sSup", e=in_brackets(r("1+r")), sup=r("n")),
+    "10^(x+1)": part("sSup", e=r("10"), sup=r("x+1")),
+    "10^-3 mol": part("sSup", e=r("10"), sup=r("-3")) + r(" mol"),
+    "x^2 3": part("sSup", e=r("x"), sup=r("2")) + r("3"),
+    "m c^2": r("m") + part("sSup", e=r("c"), sup=r("2")),
+    "37°C": part("sSup", e=r("37"), sup=r("°")) + r("C"),
+    "((a)/(b))^n": part("sSup", e=over("a", "b"), sup=r("n")),
+    "c/((a)/(b))": r("c/") + over("a", "b"),
+    "((a)/(b))x": over("a", "b") + r("x"),
+    "y = (a)/(b) + 1": r("y = ") + over("a", "b") + r(" + 1"),
+    "5 1/2 h": r("5") + over("1", "2") + r(" h"),
+    "2((a)/(2))": r("2") + over("a", "2"),
+    "C_max": part("sSub", e=r("C"), sub=r("max")),
+    "x_1^2": part("sSubSup", e=r("x"), sub=r("1"), sup=r("2")),
+    "∑_(i=1)^10 (x)": part("nary", '<m:chr m:val="∑"/>', sub=r("i=1"), sup=r("10"), e=r("x")),
+    "∫ (x)": part("nary", '<m:subHide m:val="on"/><m:supHide/>', sub=r("1"), sup=r("2"), e=r("x")),
+    "log_2(8)": part("func", fName=part("sSub", e=r("log"), sub=r("2")), e=in_brackets(r("8"))),
+    "sin(2 x)": part("func", fName=r("sin"), e=r("2 x")),
+    "lim_(x→0)(f)": part("func", fName=part("limLow", e=r("lim"), lim=r("x→0")), e=r("f")),
+    "binom(n, 2)": in_brackets(part("f", '<m:type m:val="noBar"/>', num=r("n"), den=r("2"))),
+    "[1, 2; 3, 4]": part(
+        "m",
+        mr=f"<m:e>{r('1')}</m:e><m:e>{r('2')}</m:e></m:mr><m:mr>"
+        f"<m:e>{r('3')}</m:e><m:e>{r('4')}</m:e>",
+    ),
+    "{1, x>0; 0": in_brackets(
+        part("eqArr", e=r("1, &amp;x&gt;0") + "</m:e><m:e>" + r("0")), "{", ""
+    ),
+    "bar(x)": part("bar", '<m:pos m:val="top"/>', e=r("x")),
+    "hat(p)": part("acc", e=r("p")),
+    "x + 1": part("box", e=r("x + 1")),
+    "2·3": r("2\u20623"),
+    "a + c": r("a ") + f"<w:del>{r('− b')}</w:del><w:ins>{r('+ c')}</w:ins>",
+    "x": part("phant", '<m:show m:val="0"/>', e=r("9")) + r("x"),
+}
+
+
+def test_equations_keep_their_meaning_in_a_line() -> None:
+    read = blocks_of(*(paragraph(f"<m:oMath>{one}</m:oMath>") for one in EQUATIONS.values()))
+    assert dict(zip(EQUATIONS, read, strict=True)) == {text: text for text in EQUATIONS}
+
+
+def test_an_equation_of_an_unknown_form_is_named_and_not_read() -> None:
+    unknown = (
+        part("sPre", sub=r("6"), sup=r("14"), e=r("C")),
+        part("limUpp", e=r("="), lim=r("def")),
+        part("groupChr", e=r("a+b")),
+        part("f", '<m:type m:val="noBar"/>', num=r("n"), den=r("2")),
+        part("f", num=r("1"), den=""),
+        part("borderBox", '<m:strikeH m:val="1"/>', e=r("5")),
+        part("acc", '<m:chr m:val="?"/>', e=r("5")),
+        part("bar", e=r("5")),
+        part("sSup", "<m:ctrlPr><w:del/></m:ctrlPr>", e=r("x"), sup=r("2")),
+        '<m:r><w:sym w:font="Symbol" w:char="F0A3"/></m:r>',
+        "<m:future/>",
+    )
+    equations = (f"<m:oMath>{r('2 × ')}{one}</m:oMath>" for one in unknown)
+    read = blocks_of(*(paragraph(run("Dose: "), one) for one in equations))
+    assert read == [f"Dose: {UNREAD}"] * len(unknown)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        r"<w:r><w:instrText> EQ \f(1,2) </w:instrText></w:r>",
+        '<w:r><w:object><o:OLEObject ProgID="Equation.DSMT4"/></w:object></w:r>',
+    ],
+)
+def test_an_equation_of_an_older_word_is_named(element: str) -> None:
+    assert blocks_of(paragraph(run("x = "), element)) == [f"x = {UNREAD}"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        ((run("every 5"), raised("1"), run("/"), lowered("2"), run(" hours")), "every 5 1/2 hours"),
+        ((run("every 5 "), raised("1"), run("⁄"), lowered("2")), "every 5 1/2"),
+        ((raised("1/"), lowered("2"), run(" tablet")), "1/2 tablet"),
+        ((raised("1"), lowered("/2")), "1/2"),
+        ((run("10"), raised("9"), run("/L")), "10^9/L"),
+        ((run("10"), raised("1"), raised("2"), run("/L")), "10^12/L"),
+        ((run("10"), raised("x+1")), "10^(x+1)"),
+        ((run("8"), raised("1/3")), "8^(1/3)"),
+        ((run("(1+r)"), raised("n")), "(1+r)^n"),
+        ((run("500"), raised("1,2")), "500^(1,2)"),
+        ((run("Ca"), raised("2+"), run(" 2.5")), "Ca2+ 2.5"),
+        ((run("on the 1"), raised("st")), "on the 1st"),
+        ((run("H"), lowered("2"), run("O")), "H2O"),
+        ((run("101"), lowered("2")), "101_2"),
+    ],
+)
+def test_raised_and_lowered_runs(runs: tuple[str, ...], text: str) -> None:
+    assert blocks_of(paragraph(*runs)) == [text]
+
+
+def form_field(data: str) -> str:
+    return f'<w:r><w:fldChar w:fldCharType="begin"><w:ffData>{data}</w:ffData></w:fldChar></w:r>'
+
+
+def control(checked: str) -> str:
+    return (
+        f"<w:sdt><w:sdtPr><w14:checkbox>{checked}</w14:checkbox></w:sdtPr>"
+        '<w:sdtContent><w:r><w:sym w:font="Wingdings" w:char="F0FE"/></w:r></w:sdtContent></w:sdt>'
+    )
+
+
+ENTRIES = '<w:listEntry w:val="ICU"/><w:listEntry w:val="Surgery"/>'
+
+
+@pytest.mark.parametrize(
+    ("element", "state"),
+    [
+        (form_field("<w:checkBox><w:default w:val='0'/><w:checked/></w:checkBox>"), "[x]"),
+        (form_field("<w:checkBox><w:checked w:val='0'/></w:checkBox>"), "[ ]"),
+        (form_field("<w:checkBox><w:default w:val='1'/></w:checkBox>"), "[x]"),
+        (form_field("<w:checkBox/>"), "[ ]"),
+        (form_field(f"<w:ddList><w:result w:val='1'/>{ENTRIES}</w:ddList>"), "Surgery"),
+        (form_field(f"<w:ddList>{ENTRIES}</w:ddList>"), "ICU"),
+        (form_field(f"<w:ddList><w:result w:val='9'/>{ENTRIES}</w:ddList>"), ""),
+        (control('<w14:checked w14:val="1"/>'), "[x]"),
+        (control('<w14:checked w14:val="0"/>'), "[ ]"),
+        (control(""), "[ ]"),
+        ('<w:r><w:sym w:font="Wingdings" w:char="F0A8"/></w:r>', "☐"),
+    ],
+)
+def test_the_choices_in_a_form(element: str, state: str) -> None:
+    assert blocks_of(paragraph(run("Ward: "), element, run("."))) == [f"Ward: {state}."]
+
+
+def test_hidden_text_is_left_out_with_a_note() -> None:
+    hidden = "<w:vanish/>"
+    assert blocks_of(
+        paragraph(run("Rent 900 EUR"), run(" SECRET", hidden), run(" 999", hidden), run(".")),
+        paragraph(run("one", hidden)),
+        paragraph(run("two", hidden)),
+        paragraph(run("shown", '<w:vanish w:val="0"/>'), run(" ", hidden)),
+    ) == [f"Rent 900 EUR{HIDDEN}.", HIDDEN, "shown"]
+
+
+def test_struck_text_is_marked() -> None:
+    text = blocks_of(
+        paragraph(
+            run("Price "),
+            run("100", "<w:strike/>"),
+            run(" EUR ", "<w:dstrike/>"),
+            run("80 EUR "),
+            run("10", "<w:strike/>"),
+            run("9", '<w:strike/><w:vertAlign w:val="superscript"/>'),
+        )
+    )
+    assert text == ["Price [struck out: 100 EUR] 80 EUR [struck out: 10^9]"]
+
+
+def test_looks_may_come_from_styles() -> None:
+    document = docx.Document()
+    styles = document.styles
+    base = styles.add_style("Secret", WD_STYLE_TYPE.CHARACTER)
+    base.font.hidden = True
+    styles.add_style("More secret", WD_STYLE_TYPE.CHARACTER).base_style = base
+    old = styles.add_style("Old clause", WD_STYLE_TYPE.PARAGRAPH)
+    old.font.strike = True
+    document.add_paragraph("Rent 900").add_run(" or 999", "More secret")
+    document.add_paragraph("Deposit 50", "Old clause")
+    assert read(document) == [f"Rent 900{HIDDEN}", "[struck out: Deposit 50]"]
+
+
+def test_accepted_changes_of_paragraphs_and_tables() -> None:
+    end_deleted = "<w:pPr><w:rPr><w:del/></w:rPr></w:pPr>"
+    cell = f"<w:tc><w:p>{run('{}')}</w:p></w:tc>"
+    gone = f"<w:tr><w:trPr><w:del/></w:trPr>{cell.format('row 777')}</w:tr>"
+    kept = cell.replace("<w:p>", "<w:tcPr><w:cellDel/></w:tcPr><w:p>").format("old")
+    assert blocks_of(
+        paragraph(end_deleted, run("Rent 90")),
+        paragraph(run("0 EUR")),
+        f"<w:tbl>{gone}<w:tr>{cell.format('10')}{kept}{cell.format('20')}</w:tr></w:tbl>",
+        paragraph(end_deleted, run("the end")),
+    ) == ["Rent 900 EUR", "10 | 20", "the end"]
+
+
+LEVELS = (
+    ("decimal", "%1."),
+    ("lowerLetter", "(%2)"),
+    ("upperRoman", "%1.%3"),
+    ("bullet", "•"),
+    ("decimalZero", "%5"),
+    ("cardinalText", "%6:"),
+    ("none", "%7"),
+)
+
+
+def numbering(document: docx.document.Document) -> None:
+    """Give a document the lists 90 and 91 of one form, and 92, which begins with 5."""
+    levels = "".join(
+        f'<w:lvl w:ilvl="{number}"><w:start w:val="1"/><w:numFmt w:val="{form}"/>'
+        f'<w:lvlText w:val="{text}"/></w:lvl>'
+        for number, (form, text) in enumerate(LEVELS)
+    )
+    start = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride>'
+    part = document.part.numbering_part.element
+    part.insert(
+        0, parse_xml(f'<w:abstractNum w:abstractNumId="90" {nsdecls("w")}>{levels}</w:abstractNum>')
+    )
+    for number, override in ((90, ""), (91, ""), (92, start)):
+        part.append(
+            parse_xml(
+                f'<w:num w:numId="{number}" {nsdecls("w")}>'
+                f'<w:abstractNumId w:val="90"/>{override}</w:num>'
+            )
+        )
+
+
+def items(*items: tuple[int, int, str]) -> Iterator[str]:
+    """Yield what is read from paragraphs with (list, level, text)."""
+    document = docx.Document()
+    numbering(document)
+    for list_id, level, text in items:
+        element = document.add_paragraph(text)._p  # noqa: SLF001 - python-docx has no lists
+        place = element.get_or_add_pPr().get_or_add_numPr()
+        place.get_or_add_numId().val = list_id
+        place.get_or_add_ilvl().val = level
+    yield from read(document)
+
+
+def test_the_numbers_of_lists() -> None:
+    expected = ["1. a", "2. b", "(a) c", "2.I d", "2.II e", "(b) f", "2.I g", "3. h", "(a) i"]
+    levels = (0, 0, 1, 2, 2, 1, 2, 0, 1)
+    wanted = [(90, level, text[-1]) for level, text in zip(levels, expected, strict=True)]
+    assert [*items(*wanted)] == expected
+    assert [*items((90, 0, "a"), (91, 0, "b"), (92, 0, "c"), (92, 0, "d"), (0, 0, "e"))] == [
+        "1. a",
+        "2. b",
+        "5. c",
+        "6. d",
+        "e",
+    ]
+    assert [*items((90, 3, "a"), (90, 4, "b"), (90, 5, "c"), (90, 6, "d"), (7_000, 0, "e"))] == [
+        "a",
+        "01 b",
+        "1: c",
+        "d",
+        "e",
+    ]
+    letters = [one.partition(" ")[0] for one in items(*((90, 1, "x"),) * 28)]
+    assert letters[25:] == ["(z)", "(aa)", "(bb)"]
+    romans = [one.partition(" ")[0] for one in items(*((90, 2, "x"),) * 9)]
+    assert romans[3:] == ["1.IV", "1.V", "1.VI", "1.VII", "1.VIII", "1.IX"]
+
+
+def test_a_list_by_style() -> None:
+    document = docx.Document()
+    document.add_paragraph("First clause", "List Number")
+    document.add_paragraph("", "List Number")
+    document.add_paragraph("Third clause", "List Number")
+    document.add_paragraph("No number", "List Bullet")
+    assert read(document) == ["1. First clause", "3. Third clause", "No number"]
