@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from demos.document_assistant.pdf_hidden_text import page_text
 from demos.document_assistant.refused import RefusedError
 
 
@@ -32,7 +33,7 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
     unread, has_text = [], False
     for number, page in enumerate(reader.pages, start=1):
         try:
-            text = page.extract_text()
+            text = page_text(page)
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken page makes them
@@ -64,24 +65,33 @@ def _filled_in(page: Any) -> Iterator[str]:
     from pypdf.generic import DictionaryObject
 
     told: set[str] = set()
+    is_struck = False
     for reference in _listed(page.get("/Annots")):
         one = _resolved(reference)
         if not isinstance(one, DictionaryObject) or int(one.get("/F", 0)) & _HIDDEN:
             continue
-        if one.get("/Subtype") == "/FreeText":
-            yield str(_resolved(one.get("/Contents", "")))
-        if one.get("/Subtype") == "/Widget" and (line := _filled_field(one)) not in told:
+        kind = one.get("/Subtype")
+        is_struck |= kind == "/StrikeOut"
+        if kind in ("/FreeText", *_NOTES) and "/StateModel" not in one:  # that is a state of a note
+            text = str(_resolved(one.get("/Contents", "")))
+            yield f"note: {text}" if kind in _NOTES and text.strip() else text
+        if kind == "/Widget" and (line := _filled_field(one)) not in told:
             told.add(line)  # each button of a group shows the same value
             yield line
+    if is_struck:
+        yield "(some text of this page is struck out; it is read like the other text)"
 
 
+_NOTES = ("/Text", "/Caret", "/Highlight", "/Underline", "/Squiggly", "/StrikeOut")
+"""Annotations whose text is in a window of its own."""
 _HIDDEN = 2  # bit of an annotation's flags
-_PASSWORD = 1 << 13  # bit of a field's flags
+_PASSWORD, _PUSH_BUTTON = 1 << 13, 1 << 16  # bits of a field's flags
 
 
 def _filled_field(widget: Any) -> str:
-    """Return the name and the value of a field; empty without a value."""
+    """Return the name and the value of a field, `[ ]` for no choice; empty without a value."""
     names: list[str] = []
+    kind: Any = None
     value: Any = None
     flags, field = 0, widget
     for _ in range(8):  # the parts of a field may stand in its parents
@@ -89,12 +99,15 @@ def _filled_field(widget: Any) -> str:
             break
         names += [str(_resolved(field["/T"]))] if "/T" in field else []
         value = _resolved(field.get("/V")) if value is None else value
+        kind = field.get("/FT") if kind is None else kind
         flags |= int(field.get("/Ff", 0))
         field = _resolved(field.get("/Parent"))
     if flags & _PASSWORD:
         return ""
     values = [_value(_resolved(one)) for one in _listed(value)]
     said = ", ".join(filter(None, values))
+    if kind == "/Btn" and not flags & _PUSH_BUTTON:
+        said = said or "[ ]"
     return f"{names[0] if names else 'field'}: {said}" if said else ""
 
 

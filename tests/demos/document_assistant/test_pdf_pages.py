@@ -1,0 +1,179 @@
+"""Pages of PDF, read as they are seen."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from fpdf import FPDF
+from PIL import Image
+from pypdf import PdfWriter
+from pypdf.annotations import FreeText, Text
+from pypdf.generic import (
+    ArrayObject,
+    DecodedStreamObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    TextStringObject,
+)
+
+from demos.document_assistant.pdf_pages import pdf_pages
+
+HIDDEN = "(hidden text, which is not read)"
+PAGE = (600, 800)
+
+
+def pages_of(writer: PdfWriter) -> list[str]:
+    content = io.BytesIO()
+    writer.write(content)
+    return [*pdf_pages(content, 9)]
+
+
+def drawn(content: str, **resources: DictionaryObject | DecodedStreamObject) -> PdfWriter:
+    """Return a PDF with one page of this content; `resources` are its pictures and forms."""
+    writer = PdfWriter()
+    page = writer.add_blank_page(*PAGE)
+    page[NameObject("/Resources")] = resources_with(writer, **resources)
+    stream = DecodedStreamObject()
+    stream.set_data(content.encode())
+    page[NameObject("/Contents")] = writer._add_object(stream)  # noqa: SLF001 - no other way
+    return writer
+
+
+def resources_with(writer: PdfWriter, **objects: DictionaryObject) -> DictionaryObject:
+    font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    fonts = DictionaryObject(
+        {
+            NameObject("/F1"): DictionaryObject(
+                {NameObject(key): NameObject(value) for key, value in font.items()}
+            )
+        }
+    )
+    named = {
+        NameObject(f"/{name}"): writer._add_object(one)  # noqa: SLF001
+        for name, one in objects.items()
+    }
+    return DictionaryObject(
+        {NameObject("/Font"): fonts, NameObject("/XObject"): DictionaryObject(named)}
+    )
+
+
+def picture() -> DecodedStreamObject:
+    one = DecodedStreamObject()
+    one.set_data(b"\0")
+    for key in ("Width", "Height"):
+        one[NameObject(f"/{key}")] = NumberObject(1)
+    one[NameObject("/Subtype")] = NameObject("/Image")
+    return one
+
+
+def text(words: str, mode: int = 0, y: int = 700) -> str:
+    return f"BT /F1 12 Tf {mode} Tr 1 0 0 1 50 {y} Tm ({words}) Tj ET\n"
+
+
+SEEN, UNSEEN = text("Dose 10 mg"), text("Dose 99 mg", 3, 600)
+
+
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        (SEEN + UNSEEN, f"Dose 10 mg\n{HIDDEN}"),
+        (UNSEEN + SEEN, f"Dose 10 mg\n{HIDDEN}"),
+        (SEEN + text("99", 7, 600), f"Dose 10 mg\n{HIDDEN}"),
+        (f"q {UNSEEN} Q BT /F1 12 Tf 50 500 Td (Rent 5) Tj ET", f"Rent 5\n{HIDDEN}"),
+        ("BT /F1 12 Tf 3 Tr 50 500 Td 14 TL (9) ' [(9)] TJ 0 0 (9) \" 0 Tr 0 -20 Td (5) Tj ET",
+         f"5\n{HIDDEN}"),
+        (UNSEEN, "Dose 99 mg"),  # the layer of a scan that text recognition made
+        (SEEN + text("12", 1, 600), "Dose 10 mg\n12"),
+        (f"{SEEN} /x Tr q 1 cm Q Q {text('12', 0, 600)}", "Dose 10 mg\n12"),
+    ],
+)  # fmt: skip
+def test_text_that_is_not_drawn_is_left_out(content: str, read: str) -> None:
+    assert pages_of(drawn(content)) == [read]
+
+
+@pytest.mark.parametrize(("size", "is_scan"), [("600 0 0 800", True), ("60 0 0 80", False)])
+def test_the_invisible_text_of_a_scan_is_read(size: str, is_scan: bool) -> None:
+    """A stamp on a scanned page is visible text besides that of the text recognition."""
+    content = f"q {size} 0 0 cm /Im Do Q {UNSEEN}{SEEN}"
+    (read,) = pages_of(drawn(content, Im=picture()))
+    assert read == ("Dose 99 mg\nDose 10 mg" if is_scan else f"Dose 10 mg\n{HIDDEN}")
+    inline = f"q {size} 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \0 EI Q {UNSEEN}{SEEN}"
+    assert pages_of(drawn(inline)) == [read]
+
+
+@pytest.mark.parametrize(("scale", "is_scan"), [(600, True), (6, False)])
+def test_a_scan_may_be_in_a_form(scale: int, is_scan: bool) -> None:
+    after = "BT /F1 12 Tf 50 400 Td (Rent 5) Tj ET"
+    writer = drawn(f"{UNSEEN} /Fm Do {after} {SEEN}", Fm=DictionaryObject())
+    form = DecodedStreamObject()
+    form.set_data(f"q 1 0 0 1.5 0 0 cm /Im Do {text('Weight 7', 3, 500)} 0 Tr q".encode())
+    form[NameObject("/Subtype")] = NameObject("/Form")
+    form[NameObject("/Matrix")] = ArrayObject(
+        FloatObject(one) for one in (scale, 0, 0, scale, 0, 0)
+    )
+    form[NameObject("/Resources")] = resources_with(writer, Im=picture())
+    resources: Any = writer.pages[0]["/Resources"]
+    resources["/XObject"][NameObject("/Fm")] = writer._add_object(form)  # noqa: SLF001
+    (read,) = pages_of(writer)
+    everything = "Dose 99 mg\nWeight 7\nRent 5\nDose 10 mg"
+    assert read == (everything if is_scan else f"Dose 10 mg\n{HIDDEN}"), "the mode goes on after Fm"
+
+
+def test_a_scan_of_a_program() -> None:
+    pdf = FPDF(unit="pt", format=PAGE)
+    pdf.set_font("helvetica")
+    pdf.add_page()
+    pdf.image(Image.new("RGB", (6, 8)), 0, 0, *PAGE)
+    with pdf.local_context(text_mode="INVISIBLE"):
+        pdf.text(50, 100, "Recognized 42 EUR")
+    pdf.text(50, 700, "BATES 0001")
+    assert [*pdf_pages(io.BytesIO(bytes(pdf.output())), 9)] == ["Recognized 42 EUR\nBATES 0001"]
+
+
+def note(kind: str, words: str, **more: str) -> DictionaryObject:
+    entries = {"/Subtype": NameObject(kind), "/Contents": TextStringObject(words)}
+    entries |= {f"/{key}": TextStringObject(value) for key, value in more.items()}
+    return DictionaryObject({NameObject(key): value for key, value in entries.items()})
+
+
+def test_notes_and_what_they_mark() -> None:
+    writer = drawn(SEEN)
+    writer.add_annotation(0, FreeText(text="PAID", rect=(50, 550, 200, 650)))
+    writer.add_annotation(0, Text(text="Ask for 88 EUR", rect=(50, 400, 200, 420)))
+    notes: Any = writer.pages[0]["/Annots"]
+    for one in (
+        note("/Highlight", "too much"),
+        note("/Highlight", ""),
+        note("/StrikeOut", "not valid"),
+        note("/Link", "a link"),
+        note("/Text", "Accepted set by Ann", StateModel="Review", State="Accepted"),
+    ):
+        notes.append(one)
+    assert pages_of(writer) == [
+        "Dose 10 mg\nPAID\nnote: Ask for 88 EUR\nnote: too much\nnote: not valid\n"
+        "(some text of this page is struck out; it is read like the other text)"
+    ]
+
+
+def button(name: str, state: str = "", flags: int = 0) -> DictionaryObject:
+    entries = {
+        "/Subtype": NameObject("/Widget"),
+        "/FT": NameObject("/Btn"),
+        "/T": TextStringObject(name),
+        "/Ff": NumberObject(flags),
+    }
+    entries |= {"/V": NameObject(state)} if state else {}
+    return DictionaryObject({NameObject(key): value for key, value in entries.items()})
+
+
+def test_a_box_that_is_not_ticked_says_so() -> None:
+    writer = drawn(SEEN)
+    writer.pages[0][NameObject("/Annots")] = ArrayObject(
+        [button("smoker", "/Yes"), button("allergy", "/Off"), button("asthma"),
+         button("Print", flags=1 << 16)]
+    )  # fmt: skip
+    assert pages_of(writer) == ["Dose 10 mg\nsmoker: Yes\nallergy: [ ]\nasthma: [ ]"]
