@@ -1,0 +1,142 @@
+"""Cells of spreadsheets, read as the sheet shows them, with all digits."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+from decimal import Decimal
+from typing import Any
+
+import openpyxl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl.cell.rich_text import CellRichText, TextBlock
+from openpyxl.cell.text import InlineFont
+from openpyxl.styles import Font
+
+from demos.document_assistant.amounts import amount_of
+from demos.document_assistant.calculator import calculate
+from demos.document_assistant.figures import unfounded
+from demos.document_assistant.number_formats import shown_number
+from demos.document_assistant.sheet_rows import cell_text, sheet_rows
+
+ACCOUNTING = '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)'
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "text"),
+    [
+        (0.475, "0.0%", "47.5%"),
+        (0.475, "0%", "47.5%"),
+        (0.07, "0.00%", "7.00%"),
+        (1, "0%", "100%"),
+        (-0.05, "0.0%;[Red]-0.0%", "-5.0%"),
+        (47.5, '0.0"%"', "47.5%"),
+        (1234.5, '#,##0.00 "€"', "1234.50 €"),
+        (1234.567, "[$€-407] #,##0.00", "€ 1234.567"),
+        (1200, "[$-409]#,##0", "1200"),
+        (1234.5, ACCOUNTING, "$1234.50"),
+        (-1234.5, ACCOUNTING, "-$1234.50"),
+        (0, ACCOUNTING, "$0"),
+        (-5, "#,##0;(#,##0)", "-5"),
+        (0, '0;-0;"none"', "0"),
+        (5, r"0\ mg", "5 mg"),
+        (2_500_000, '0.0,,"M"', "2500000"),
+        (123, "000000", "000123"),
+        (0.00004, "General", "0.00004"),
+        (0.00004, "0.00E+00", "0.00004"),
+        (1e21, "General", "1000000000000000000000"),
+        (3.2e-45, "General", "3.2 × 10^-45"),
+        (3.2e-45, "0.0%", "3.2 × 10^-43%"),
+        (0.1 + 0.2, "General", "0.3"),
+        (100.0, "General", "100"),
+        (0.5, "# ?/?", "0.5"),
+        (5_551_234, "000-0000", "5551234"),
+        (0.3, "[<1]0.0%;0", "0.3"),
+        (0.3, "[<1]0.0%;0%", "30.0%"),
+        (123456789012345678, "General", "123456789012345678"),
+        (5, "@", "5"),
+    ],
+)
+def test_numbers(value: float, number_format: str, text: str) -> None:
+    assert shown_number(value, number_format) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (datetime.datetime(2026, 3, 5), "2026-03-05"),  # noqa: DTZ001 - as openpyxl reads it
+        (datetime.datetime(2026, 3, 5, 13, 30), "2026-03-05 13:30:00"),  # noqa: DTZ001
+        (datetime.time(0, 0), "00:00:00"),
+        (datetime.timedelta(hours=26, minutes=5), "26:05:00"),
+        (datetime.timedelta(seconds=-90), "-0:01:30"),
+        (True, "True"),
+        ("000123", "000123"),
+    ],
+)
+def test_what_is_no_number(value: object, text: str) -> None:
+    assert cell_text(value, None) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "number_format", "expression"),
+    [
+        (0.475, "0.0%", "47.5% * 2"),
+        (0.475, "0.0%", "0.475 * 2"),
+        (0.00004, "General", "0.00004 * 2"),
+        (1234.5, '#,##0.00 "€"', "1,234.50 * 2"),
+        (1234.5, ACCOUNTING, "1234.5 * 2"),
+        (0.0000001, "0E+00", "0.0000001 * 2"),
+    ],
+)
+def test_a_number_can_be_calculated_with(value: float, number_format: str, expression: str) -> None:
+    text = cell_text(value, None, number_format)
+    assert unfounded(expression, [f"Rate | {text}", "twice: 2"]) == []
+    assert calculate(expression) == Decimal(str(value)) * 2
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(["General", "0.00", "0%", "#,##0.00 €", "000", ACCOUNTING, "# ?/?"]),
+)
+def test_a_number_keeps_its_sign_and_has_no_exponent(value: float, number_format: str) -> None:
+    text = shown_number(value, number_format)
+    assert text.startswith("-") == (value < 0)
+    assert "e" not in text.lower()
+
+
+@given(st.text('0#?.,;%"[]$€_*- @E/', max_size=20))
+def test_no_format_hides_a_number(number_format: str) -> None:
+    assert re.search("0.?5|50", shown_number(0.5, number_format))
+
+
+def test_the_total_of_a_spreadsheet_has_its_currency() -> None:
+    total = cell_text(1234.5, None, '#,##0.00 "€"')
+    assert amount_of(f"Total | {total}") == (Decimal("1234.50"), "EUR")
+
+
+def test_hidden_and_struck_cells() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(["Rent", 900, 999, None])
+    sheet["B1"].font = Font(strike=True)
+    sheet["C1"].number_format = sheet["D1"].number_format = ";;;"
+    content = io.BytesIO()
+    book.save(content)
+    assert [*sheet_rows(content, 9)][1:] == [
+        "Rent | [struck out: 900] | (hidden text, which is not read)"
+    ]
+
+
+def test_raised_lowered_and_struck_parts_of_a_cell() -> None:
+    def part(text: str, **looks: Any) -> TextBlock:
+        return TextBlock(InlineFont(**looks), text)
+
+    high, low = {"vertAlign": "superscript"}, {"vertAlign": "subscript"}
+    half = CellRichText("every 5", part("1", **high), "/", part("2", **low), " hours")
+    assert cell_text(half, None) == "every 5 1/2 hours"
+    price = CellRichText("Price ", part("100", strike=True), " 80")
+    assert cell_text(price, None) == "Price [struck out: 100] 80"
