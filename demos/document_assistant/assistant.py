@@ -367,13 +367,17 @@ class DocumentAssistant:
     async def upload(self, path: Path | str, session_id: str, user_id: str = "") -> Document:
         """Add a file to the documents of a session; no other session can see it.
 
+        The same file replaces its earlier upload. If a file of another folder has the same name,
+        both are kept, and the id and title of the new document end with a number.
+
         Raises:
             UnknownSessionError: The session does not exist or belongs to another user.
             UploadError: The file cannot be read or exceeds a limit.
         """
         await self._store.session(session_id, user_id)
-        document = await read_upload_async(Path(path), scope=session_id)
-        await self._library.add(document)
+        path = Path(path)
+        document = await read_upload_async(path, scope=session_id)
+        document = await self._library.add(document, path=path)
         self._log.info("upload", session_id, document=document.id, characters=len(document.text))
         return document
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from functools import cache
@@ -40,6 +41,14 @@ _UPLOADS = Table(
     Column("amount", String(64), nullable=False),
     Column("currency", String(8), nullable=False),
 )
+_FILES = Table(
+    "upload_files",
+    _TABLES,
+    Column("scope", String(64), primary_key=True),
+    Column("id", String(64), primary_key=True),
+    Column("file", String(64), nullable=False),
+)
+"""Digest of the path of the file that an upload was read from."""
 _PASSAGE = 900  # approximate characters of a passage: a section, or a part of a long one
 _HITS = 100  # passages that a search considers
 _PATIENCE = 60.0  # seconds to wait for another process that is indexing
@@ -114,8 +123,15 @@ class Library:
             return shipped()[id]
         return next(iter(await self._uploads(scope, id)), None)
 
-    async def add(self, document: Document) -> None:
-        """Add an upload, replacing an earlier one with the same id.
+    async def add(self, document: Document, *, path: Path | None = None) -> Document:
+        """Add an upload and return it, perhaps with a number after its id and title.
+
+        An upload with the same id is replaced, unless it is known to be another file: then both are
+        kept, and the new one gets the number.
+
+        Args:
+            document: Upload to add.
+            path: File that it was read from; None if it is no file.
 
         Raises:
             ConfigError: The session would exceed its upload limits, or another process kept adding
@@ -126,9 +142,11 @@ class Library:
         if not document.scope or document.id in shipped():
             raise ValueError(f"{document.id} is no upload")
         async with self._alone(f"uploads of {document.scope}"):
-            await self._add(document)
+            return await self._add(document, _digest(path) if path else "")
 
-    async def _add(self, document: Document) -> None:
+    async def _add(self, document: Document, file: str) -> Document:
+        if file:
+            document = _numbered(document, file, await self._files(document.scope))
         uploads = {one.id: one for one in await self._uploads(document.scope)}
         earlier = uploads.pop(document.id, None)
         if len(uploads) >= MOST_UPLOADS:
@@ -153,8 +171,14 @@ class Library:
         async with self._database.begin() as connection:  # from here on the upload is visible
             await connection.execute(delete(_UPLOADS).where(same))
             await connection.execute(insert(_UPLOADS).values(row))
+            if file:
+                is_its = (_FILES.c.scope == document.scope) & (_FILES.c.id == document.id)
+                known = {"scope": document.scope, "id": document.id, "file": file}
+                await connection.execute(delete(_FILES).where(is_its))
+                await connection.execute(insert(_FILES).values(known))
         if earlier and earlier.version != document.version:
             await self._retriever.remove(earlier.version, scope=document.scope)
+        return document
 
     async def forget(self, scope: str) -> None:
         """Remove all uploads of a session."""
@@ -162,7 +186,8 @@ class Library:
             for one in await self._uploads(scope):
                 await self._retriever.remove(one.version, scope=scope)
             async with self._database.begin() as connection:
-                await connection.execute(delete(_UPLOADS).where(_UPLOADS.c.scope == scope))
+                for table in (_UPLOADS, _FILES):
+                    await connection.execute(delete(table).where(table.c.scope == scope))
 
     async def retrieve(self, query: str, *, scope: str = "", k: int = 3) -> list[Snippet]:
         """Return the best passage of each document that matches a query, best first.
@@ -196,6 +221,12 @@ class Library:
             )
             return [_upload(row) for row in rows]
 
+    async def _files(self, scope: str) -> dict[str, str]:
+        """Return id -> digest of the file, for uploads whose file is known."""
+        query = select(_FILES.c.id, _FILES.c.file).where(_FILES.c.scope == scope)
+        async with self._database.read() as connection:
+            return {row.id: row.file for row in await connection.execute(query)}
+
     @asynccontextmanager
     async def _alone(self, name: str) -> AsyncIterator[None]:
         """Hold the lock for changes to documents, across all tasks and processes."""
@@ -224,6 +255,21 @@ def _read(path: Path) -> Document:
         Decimal(str(known["amount"])) if "amount" in known else None,
         known.get("currency", ""),
     )
+
+
+def _numbered(document: Document, file: str, files: Mapping[str, str]) -> Document:
+    """Return an upload under the first id that no other file has."""
+    number, id_ = 1, document.id
+    while files.get(id_, file) != file:
+        number += 1
+        id_ = f"{document.id}_{number}"
+    if number == 1:
+        return document
+    return replace(document, id=id_, title=f"{document.title} ({number})")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()
 
 
 def _upload(row: Row[Any]) -> Document:

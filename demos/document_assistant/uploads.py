@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -95,7 +96,7 @@ async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: 
         UploadError: The file cannot be read or exceeds a limit.
     """
     limits = limits or Limits()
-    name = one_line(path.name)[:80]
+    name = one_line(path.name or str(path))[:80]
     kind = path.suffix.casefold()
     content = await asyncio.to_thread(_content, path, name, limits)
     if kind in _TEXT:
@@ -130,6 +131,8 @@ def _document(path: Path, name: str, text: str, limits: Limits, scope: str) -> D
 
 def _content(path: Path, name: str, limits: Limits) -> bytes:
     kind = path.suffix.casefold()
+    if kind not in KINDS and os.path.isdir(path):  # noqa: PTH112 - never raises
+        raise UploadError(f"{name} is a folder; give the path of a file in it")
     if kind not in KINDS:
         raise UploadError(f"{name} is none of {', '.join(KINDS)}")
     try:

@@ -102,6 +102,21 @@ async def test_documents_are_retrieved(assistant: DocumentAssistant) -> None:
     assert found[0].text
 
 
+async def test_two_files_of_one_name_are_both_kept(
+    assistant: DocumentAssistant, tmp_path: Path
+) -> None:
+    await assistant.start_session(session_id="s")
+    for folder, rent in (("a", 1200), ("b", 900), ("a", 1300)):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "report.txt").write_text(f"Rent is {rent} EUR", encoding="utf-8")
+        await assistant.upload(tmp_path / folder / "report.txt", "s")
+    uploaded = [one for one in await assistant.documents("s") if one.scope]
+    assert [(one.id, one.title, one.text) for one in uploaded] == [
+        ("report_txt", "report.txt", "Rent is 1300 EUR"),
+        ("report_txt_2", "report.txt (2)", "Rent is 900 EUR"),
+    ]
+
+
 @pytest.mark.sweep
 async def test_an_upload_is_seen_in_its_session_only(
     assistant: DocumentAssistant, tmp_path: Path

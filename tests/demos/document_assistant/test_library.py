@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator
 from datetime import date
 from decimal import Decimal
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -106,6 +107,34 @@ async def test_an_upload_takes_the_place_of_its_earlier_form(library: Library) -
     await library.forget("s1")
     assert await library.document("bill", "s1") is None
     assert await library.retrieve("form bill", scope="s1") == []
+
+
+async def test_files_of_one_name_are_kept_apart(library: Library, tmp_path: Path) -> None:
+    """ryanhowdy/fcms#146, Infomaniak/ios-kDrive#158."""
+    north, south, old = (tmp_path / name / "bill.txt" for name in ("north", "south", "old"))
+    first = await library.add(upload("Rent is 1200", "s1"), path=north)
+    assert first == upload("Rent is 1200", "s1")
+    second = await library.add(upload("Rent is 900", "s1"), path=south)
+    assert (second.id, second.title) == ("bill_2", "Bill (2)")
+    assert await library.document("bill", "s1") == first
+    again = await library.add(upload("Rent is 950", "s1"), path=south.parent / ".." / south)
+    assert await library.document("bill_2", "s1") == again
+    assert {one.text for one in await library.retrieve("rent", scope="s1")} >= {
+        "Rent is 1200",
+        "Rent is 950",
+    }
+    assert (await library.add(upload("Rent is 1", "s1"), path=old)).id == "bill_3"
+    assert (await library.add(upload("Rent is 1", "s2"), path=old)).id == "bill"
+    await library.forget("s1")
+    assert (await library.add(upload("Rent is 1", "s1"), path=old)).id == "bill"
+
+
+async def test_an_upload_of_an_earlier_version_is_replaced(
+    library: Library, tmp_path: Path
+) -> None:
+    await library.add(upload("Rent is 1200", "s1"))  # its file is not known
+    assert (await library.add(upload("Rent is 900", "s1"), path=tmp_path / "bill.txt")).id == "bill"
+    assert len(await library.documents("s1")) == len(shipped()) + 1
 
 
 async def test_it_is_there_for_another_process(library: Library, address: str) -> None:

@@ -526,6 +526,15 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
             read_upload(path, scope="s1")
 
 
+@pytest.mark.parametrize("path", [".", "..", "/", "folder"])
+def test_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UploadError) as failure:
+        read_upload(Path(path), scope="s1")
+    assert str(failure.value) == f"{path} is a folder; give the path of a file in it"
+
+
 @pytest.mark.process
 def test_a_parser_that_takes_too_long_or_too_much(tmp_path: Path) -> None:
     file = pdf_of(tmp_path / "slow.pdf")
