@@ -111,14 +111,21 @@ def read_variables() -> dict[str, str]:
     """Return the nearest `.env` overlaid by the process environment; empty values are unset.
 
     Raises:
-        ConfigError: `.env` cannot be read as UTF-8 text, has a line that is not NAME=VALUE, or sets
-            a variable of this program to a value that refers to an undefined one.
+        ConfigError: `.env` cannot be read, is not UTF-8 text, has a line that is not NAME=VALUE, or
+            sets a variable of this program to a value that refers to an undefined one.
     """
     path = find_dotenv(usecwd=True)
     try:
         text = Path(path).read_text(encoding="utf-8-sig") if path else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f".env cannot be read as UTF-8 text ({type(error).__name__})") from error
+    except PermissionError as error:
+        raise ConfigError(
+            f"{os.path.relpath(path)} cannot be read: permission denied; run as the user who owns "
+            "it (in a container: --user), or let this user read it"
+        ) from error
+    except OSError as error:
+        raise ConfigError(f"{os.path.relpath(path)} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{os.path.relpath(path)} is not UTF-8 text; save it as UTF-8") from error
     values: dict[str, str] = {}
     undefined: dict[str, tuple[int, str]] = {}
     """Variable -> line in which it refers to another that is not set, and the name of that."""

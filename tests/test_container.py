@@ -60,6 +60,22 @@ def test_it_runs_without_rights_and_without_a_shell() -> None:
     assert json.loads(entry)[0] in project["project"]["scripts"], "the program is process 1"
 
 
+def test_a_documented_command_may_write_to_the_folder_that_it_mounts() -> None:
+    page = (REPOSITORY / "docs" / "how-to" / "container.md").read_text(encoding="utf-8")
+    commands = re.findall(r"docker run [^`\n\\]+", page)
+    mounts = [command for command in commands if "$PWD:/work" in command]
+    assert len(mounts) >= 3
+    assert [command for command in mounts if '--user "$(id -u):$(id -g)"' not in command] == []
+
+
+def test_the_page_names_the_extras_that_the_image_holds() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    (extras,) = re.findall(r"\[([\w,]+)\]", *project["optional-dependencies"]["all"])
+    page = (REPOSITORY / "docs" / "how-to" / "container.md").read_text(encoding="utf-8")
+    named = page.partition("with the extras ")[2].partition(", and the embedded model")[0]
+    assert re.findall(r"`(\w+)`", named) == extras.split(",")
+
+
 def test_its_python_is_the_one_that_the_project_is_checked_for() -> None:
     (python,) = (step for step in steps("ARG") if step.startswith("PYTHON="))
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())

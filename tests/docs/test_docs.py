@@ -29,6 +29,7 @@ CONTAINER = {
     "--tag",
     "--time",
     "--user",
+    "--userns",
     "--volume",
 }
 """Flags of docker, which docs/how-to/container.md needs."""

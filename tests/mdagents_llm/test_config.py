@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from mdagents_llm.config import parse_environment
+from mdagents_llm.config import parse_environment, read_variables
+from mdagents_llm.errors import ConfigError
+from tests.conftest import REPOSITORY
+from tests.support.environment import bare_environment
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the names of Linux")
 
@@ -26,3 +31,33 @@ def test_the_weights_stay_where_earlier_versions_put_them(
     monkeypatch.setenv("HOME", "/h")
     monkeypatch.setenv("XDG_CACHE_HOME", cache_home)
     assert parse_environment({}).cache_dir == Path(expected)
+
+
+@linux
+@pytest.mark.process
+def test_a_file_of_keys_that_may_not_be_read_says_so(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    file.write_text("OPENAI_API_KEY=x\n")
+    file.chmod(0o000)
+    # Root may read every file, unless it gives its capabilities up.
+    as_user = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    reads = "from mdagents_llm.config import read_variables; read_variables()"
+    done = subprocess.run(
+        [*as_user, sys.executable, "-c", reads],
+        cwd=tmp_path,
+        env=bare_environment(PYTHONPATH=str(REPOSITORY)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    message = done.stderr.splitlines()[-1]
+    assert ".env cannot be read: permission denied; run as the user who owns it" in message
+
+
+def test_a_file_of_keys_that_is_no_text_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(".env").write_bytes(b"OPENAI_API_KEY=\xff\n")
+    with pytest.raises(ConfigError, match=r"^\.env is not UTF-8 text; save it as UTF-8$"):
+        read_variables()
