@@ -54,6 +54,8 @@ class Recorded:
     """Replies that were repaired by rule, and turns that were left out."""
     analysis: str
     """Text of the decision."""
+    ledger_trouble: str = ""
+    """Why the ledger cannot be read, so that tokens and costs are unknown; empty if it can."""
 
 
 def read_question(
@@ -62,6 +64,8 @@ def read_question(
     row: ScoredRow,
     calls: Sequence[CallRow],
     pictures_at: str = "",
+    *,
+    ledger_trouble: str = "",
 ) -> Recorded:
     """Return the page contents of a question from its files.
 
@@ -71,12 +75,15 @@ def read_question(
         row: Scored row of the record.
         calls: Ledger rows of this answer.
         pictures_at: Address of the pictures in the run's folder; empty for a report.
+        ledger_trouble: Why the ledger cannot be read; then tokens, calls and costs are left out.
 
     Raises:
         RecordError: The trace exists and cannot be read.
         ConfigError: A summary in the record cannot be read.
     """
     notes = _notes(record)
+    if ledger_trouble:
+        notes.append(f"The ledger is damaged: tokens and costs are unknown. {ledger_trouble}")
     case = None
     try:
         trace = _trace(run, record)
@@ -94,10 +101,11 @@ def read_question(
     page = QuestionPage(case, row.right_letters, counted, folder=run, pictures_at=pictures_at)
     return Recorded(
         page=page,
-        figures=_figures(record, row),
+        figures=_figures(record, row, has_ledger=not ledger_trouble),
         notes=tuple(notes),
         repairs=tuple(_repairs(record, page)),
         analysis=response_text(record.get("response")),
+        ledger_trouble=ledger_trouble,
     )
 
 
@@ -209,21 +217,23 @@ def _error(record: Mapping[str, Any]) -> str | None:
     return text_of(record, "error") or None
 
 
-def _figures(record: Mapping[str, Any], row: ScoredRow) -> tuple[tuple[str, str], ...]:
+def _figures(
+    record: Mapping[str, Any], row: ScoredRow, *, has_ledger: bool
+) -> tuple[tuple[str, str], ...]:
     watched = object_of(record, "watched")
     routed_by = f" ({row.routed_by})" if row.routed_by else ""
     figures = [
         ("status", row.status),
         ("level", f"{row.difficulty}{routed_by}" if row.difficulty else UNKNOWN),
         ("confidence", percent(row.confidence)),
-        ("tokens", number(row.total_tokens, ",.0f")),
-        ("calls", number(row.calls, ",.0f")),
-        ("USD", number(row.cost_usd, ".5f")),
+        ("tokens", number(row.total_tokens, ",.0f") if has_ledger else UNKNOWN),
+        ("calls", number(row.calls, ",.0f") if has_ledger else UNKNOWN),
+        ("USD", number(row.cost_usd, ".5f") if has_ledger else UNKNOWN),
         ("seconds", number(row.wall_seconds, ",.1f")),
     ]
     if row.exaid_tokens:
         figures += [
-            ("EXAID tokens", number(row.exaid_tokens, ",.0f")),
+            ("EXAID tokens", number(row.exaid_tokens, ",.0f") if has_ledger else UNKNOWN),
             ("in no EXAID summary", percent(number_of(watched.get("tail_loss")))),
             ("missed alerts", number(count_of(watched.get("missed_alerts")), "d")),
         ]

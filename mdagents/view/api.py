@@ -59,6 +59,8 @@ async def question(request: Request) -> Response:
         id_ = request.path_params["case"]
         await watch.all_read()
         recorded = await asyncio.to_thread(read_recorded, watch.run, watch.index, id_)
+        if recorded is not None and recorded.ledger_trouble:
+            raise HTTPException(500, recorded.ledger_trouble)  # it would state 0 tokens
         case = None if recorded is None else recorded.page.case
     if case is None:
         raise HTTPException(404, "this run has no such question, or has not started it")

@@ -10,6 +10,7 @@ from mdagents.pages.from_records import Recorded, read_question
 from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.fields import text_of
 from mdagents.view.record_index import RecordIndex
+from mdagents_llm.errors import ConfigError
 
 
 def read_recorded(
@@ -25,23 +26,29 @@ def read_recorded(
 
     Raises:
         RecordError: The trace cannot be read.
-        ConfigError: The record or the ledger cannot be read.
+        ConfigError: The record cannot be read.
     """
     found = index.record(case_id)
     if found is None:
         return None
     row, record = found
     starts = starts_of({"invocations": [one.model_dump() for one in run.manifest.invocations]})
-    attempts = _calls(run.folder / "calls.jsonl").attempts(text_of(record, "case_id"), starts)
+    ledger = _calls(run.folder / "calls.jsonl")
+    if isinstance(ledger, str):
+        return read_question(run.folder, record, row, (), pictures_at, ledger_trouble=ledger)
+    attempts = ledger.attempts(text_of(record, "case_id"), starts)
     return read_question(run.folder, record, row, attempt_of(record, attempts), pictures_at)
 
 
-def _calls(path: Path) -> CallFile:
-    """Return a ledger, cached until the file changes, since it is slow to read."""
+def _calls(path: Path) -> CallFile | str:
+    """Return a ledger, cached until the file changes since it is slow to read, or its damage."""
     status = path.stat() if path.exists() else None
     return _read_calls(path, status and (status.st_mtime_ns, status.st_size))
 
 
 @lru_cache(maxsize=4)
-def _read_calls(path: Path, _state: object) -> CallFile:
-    return CallFile(path)
+def _read_calls(path: Path, _state: object) -> CallFile | str:
+    try:
+        return CallFile(path)
+    except ConfigError as error:
+        return str(error)

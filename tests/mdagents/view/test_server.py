@@ -347,6 +347,30 @@ def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
     assert f"{line['case_id']}.trace.jsonl.gz" in broken
 
 
+def test_a_damaged_ledger_costs_no_question_its_page(unfinished: Path) -> None:
+    ledger = unfinished / "calls.jsonl"
+    rows = len(ledger.read_bytes().splitlines())
+    with serving() as address:
+        page = httpx2.get(f"{address}/runs/{unfinished.name}").text
+        links = re.findall(r'href="(/runs/[^"]+/questions/[^"]+)"', page)
+        whole = [httpx2.get(f"{address}{link}").text for link in links]
+        with ledger.open("ab") as file:
+            file.write(b"[]\n")
+        damaged = [httpx2.get(f"{address}{link}") for link in links]
+        rating = httpx2.get(f"{address}{links[0]}/rate")
+        told = httpx2.get(f"{address}/api{links[0]}")
+    assert links
+    assert all("<dt>tokens</dt>" in page and "<dt>USD</dt>" in page for page in whole)
+    for answer in damaged:
+        assert answer.status_code == 200
+        assert "The ledger is damaged: tokens and costs are unknown." in answer.text
+        assert f"calls.jsonl line {rows + 1} is not a row of a ledger" in answer.text
+        assert "<dt>seconds</dt>" in answer.text
+        assert not re.search(r"<dt>(tokens|calls|USD)</dt>|\d tokens", answer.text)
+    assert rating.status_code == 200
+    assert (told.status_code, "line" in told.json()["error"]) == (500, True)
+
+
 def start_again(folder: Path) -> None:
     manifest = read_manifest(folder)
     assert manifest is not None
