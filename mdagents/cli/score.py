@@ -438,7 +438,7 @@ def _stem(what: str, runs: Sequence[RunOutput]) -> str:
     names = "_vs_".join(parts)
     if len(names) <= _LONGEST_STEM:
         return f"{what}_{names}"
-    return f"{what}_{len(runs)}runs_{hashlib.sha256(names.encode()).hexdigest()[:8]}"
+    return f"{what}_{len(runs)}runs_{hashlib.sha256(os.fsencode(names)).hexdigest()[:8]}"
 
 
 def _place(run: RunOutput) -> Path:

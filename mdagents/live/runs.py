@@ -17,6 +17,7 @@ from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import regular_file
+from mdagents_llm.text import well_formed
 
 _OF_NO_USE = "its run.json is of another version of this program, or damaged"
 _KEPT = 500  # manifests
@@ -94,11 +95,19 @@ class Runs:
         ]
 
     def get(self, name: str) -> ListedRun | UnreadableRun | None:
-        """Return the run of this name from the folder's listing; None if it does not exist."""
-        for folder in self.output_dir.iterdir() if self.output_dir.is_dir() else ():
-            if folder.name == name:
-                return self._listed(folder)
-        return None
+        """Return the run of this name from the folder's listing; None if it does not exist.
+
+        A name that is not UTF-8 is also found as addresses and pages have it.
+        """
+        folders = list(self.output_dir.iterdir()) if self.output_dir.is_dir() else []
+        found = [folder for folder in folders if name in _spellings(folder.name)]
+        if len(found) > 1:
+            return UnreadableRun(
+                name,
+                "several runs have this name but for bytes that are not UTF-8; "
+                "rename their folders",
+            )
+        return self._listed(found[0]) if found else None
 
     def _manifest(self, folder: Path) -> RunManifest | str | None:
         """Return a cached manifest, or why it cannot be read; None if the file does not exist."""
@@ -123,6 +132,11 @@ class Runs:
                     state = RunState.RUNNING
                 snapshot = newest_snapshot(folder / LIVE_FILE)
         return ListedRun(folder.name, folder, manifest, state, snapshot, self._now())
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    """Return the name of a folder, as it is and as an address and a page have it."""
+    return name, os.fsencode(name).decode("utf-8", "replace"), well_formed(name)
 
 
 def _manifest_or_why(folder: Path) -> RunManifest | str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mdagents.pages.report_summary import Head
+from mdagents.scoring.fields import plain
 from mdagents.scoring.table_formats import as_latex
 from mdagents_llm.files.whole_file import replace_file
 
@@ -41,4 +42,4 @@ def write_latex(path: Path, head: Head) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     tables = "\n\n".join(map(as_latex, [*head.table_first, *head.tables]))
-    replace_file(path, f"% \\usepackage{{booktabs}}\n{tables}\n".encode())
+    replace_file(path, plain(f"% \\usepackage{{booktabs}}\n{tables}\n").encode())

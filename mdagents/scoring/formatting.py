@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mdagents.scoring.statistics import SMALLEST_FOR_COEFFICIENTS, SMALLEST_FOR_RATES
+from mdagents_llm.text import well_formed
 
 if TYPE_CHECKING:
     from prettytable import PrettyTable
@@ -145,7 +146,8 @@ def json_chunks(figures: Mapping[str, object]) -> Iterator[str]:
 
 
 def _json(value: object, indent: int | None = None) -> str:
-    return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    return well_formed(text)  # the name of a folder may not be UTF-8
 
 
 def json_text(figures: Mapping[str, object]) -> str:

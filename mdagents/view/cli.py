@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -110,7 +111,7 @@ def _folder_and_page(given: Path) -> tuple[Path, str]:
         given = given.with_suffix("")
     if (given / "run.json").is_file():
         run = given.resolve()
-        return run.parent, f"/runs/{quote(run.name)}"
+        return run.parent, f"/runs/{quote(os.fsencode(run.name))}"
     if not given.is_dir():
         raise ConfigError(f"there is no folder {given}; give that of --output-dir")
     if is_served(given):

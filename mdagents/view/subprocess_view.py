@@ -69,7 +69,7 @@ class RunView:
         try:
             place = listen(self._host, self._port)
             with place.socket:
-                url = place.url(f"/runs/{quote(run)}")
+                url = place.url(f"/runs/{quote(os.fsencode(run))}")
                 self._child = self._started(place, url)
         except (ConfigError, OSError) as error:
             return f"NOTE: there is no live view: {error}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,15 @@ def test_figures_and_tables_are_written(capsys: pytest.CaptureFixture[str]) -> N
     assert f"written: {len(files) - 1} files in paper" in printed
     assert r"\toprule" in Path("paper/tables.tex").read_text(encoding="utf-8")
     assert not list(Path("evaluation").glob("*.html"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names of bytes")
+def test_a_file_whose_name_is_not_utf8_is_scored() -> None:
+    path = write([ours(str(n), "A", "AAB"[n % 3]) for n in range(30)], os.fsdecode(b"caf\xe9.json"))
+    assert main(["--input", str(path), "--latex", "tables.tex"]) == 0
+    (summary,) = Path("evaluation").glob("*.summary.json")
+    for written in (summary, Path("tables.tex")):
+        assert "caf\ufffd" in written.read_text(encoding="utf-8")
 
 
 def test_a_pdf_is_as_wide_as_a_column_and_embeds_its_fonts() -> None:

@@ -251,6 +251,11 @@ def test_a_run_that_is_named_is_the_page(followed: Path) -> None:
         root, path = address.split("/runs/")
         assert path == followed.name
         assert httpx2.get(f"{root}/api/runs/{path}").status_code == 200
+    odd = followed.rename(followed.with_name(os.fsdecode(b"caf\xe9")))
+    with view(str(odd)) as (_, address):
+        root, path = address.split("/runs/")
+        assert path == "caf%E9"
+        assert httpx2.get(f"{root}/api/runs/{path}").status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -327,8 +328,25 @@ def test_an_odd_run_hurts_no_other(unfinished: Path) -> None:
                 )
                 assert escape(run["error"])[1:].rstrip(".") in answer.text  # with a capital
         for link in re.findall(r'<a href="(/runs/[^"]+)"', page):
-            status = httpx2.get(f"{address}{link}").status_code
-            assert status == (404 if "%FF" in link else 200), link
+            assert httpx2.get(f"{address}{link}").status_code == 200, link
+
+
+def test_a_run_whose_name_is_not_utf8_has_all_its_pages(unfinished: Path) -> None:
+    copy = unfinished.with_name(os.fsdecode(b"caf\xe9"))
+    shutil.copytree(unfinished, copy)
+    with serving() as address:
+        board = httpx2.get(address).text
+        (run,) = re.findall(r'href="(/runs/caf%E9)"', board)
+        page = httpx2.get(f"{address}{run}").text
+        links = re.findall(r'href="(/runs/[^"]+/questions/[^"]+)"', page)
+        assert links
+        compared = f"/compare?run=caf%EF%BF%BD&run={quote(unfinished.name)}"
+        for path in (*links, f"{links[0]}/rate", f"/api{run}", f"{run}/report", compared):
+            assert httpx2.get(f"{address}{path}", timeout=60).status_code == 200, path
+        shutil.copytree(unfinished, unfinished.with_name(os.fsdecode(b"caf\xea")))
+        unclear = httpx2.get(f"{address}{run}")
+        assert unclear.status_code == 409, "never another run than the one that was asked for"
+        assert "everal runs have this name but for bytes" in unclear.text
 
 
 def test_a_trace_that_cannot_be_read_is_named(unfinished: Path) -> None:
