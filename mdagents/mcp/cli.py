@@ -181,7 +181,8 @@ async def _serve_http(
             transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         hosts = ["*"] if place.token else list(place.hosts)
-        for guard in (Middleware(Access, token=place.token), *reversed(guards(hosts, ""))):
+        checks = guards(hosts, "", flag="--host")
+        for guard in (Middleware(Access, token=place.token), *reversed(checks)):
             app.add_middleware(guard.cls, *guard.args, **guard.kwargs)
         web = server_of(app, _TO_END, "mdagents")
         for number in stop_signals():

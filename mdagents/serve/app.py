@@ -86,7 +86,7 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
             Route("/metrics", _metrics),
         ],
         middleware=[
-            *guards(["*"] if token else hosts, ""),
+            *guards(["*"] if token else hosts, "", flag="--host"),
             Middleware(Access, token=token),
             Middleware(WithoutSlash),
         ],

@@ -114,11 +114,20 @@ def has_screen(variables: Mapping[str, str], platform: str) -> bool:
 def _place(host: str, port: int) -> Place:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     family, _, _, _, address = found[0]
-    listening = socket.create_server(address[:2], family=family)
+    given = ipaddress.ip_address(str(address[0]))
+    if given.version == 6 and given.is_link_local:  # fe80::/10
+        raise ConfigError(
+            f"cannot listen at {host}: it is a link-local address, which browsers do not open; "
+            "give another address or a name of this machine, or :: for all of them"
+        )
+    both = given == ipaddress.IPv6Address("::") and socket.has_dualstack_ipv6()
+    listening = socket.create_server(address[:2], family=family, dualstack_ipv6=both)
     bound = listening.getsockname()[0]
     if bound in _ANY:
-        return Place(listening, (*_names_elsewhere(family), *LOOPBACK), secrets.token_urlsafe())
-    is_loopback = ipaddress.ip_address(bound.partition("%")[0]).is_loopback
+        names = _names_elsewhere(family)
+        names += _names_elsewhere(socket.AF_INET) if both else []
+        return Place(listening, (*names, *LOOPBACK), secrets.token_urlsafe())
+    is_loopback = ipaddress.ip_address(bound).is_loopback
     hosts = (_in_url(host), *(LOOPBACK if is_loopback else (_in_url(bound),)))
     return Place(listening, hosts, "" if is_loopback else secrets.token_urlsafe())
 

@@ -23,18 +23,49 @@ _HEADERS = {
 }
 
 
-def guards(hosts: Sequence[str], token: str) -> list[Middleware]:
+def guards(hosts: Sequence[str], token: str, *, flag: str = "--view-host") -> list[Middleware]:
     """Return the middleware that protects an app.
 
     Args:
         hosts: Allowed values of the Host header; others indicate a page of another site that
             reaches for this server (DNS rebinding).
         token: Token that `?token=…` or the cookie set by this middleware must hold; empty for none.
+        flag: Flag that names a further host, for the error message.
     """
     return [
-        Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+        Middleware(HostGuard, hosts=hosts, flag=flag),
         Middleware(Guard, token=token),
     ]
+
+
+class HostGuard:
+    """Middleware that refuses requests to other hosts, and says how a host is named."""
+
+    def __init__(self, app: ASGIApp, hosts: Sequence[str], flag: str) -> None:
+        self._app = app
+        self._hosts = list(hosts)
+        # It does not say which hosts are served: a page of another site may read this.
+        self._refusal = Response(
+            "This server does not answer to this host name. If the name is its own, for example "
+            f"behind a proxy, start it with {flag} NAME.\n",
+            400,
+            media_type="text/plain",
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to one of the hosts to the app, and refuse others."""
+        is_served = False
+
+        async def serve(*_: object) -> None:
+            nonlocal is_served
+            is_served = True
+
+        async def discard(_: Message) -> None:
+            pass
+
+        check = TrustedHostMiddleware(serve, allowed_hosts=self._hosts, www_redirect=False)
+        await check(scope, receive, discard)
+        await (self._app if is_served else self._refusal)(scope, receive, send)
 
 
 class Guard:
@@ -99,8 +130,12 @@ def _without_token(request: HTTPConnection, cookie: str) -> Response:
     A redirect would not work: after a link from another site it counts as a cross-site request, in
     which a browser omits a strict cookie. So a `refresh` header is used.
     """
-    url = quote(str(request.url.remove_query_params("token")), safe=_IN_URL)
-    answer = Response(headers={"refresh": f"0; url={url}"}, media_type="text/html")
+    url = request.url.remove_query_params("token")
+    # Without scheme and host, which may be those of a proxy; `//` would begin with a host.
+    there = "/" + url.path.lstrip("/") + (f"?{url.query}" if url.query else "")
+    answer = Response(
+        headers={"refresh": f"0; url={quote(there, safe=_IN_URL)}"}, media_type="text/html"
+    )
     token = request.query_params["token"]
     answer.set_cookie(cookie, token, path="/", httponly=True, samesite="strict")
     return answer

@@ -224,6 +224,22 @@ def test_where_it_cannot_listen_it_says_so(host: str, port: int, message: str) -
     assert "\n" not in str(raised.value)
 
 
+def test_an_address_that_browsers_do_not_open_is_refused() -> None:
+    for host in ("fe80::1", "fe80::1%lo", "[fe80::1%lo]"):
+        with pytest.raises(ConfigError, match=r"^cannot listen at fe80::1\S*: it is a link-local"):
+            listen(host, 0)
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6")
+def test_all_addresses_of_ipv6_are_those_of_ipv4_as_well(followed: Path) -> None:
+    with view("--view-host", "::") as (_, printed):
+        query = printed.partition("?")[2]
+        port = printed.partition("/?")[0].rpartition(":")[2]
+        for host in ("127.0.0.1", "[::1]"):
+            url = f"http://{host}:{port}/api/runs?{query}"
+            assert httpx2.get(url).status_code == 200, host
+
+
 def test_what_is_no_folder_of_runs(followed: Path) -> None:
     status, out, err = end(start("outptu"))
     assert (status, out) == (2, "")
@@ -313,7 +329,9 @@ def test_another_host_needs_the_token_which_then_is_a_cookie(followed: Path) -> 
             assert client.get(f"{local}/api/runs?token={token}").json()["runs"]
             assert client.get(f"{local}/api/runs").status_code == 401, "only a page keeps it"
             given = client.get(f"{local}/runs/x%20y?a=1&token={token}", headers=as_page)
-            assert given.headers["refresh"] == f"0; url={local}/runs/x%20y?a=1"
+            assert given.headers["refresh"] == "0; url=/runs/x%20y?a=1", "a proxy has TLS"
+            other = client.get(f"{local}//evil.example/?token={token}", headers=as_page)
+            assert other.headers["refresh"] == "0; url=/evil.example/"
             flags = {part.strip() for part in given.headers["set-cookie"].lower().split(";")[1:]}
             assert {"httponly", "samesite=strict", "path=/"} <= flags
             assert given.headers["referrer-policy"] == "no-referrer"
@@ -321,6 +339,7 @@ def test_another_host_needs_the_token_which_then_is_a_cookie(followed: Path) -> 
             host = {"host": f"{socket.gethostname()}:{port}"}
             evil = client.get(f"{local}/api/runs", headers={"host": f"evil.example:{port}"})
             assert evil.status_code == 400
+            assert "start it with --view-host NAME" in evil.text
         named = httpx2.get(f"{local}/api/runs?token={token}", headers=host)
         assert named.status_code == 200
         assert end(process, SIGINT) == (0, "", ""), "no address is logged, and so no token"
