@@ -281,8 +281,14 @@ def _problem(error: ValidationError, data: Mapping[Any, Any]) -> str:
                 meant = did_you_mean(str(unknown), NamedMeasurement.model_fields)
                 key, name = one_line(str(unknown)), _name_of(place, data[field])
                 return f"{field}: a measurement has no '{key}' (in {name}){meant}"
+        for one in errors:
+            if one["type"] == "missing":
+                name = _name_of(one["loc"][2], data[field])
+                return f"{field}: {name} has no '{one['loc'][-1]}'"
         forms = 'a text, or names with values such as 96, "96 %" or {"value": 96, "unit": "%"}'
-        return f"{field} must be {forms}"
+        places = [one["loc"][2] for one in errors if len(one["loc"]) > 2]
+        which = f"; the value of {_name_of(places[0], data[field])} is not one" if places else ""
+        return f"{field} must be {forms}{which}"
     if field in ("past_medical_history", "medications", "allergies", *_FINDINGS):
         return f"{field} must be a text or a list of texts"
     if field == "age":
@@ -295,7 +301,8 @@ def _name_of(place: Any, measurements: Mapping[Any, Any] | Sequence[Any]) -> str
     if isinstance(measurements, Mapping):
         return f"'{one_line(str(place))}'"
     at = [at for at, one in enumerate(measurements) if one is not None][place]
-    name = one_line(str(measurements[at].get("name") or ""))
+    one = measurements[at]
+    name = one_line(str(one.get("name") or "")) if isinstance(one, Mapping) else ""
     return f"'{name}'" if name else f"no. {at + 1}"
 
 

@@ -19,11 +19,13 @@ from demos.cdss_example.events import (
     Said,
     Summarised,
 )
-from demos.cdss_example.view.page import PageServer
+from demos.cdss_example.view.event_log import EventLog
+from demos.cdss_example.view.page import PageServer, make_app
 from exaid_core import AgentSummary
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.web.address import listen
+from mdagents_llm.web.serve import server_of
 from tests.demos.cdss_example.team import CASE, RECOMMENDS, exaid_spec, script
 from tests.fake_provider import FakeProvider
 from tests.support.browser import CHROMIUM, axe_findings, low_contrasts, open_page, problems
@@ -168,3 +170,29 @@ async def test_a_program_that_is_stopped(page: Page) -> None:
             await expect(page.locator(".runs-now")).to_have_count(1)
     await expect(page.locator("#state")).to_have_text("stopped: the program has ended")
     await expect(page.locator(".runs-now")).to_have_count(0)
+
+
+async def test_a_program_that_is_killed_and_another_one_in_its_place(page: Page) -> None:
+    place = listen("", 0)
+    state = page.locator("#state")
+    log = EventLog()
+    for event in WHOLE[:2]:
+        log.add(event)
+    port = place.port
+    with place.socket:
+        app = make_app(log, model="m")
+        killed = server_of(app, 0)
+        serving = asyncio.create_task(killed.serve(sockets=[place.socket]))
+        await page.goto(place.url("/"))
+        await expect(state).to_have_text("Orchestrator is at work")
+        killed.should_exit = killed.force_exit = True  # pages are told nothing
+        await serving
+    await expect(state).to_have_text("Orchestrator is at work · connection lost: trying again")
+    await expect(state).to_have_class("failed")
+    assert await low_contrasts(page) == []
+    again = listen("", port)
+    with again.socket:
+        async with PageServer(again, model="m") as server:
+            server.log.add(WHOLE[0])
+            await expect(state).to_have_text("the case is taken")
+            await expect(state).to_have_class("")

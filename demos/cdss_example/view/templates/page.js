@@ -10,9 +10,14 @@
     if (kind) element.className = kind;
     return element;
   };
-  const say = (text, kind = "") => {
-    $("state").textContent = text;
+  const show = (text, kind) => {
+    if ($("state").textContent !== text) $("state").textContent = text; // read aloud once
     $("state").className = kind;
+  };
+  let said = [$("state").textContent, ""]; // by the server
+  const say = (text, kind = "") => {
+    said = [text, kind];
+    show(...said);
   };
   const node = (name) => section.querySelector(`[data-node="${name}"]`);
   const list = (into, fields) => {
@@ -95,6 +100,11 @@
   };
 
   const source = new EventSource("/events");
+  source.onopen = () => show(...said);
+  source.onerror = () => {
+    const what = source.readyState === EventSource.CLOSED ? "load the page again" : "trying again";
+    show(`${said[0]} · connection lost: ${what}`, "failed");
+  };
   source.onmessage = (event) => {
     const atEnd = innerHeight + scrollY >= document.documentElement.scrollHeight - 60 && scrollY > 0;
     for (const message of JSON.parse(event.data)) does[message.is](message);
@@ -102,8 +112,8 @@
   };
   source.addEventListener("end", () => {
     source.close();
-    const state = $("state");
-    if (!state.className) rest();
-    say(state.className ? `${state.textContent} · the program has ended` : "stopped: the program has ended", state.className || "failed");
+    const [text, kind] = said;
+    if (!kind) rest();
+    say(kind ? `${text} · the program has ended` : "stopped: the program has ended", kind || "failed");
   });
 }
