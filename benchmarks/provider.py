@@ -3,7 +3,8 @@
     python -m benchmarks.provider --latency 0.2 --debate nobody
 
 The process prints one JSON line with its base URL and serves until SIGTERM, SIGINT or the end of
-its standard input. `GET /__stats__` returns counts, arrival times, the number of distinct prompts
+its standard input. Without a standard input that can end (`/dev/null`, a file, none), it serves
+until a signal. `GET /__stats__` returns counts, arrival times, the number of distinct prompts
 and the CPU time of serving; `POST /__reset__` clears them; `POST /__fail__/FAULT` injects a fault
 into all requests.
 """
@@ -22,6 +23,7 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -305,8 +307,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until a stop signal or the end of standard input; return the exit status."""
+    """Serve until a stop signal or the end of standard input; return the exit status.
+
+    `/dev/null`, a file or no standard input never ends.
+    """
     options = _parser().parse_args(argv)
+    if sys.stdin is None:
+        os.open(os.devnull, os.O_RDONLY)  # as number 0: uvloop aborts if a file of its own has it
     provider = MeasuredProvider(
         options.seed,
         options.port,
@@ -348,7 +355,8 @@ async def _serve(provider: FakeProvider) -> None:
         if not os.read(0, 4096):  # closed: the parent process has ended
             told_to_stop.set()
 
-    loop.add_reader(0, read_stdin)
+    with suppress(PermissionError):  # of epoll: /dev/null and files cannot be waited for
+        loop.add_reader(0, read_stdin)
     async with provider.listening():
         print(json.dumps({"openai_base_url": provider.openai_base_url}), flush=True)
         await told_to_stop.wait()

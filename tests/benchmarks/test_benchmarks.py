@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -248,6 +250,31 @@ def test_what_the_provider_counts() -> None:
         provider.reset()
         assert provider.stats().arrivals == 0
     assert not place.folder.exists()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("stdin", ["</dev/null", "<&-"])
+def test_a_provider_without_an_input_serves_until_a_signal(stdin: str) -> None:
+    command = f'exec "$0" -m benchmarks.provider {stdin}'
+    with subprocess.Popen(
+        ["sh", "-c", command, sys.executable],
+        cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["openai_base_url"]
+        assert httpx2.get(f"{url.removesuffix('/v1')}/__stats__").status_code == 200
+        process.terminate()
+        assert process.communicate(timeout=30) == ("", "")
+    assert process.returncode == 0
+
+
+@pytest.mark.process
+def test_a_provider_ends_with_its_input() -> None:
+    command = [sys.executable, "-m", "benchmarks.provider"]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, input="", capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.process
