@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.applications import Starlette
@@ -31,7 +31,7 @@ from mdagents.pages.run import RunLine
 from mdagents.records.pictures import PICTURES
 from mdagents.scoring.fields import plain
 from mdagents.view import api
-from mdagents.view.follower import RunWatch, Update, Watches, live_page
+from mdagents.view.follower import RunWatch, Update, Watches, live_page, rating_address
 from mdagents.view.lookup import folder_of, run_of, watches_of
 from mdagents.view.rating import new_key, rating_routes
 from mdagents.view.record_index import Query
@@ -200,7 +200,7 @@ async def _question_page(request: Request) -> Response:
         label=label_of(page.case.item),
         line=line,
         more=more,
-        rate=f"{line.address}/questions/{quote(id_)}/rate" if recorded else "",
+        rate=rating_address(page.case, watch.run) if recorded or page.case.ended else "",
         previous=before and f"{line.address}/questions/{before}{more}",
         next=after and f"{line.address}/questions/{after}{more}",
         events=f"{line.address}/events?case={id_}" if is_live else "",

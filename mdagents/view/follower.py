@@ -17,10 +17,10 @@ from mdagents.live import LIVE_FILE
 from mdagents.live.case import LiveCase
 from mdagents.live.run import LiveRun
 from mdagents.live.runs import ListedRun, Runs, RunState, UnreadableRun
-from mdagents.pages.html_parts import Part
+from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.leaderboard import Board, Ranks, ranked
 from mdagents.pages.question import QuestionPage
-from mdagents.pages.run import Decided, RunLine, RunPage
+from mdagents.pages.run import Decided, RunLine, RunPage, question_address
 from mdagents.pages.study_matrix import study_parts
 from mdagents.records.study import StudyManifest, read_studies
 from mdagents.scoring.ranking import Scores, scores_of
@@ -261,7 +261,11 @@ class RunWatch:
         if not page:
             return self.page.parts()
         case = self.case(page)
-        return None if case is None else live_page(case, self.run).parts()
+        if case is None:
+            return None
+        rate = rating_address(case, self.run) if case.ended else ""
+        of_rate = Part("rate", "", rate, made_by("question_parts.html", "rate", rate))
+        return [*live_page(case, self.run).parts(), of_rate]
 
     @property
     def is_finished(self) -> bool:
@@ -306,6 +310,11 @@ def live_page(case: LiveCase, run: ListedRun) -> QuestionPage:
         folder=run.folder,
         pictures_at=RunLine(run).pictures_at,
     )
+
+
+def rating_address(case: LiveCase, run: ListedRun) -> str:
+    """Return the URL path of the form for ratings of a question."""
+    return f"{question_address(RunLine(run).address, case.item)}/rate"
 
 
 class ListWatch:

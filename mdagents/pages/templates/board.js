@@ -17,10 +17,13 @@
     const focused = body.contains(document.activeElement) ? document.activeElement : null;
     body.append(...[...body.rows].sort((a, b) => unknown(a) - unknown(b) || sign * compare(a, b)));
     focused?.focus({ preventScroll: true }); // what is moved loses it
-    for (const [name, select] of Object.entries(choices)) {
-      for (const row of body.rows) { // a run that has just ended may bring a new one
-        const value = row.dataset[name];
-        if (value && ![...select.options].some((option) => option.value === value)) select.add(new Option(value, value));
+    for (const [name, select] of Object.entries(choices)) { // a run that has just ended may bring a new one
+      const counts = new Map();
+      for (const row of body.rows) counts.set(row.dataset[name], (counts.get(row.dataset[name]) ?? 0) + 1);
+      const known = [...select.options].map((option) => option.value);
+      for (const value of counts.keys()) if (value && !known.includes(value)) select.add(new Option(value, value));
+      for (const option of select.options) {
+        if (name === "dataset" && option.value) option.textContent = `${option.value} (${counts.get(option.value) ?? 0})`;
       }
     }
     for (const row of body.rows) {

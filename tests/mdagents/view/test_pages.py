@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -109,8 +110,12 @@ async def test_a_question_is_seen_as_it_is_answered(unfinished: Path, page: Page
         await expect(card.locator(".nothing")).to_have_count(4)
         await card.hover()
         await expect(page.locator("#turn-0")).to_have_class("turn s0 pointed")
+        await expect(page.locator("#rate")).to_be_hidden()
         tell(Ended("A", None))
         await expect(state).to_contain_text("Decided: A, right")
+        await expect(page.locator("#rate")).to_be_visible()
+        way = f"/runs/{unfinished.name}/questions/{make_case_id(*ITEM)}/rate"
+        await expect(page.locator("#rate")).to_have_attribute("href", way)
         await expect(page.locator("#decision")).to_contain_text("It is the right option")
         assert await page.title() == "12 · gpt-4o-mini · sample · basic · 6 questions"
         await page.locator("#moment").fill("0")  # it can be replayed at once
@@ -268,8 +273,11 @@ async def test_the_first_run_appears_in_an_empty_list(
     with serving(elsewhere) as address:
         await page.goto(address)
         await expect(page.locator("text=There is no run yet")).to_be_visible()
-        shutil.copytree(unfinished, elsewhere / unfinished.name)
-        await expect(page.locator("#board tbody tr")).to_have_count(1)
+        data_set = page.locator("#of-dataset option").nth(1)
+        for number in (1, 2):
+            shutil.copytree(unfinished, elsewhere / f"{unfinished.name}-{number}")
+            await expect(page.locator("#board tbody tr")).to_have_count(number)
+            await expect(data_set).to_have_text(re.compile(rf"^\S+ \({number}\)$"))
         await expect(page.locator("text=There is no run yet")).to_be_hidden()
 
 
