@@ -23,7 +23,7 @@ from demos.medagen.schemas import Language, RulesResult, TriageInput, TriageRequ
 from demos.toolkit.sessions import SessionBusyError, UnknownSessionError
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.web.address import LOOPBACK
-from mdagents_llm.web.guard import guards
+from mdagents_llm.web.guard import guards, is_from_own_page
 
 if TYPE_CHECKING:
     from demos.toolkit.program_spans import ProgramSpans
@@ -108,6 +108,8 @@ def _below_clients(spans: ProgramSpans | None) -> list[Middleware]:
 
 def _api(assistant: Assistant, admission: Admission, reports: Reports) -> APIRouter:
     async def check_client(request: Request) -> None:
+        if not is_from_own_page(request):
+            raise HTTPException(403, "a page of another site may not ask")
         admission.check_client(_host_of(request))
 
     api = APIRouter(prefix="/api", dependencies=[Depends(check_client)])

@@ -143,6 +143,20 @@ async def test_what_is_not_there(client: httpx2.AsyncClient) -> None:
     assert (await client.put("/api/health-check")).status_code == 405
 
 
+async def test_a_page_of_another_site_is_refused(client: httpx2.AsyncClient) -> None:
+    own = {"origin": str(client.base_url).rstrip("/")}
+    asked = {"symptoms": ["chest pain"]}
+    for origin in ("http://evil.example", "null"):
+        for answer in (
+            await client.post("/api/triage/rules", json=asked, headers={"origin": origin}),
+            await client.get("/api/conversations/x?user_id=u", headers={"origin": origin}),
+        ):
+            assert answer.status_code == 403
+            assert answer.json() == {"error": "a page of another site may not ask"}
+    answer = await client.post("/api/triage/rules", json=asked, headers=own)
+    assert answer.status_code == 200
+
+
 async def test_a_fault_of_ours_is_not_explained(
     client: httpx2.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
