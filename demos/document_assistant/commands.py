@@ -20,9 +20,11 @@ from demos.document_assistant.shown import (
     sessions_as_text,
     wrapped,
 )
+from demos.toolkit.guard import without_instructions
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import print_line, print_result
+from mdagents_llm.text import one_line
 
 HELP = """Ask about the documents, have one summarized, or have something calculated.
   /docs            the documents, with those that you uploaded
@@ -33,6 +35,8 @@ HELP = """Ask about the documents, have one summarized, or have something calcul
   /reset           begin a new session; this one is kept
   /quit            end; so does Ctrl-D
 Ctrl-C stops an answer. Twice, or where you type, it ends the program."""
+
+_LEFT_OUT_SHOWN = 3  # sentences of an upload that no prompt will hold
 
 
 class LeaveError(Exception):
@@ -111,6 +115,11 @@ class Dialogue:
         print_result(
             clean(f"Added {document.id} - {document.title}, {len(document.text)} characters")
         )
+        _, left_out = without_instructions(document.text)
+        for sentence in left_out[:_LEFT_OUT_SHOWN]:
+            print_result(f"  left out, as it addresses a model: {one_line(sentence)[:100]}")
+        if len(left_out) > _LEFT_OUT_SHOWN:
+            print_result(f"  and {len(left_out) - _LEFT_OUT_SHOWN:,} more")
 
     async def _history(self, _: str) -> None:
         view = await self.assistant.get_session(self.session_id, self.user_id)
