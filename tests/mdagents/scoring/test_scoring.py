@@ -152,7 +152,7 @@ def test_nothing_is_written_into_a_run_that_was_to_be_scored(
     write(RUN)
     Path("other").mkdir()
     for name in ("run.json", "samples.jsonl"):
-        Path("other", name).touch()
+        Path("other", name).write_text("{}")
     for flag in ("--figures", "--evaluation-dir"):
         assert main([flag, "other", "output/run.json"]) == 2
         assert f"error: {flag} is 'other', which is a run" in capsys.readouterr().err
