@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -51,4 +52,4 @@ def _read_calls(path: Path, _state: object) -> CallFile | str:
     try:
         return CallFile(path)
     except ConfigError as error:
-        return str(error)
+        return str(error).removeprefix(f"{path.parent}{os.sep}")  # viewers need no paths

@@ -382,7 +382,7 @@ def test_a_damaged_ledger_costs_no_question_its_page(unfinished: Path) -> None:
     for answer in damaged:
         assert answer.status_code == 200
         assert "The ledger is damaged: tokens and costs are unknown." in answer.text
-        assert f"calls.jsonl line {rows + 1} is not a row of a ledger" in answer.text
+        assert f" unknown. calls.jsonl line {rows + 1} is not a row of a ledger" in answer.text
         assert "<dt>seconds</dt>" in answer.text
         assert not re.search(r"<dt>(tokens|calls|USD)</dt>|\d tokens", answer.text)
     assert rating.status_code == 200
