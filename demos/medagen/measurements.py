@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -39,39 +40,82 @@ _AGES = {
     "week": 7 / 365, "wk": 7 / 365, "tuan": 7 / 365, "day": 1 / 365, "ngay": 1 / 365,
     "m": 1 / 12, "w": 7 / 365, "d": 1 / 365,
 }  # fmt: skip
+_NORMAL = {
+    "temperature_celsius": 36.8, "heart_rate": 80, "respiratory_rate": 16, "oxygen_saturation": 98,
+    "systolic_bp": 120, "diastolic_bp": 80, "glucose_mmol_l": 6,
+}  # fmt: skip
+_POSSIBLE = {
+    "temperature_celsius": (28, 44), "heart_rate": (20, 300), "respiratory_rate": (3, 120),
+    "oxygen_saturation": (40, 100), "systolic_bp": (40, 300), "diastolic_bp": (20, 200),
+    "glucose_mmol_l": (0.5, 80),
+}  # fmt: skip
+_DEGREE = re.compile(r"(?<=\d)\s?[º˚⁰ᵒ∘◦○]|(?<=\d\d|[.,]\d)(?:\s?[oO](?=\s?[cC]\b)|[oO](?=F\b))")
+"""Signs that are typed for that of a degree."""
+_SPACES = re.compile(r"\s+")
+_POINT = re.compile(r"(?<=\d)[·∙°](?=\d)")
+_FRACTION = re.compile(r"(?<=\d) ?([¼½¾])")
 _WORD = re.compile(r"[a-z]{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sign:
+    """Patterns of a vital sign; their groups are a number, and its unit or the lower pressure."""
+
+    name: re.Pattern[str]
+    """The name; its group is a time that is over, or None."""
+    first: re.Pattern[str]
+    """The value after the name."""
+    further: Sequence[re.Pattern[str]]
+    """The value after another value."""
+    alone: Sequence[re.Pattern[str]]
+    """A value that does not follow the name."""
 
 
 class _Patterns:
     """Compiled regular expressions of measurements.yaml."""
 
     def __init__(self, read: Mapping[str, Any]) -> None:
-        self._of, self._person = str(read["of"]), str(read["person"])
+        self._parts = {
+            f"<{part.upper()}>": str(read[part])
+            for part in ("lead", "step", "long ago", "own", "part", "person")
+        } | {"<N>": _N, "<UNIT>": f"({'|'.join(_DAYS)})"}
         self.newborn, self.baby = self._one(read["newborn"]), self._one(read["baby"])
         self.ages = self._all(read["ages"])
         self.age_and_sex = self._one(read["age_and_sex"])
-        self.temperature = self._all(read["temperature"])
-        self.of_a_thing = self._one(read["of_a_thing"])
-        self.saturation = self._one(read["saturation"])
-        self.pulse = self._all(read["pulse"])
-        self.breaths = self._all(read["breaths"])
-        self.pressure = self._all(read["pressure"])
-        self.upper_pressure = self._one(read["upper_pressure"])
-        self.glucose = self._one(read["glucose"])
+        self.other_numbers = self._all(read["other_numbers"])
+        self.long_ago = self._one(r"[^\w.\n]{0,3}<LONG AGO>\b")
+        self.signs = self._signs(read)
         self.duration = self._all(read["duration"])
         self.in_words = {self._one(one): days for one, days in read["duration_in_words"].items()}
         self.pregnant = self._one(read["pregnant"])
         self.not_pregnant = self._one(read["not_pregnant"])
         self.spelt = sorted(read["spelt"].split())
 
+    def _signs(self, read: Mapping[str, Any]) -> dict[str, _Sign]:
+        names = "|".join(str(sign["name"]) for sign in read["signs"].values())
+        signs = {}
+        for kind, sign in read["signs"].items():
+            first, then, listed, before = (
+                self._one(
+                    str(read["places"][place])
+                    .replace("<VALUE>", f"{sign['value']}(?!{read['no_value']})")
+                    .replace("<NAME>", str(sign["name"]))
+                    .replace("<OTHER>", f"(?:{names})")
+                )
+                for place in ("first", "then", "listed", "before")
+            )
+            signs[kind] = _Sign(
+                self._one(f"(<LONG AGO>,? (?:(?:my|his|her|the|cua) )?)?{sign['name']}"),
+                first,
+                (then, listed),
+                [*self._all(sign.get("alone", ())), before],
+            )
+        return signs
+
     def _one(self, written: str) -> re.Pattern[str]:
-        unit = f"({'|'.join(_DAYS)})"
-        return re.compile(
-            written.replace("<N>", _N)
-            .replace("<OF>", self._of)
-            .replace("<PERSON>", self._person)
-            .replace("<UNIT>", unit)
-        )
+        for part, pattern in self._parts.items():
+            written = written.replace(part, pattern)
+        return re.compile(written)
 
     def _all(self, written: Sequence[str]) -> list[re.Pattern[str]]:
         return [self._one(one) for one in written]
@@ -92,38 +136,48 @@ class Measured:
     is_pregnant: bool
     duration_days: float | None
     """Longest mentioned duration in days."""
-    vital_signs: VitalSigns
+    readings: Mapping[str, Sequence[float]]
+    """Vital sign that is mentioned, a field of `VitalSigns` -> all its values, in its unit."""
+
+    @property
+    def vital_signs(self) -> VitalSigns:
+        """The value of each vital sign that is furthest from a normal one."""
+        return VitalSigns(
+            **{
+                name: max(values, key=lambda value: abs(value - _NORMAL[name]) / _NORMAL[name])
+                for name, values in self.readings.items()
+            }
+        )
 
 
 def measured(texts: Sequence[str]) -> Measured:
     """Extract the facts from all messages of a conversation.
 
-    If a vital sign is mentioned several times, the most dangerous value counts. Of several ages,
-    the one furthest from that of a young adult counts.
+    All values of a vital sign count, except those of a year ago or more. Of several ages, the one
+    furthest from that of a young adult counts.
     """
     plain = [_plain(text) for text in texts]
     ages = [age for text in plain for age in _ages(text)]
     durations = [days for text in plain for days in _durations(text)]
+    readings: dict[str, list[float]] = defaultdict(list)
+    for text in plain:
+        for name, value in _readings(text):
+            readings[name].append(value)
     return Measured(
         age=max(ages, key=_risk_of_age, default=None),
         is_pregnant=any(
             _patterns().pregnant.search(_patterns().not_pregnant.sub(" ", text)) for text in plain
         ),
         duration_days=max(durations, default=None),
-        vital_signs=VitalSigns(
-            temperature_celsius=_worst(plain, _temperatures, 36.8),
-            heart_rate=_worst(plain, _pulses, 80),
-            respiratory_rate=_worst(plain, _breaths, 16),
-            oxygen_saturation=_worst(plain, _all(_patterns().saturation, 40, 100), 98),
-            systolic_bp=_worst(plain, _upper, 120),
-            diastolic_bp=_worst(plain, _lower, 80),
-            glucose_mmol_l=_worst(plain, _glucose, 6),
-        ),
+        readings=readings,
     )
 
 
 def _plain(text: str) -> str:
-    text = in_digits(unicodedata.normalize("NFC", text).lower().replace("₂", "2"))
+    text = _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", text)
+    text = _POINT.sub(".", _DEGREE.sub("°", text))
+    text = _FRACTION.sub(lambda found: f"{unicodedata.numeric(found[1])}"[1:], text)
+    text = in_digits(unicodedata.normalize("NFKC", text).lower())
     plain = "".join(fold(letter) if letter.isalpha() else letter for letter in text)
     return _WORD.sub(_as_meant, plain.translate({ord(mark): None for mark in "'’"}))
 
@@ -141,23 +195,8 @@ def _number(text: str) -> float:
     return _NUMBERS.get(text) or float(text.replace(",", "."))
 
 
-def _worst(
-    texts: Sequence[str], read: Callable[[str], Sequence[float]], normal: float
-) -> float | None:
-    found = [number for text in texts for number in read(text)]
-    return max(found, key=lambda number: abs(number - normal) / normal, default=None)
-
-
 def _risk_of_age(age: float) -> float:
     return 100 - age if age < 16 else age
-
-
-def _all(pattern: re.Pattern[str], least: float, most: float) -> Callable[[str], Sequence[float]]:
-    def read(text: str) -> list[float]:
-        numbers = [_number(one.group(1)) for one in pattern.finditer(text)]
-        return [number for number in numbers if least <= number <= most]
-
-    return read
 
 
 def _ages(text: str) -> list[float]:
@@ -184,55 +223,62 @@ def _durations(text: str) -> list[float]:
     return [number for number in days if number <= 40_000]
 
 
-def _temperatures(text: str) -> list[float]:
-    found: list[float] = []
-    text = _patterns().of_a_thing.sub(" ", _patterns().age_and_sex.sub(" ", text))
-    for pattern in _patterns().temperature:
-        for one in pattern.finditer(text):
-            degrees, unit = _number(one.group(1)), one.group(2)
-            if unit == "f" or (unit is None and 90 <= degrees <= 115):
-                degrees = round((degrees - 32) / 1.8, 1)
-            if 28 <= degrees <= 44:
-                found.append(degrees)
-    return found
-
-
-def _pulses(text: str) -> list[float]:
-    return [number for pattern in _patterns().pulse for number in _all(pattern, 20, 300)(text)]
-
-
-def _breaths(text: str) -> list[float]:
-    return [number for pattern in _patterns().breaths for number in _all(pattern, 3, 120)(text)]
-
-
-def _pressures(text: str) -> list[tuple[float, float]]:
-    pairs = [
-        (float(one.group(1)), float(one.group(2)))
-        for pattern in _patterns().pressure
-        for one in pattern.finditer(text)
+def _readings(text: str) -> Iterator[tuple[str, float]]:
+    """Yield the values of vital signs in a text, each with its field of `VitalSigns`."""
+    patterns = _patterns()
+    for pattern in (patterns.age_and_sex, *patterns.other_numbers):
+        text = pattern.sub(" ", text)
+    found = [
+        (kind, value, is_past)
+        for kind, sign in patterns.signs.items()
+        for value, is_past in _named(sign, text)
     ]
-    return [
-        (upper * 10, lower * 10) if upper < 30 and lower < 20 else (upper, lower)
-        for upper, lower in pairs
-        if upper > lower
+    rest = list(text)
+    for _, value, _ in found:
+        rest[value.start() : value.end()] = "_" * (value.end() - value.start())
+    unnamed = "".join(rest)
+    found += [
+        (kind, value, False)
+        for kind, sign in patterns.signs.items()
+        for pattern in sign.alone
+        for value in pattern.finditer(unnamed)
     ]
+    for kind, value, is_past in found:
+        for name, number in _in_units(kind, value.group(1), value.group(2)):
+            least, most = _POSSIBLE[name]
+            if not is_past and least <= number <= most:
+                yield name, number
 
 
-def _upper(text: str) -> list[float]:
-    alone = _all(_patterns().upper_pressure, 40, 300)(text)
-    return [upper for upper, _ in _pressures(text) if 40 <= upper <= 300] or list(alone)
+def _named(sign: _Sign, text: str) -> Iterator[tuple[re.Match[str], bool]]:
+    """Yield the values that follow a name ("fell from 96 to 82"), and whether each is long ago."""
+    for name in sign.name.finditer(text):
+        is_past = name.group(1) is not None
+        value = sign.first.match(text, name.end())
+        while value:
+            at = value.end()
+            yield value, is_past or _patterns().long_ago.match(text, at) is not None
+            is_past = False
+            value = next(filter(None, (each.match(text, at) for each in sign.further)), None)
 
 
-def _lower(text: str) -> list[float]:
-    return [lower for _, lower in _pressures(text) if 20 <= lower <= 200]
-
-
-def _glucose(text: str) -> list[float]:
-    found = []
-    for one in _patterns().glucose.finditer(text):
-        number, unit = _number(one.group(1)), one.group(2)
-        if unit == "mg" or (unit is None and number >= 40):
-            number = round(number / 18.016, 1)
-        if 0.5 <= number <= 80:
-            found.append(number)
-    return found
+def _in_units(kind: str, number: str, unit: str | None) -> Iterator[tuple[str, float]]:
+    """Yield the fields of `VitalSigns` that a value gives, in their units."""
+    value = _number(number)
+    if kind == "temperature":
+        if unit == "f" or (unit is None and 90 <= value <= 115):
+            value = round((value - 32) / 1.8, 1)
+        yield "temperature_celsius", value
+    elif kind == "glucose":
+        if unit == "mg" or (unit is None and value >= 40):
+            value = round(value / 18.016, 1)
+        yield "glucose_mmol_l", value
+    elif kind == "pressure":
+        lower = float(unit or 0)
+        if unit and value < 30 and lower < 20:  # in cmHg
+            value, lower = value * 10, lower * 10
+        if value > lower:
+            yield "systolic_bp", value
+            yield "diastolic_bp", lower
+    else:
+        yield kind, value

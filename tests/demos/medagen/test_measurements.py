@@ -93,6 +93,111 @@ def test_values_in_everyday_forms() -> None:
         assert getattr(measured([text]).vital_signs, name) == value, text
 
 
+def test_the_most_dangerous_of_several_values_counts() -> None:
+    for text, name, value in (
+        ("SpO2 98, 97, 82", "oxygen_saturation", 82),
+        ("SpO2 98 → 82", "oxygen_saturation", 82),
+        ("oxygen levels are 96, 95 and 80", "oxygen_saturation", 80),
+        ("My oxygen dropped from 96 to 82", "oxygen_saturation", 82),
+        ("his sats keep dropping to 85", "oxygen_saturation", 85),
+        ("SpO2 tụt từ 97 xuống 80", "oxygen_saturation", 80),
+        ("SpO2 sáng 98 giờ 82", "oxygen_saturation", 82),
+        ("BP 120/80, then 70/40", "systolic_bp", 70),
+        ("BP 120/80 at 8 am; 75/45 at 9 am", "diastolic_bp", 45),
+        ("huyết áp hôm qua 120/80, hôm nay 70/40", "systolic_bp", 70),
+        ("BP dropped from 130 to 75", "systolic_bp", 75),
+        ("pulse was 72, now 190", "heart_rate", 190),
+        ("pulse went from 190 to 72", "heart_rate", 190),
+        ("mạch 80, giờ 150", "heart_rate", 150),
+        ("breathing rate went from 16 to 40", "respiratory_rate", 40),
+        ("temp 37 this morning, 41 now", "temperature_celsius", 41),
+        ("sốt 37,5 sau đó 40,5", "temperature_celsius", 40.5),
+        ("sugar 5.4 yesterday, today 1.8", "glucose_mmol_l", 1.8),
+        ("glucose 6 at breakfast and 29 at lunch", "glucose_mmol_l", 29),
+        ("đường huyết từ 6 lên 30", "glucose_mmol_l", 30),
+    ):
+        assert getattr(measured([text]).vital_signs, name) == value, text
+
+
+def test_a_value_may_stand_before_its_name() -> None:
+    for text, name, value in (
+        ("82% SpO2", "oxygen_saturation", 82),
+        ("she has 82% oxygen and is tired", "oxygen_saturation", 82),
+        ("70/40 blood pressure", "systolic_bp", 70),
+        ("190 heart rate", "heart_rate", 190),
+        ("30 mmol/L glucose", "glucose_mmol_l", 30),
+        ("102 fever", "temperature_celsius", 38.9),
+    ):
+        assert getattr(measured([text]).vital_signs, name) == value, text
+    signs = measured(["98% SpO2, 72 pulse, 16 RR"]).vital_signs
+    assert (signs.oxygen_saturation, signs.heart_rate, signs.respiratory_rate) == (98, 72, 16)
+
+
+def test_other_numbers_beside_a_value_are_none_of_it() -> None:
+    for text, name, value in (
+        ("SpO2 97, 62 year old", "oxygen_saturation", 97),
+        ("oxygen 98 and 72 bpm", "oxygen_saturation", 98),
+        ("SpO2 98 pulse 72 temp 37 RR 16", "oxygen_saturation", 98),
+        ("my dad is 82 oxygen is low", "oxygen_saturation", None),
+        ("BP 120/80, 50 mg losartan", "systolic_bp", 120),
+        ("temp 37.5, 38 weeks pregnant", "temperature_celsius", 37.5),
+        ("sugar 7, 2 kids", "glucose_mmol_l", 7),
+        ("sugar 7, 39.5, cough", "temperature_celsius", 39.5),
+        ("SpO2 98%, 130/80", "oxygen_saturation", 98),
+        ("SpO2 88.5%", "oxygen_saturation", 88),
+        ("BP 28 today", "systolic_bp", None),
+        ("glucose 6 after insulin 20 units", "glucose_mmol_l", 6),
+    ):
+        assert getattr(measured([text]).vital_signs, name) == value, text
+
+
+def test_a_value_of_years_ago_does_not_count() -> None:
+    for text, name, value in (
+        ("my SpO2 was 82 last year, now 98", "oxygen_saturation", 98),
+        ("In 2019 my BP was 70/40, now 120/80", "systolic_bp", 120),
+        ("năm ngoái huyết áp 220/120, giờ 120/80", "systolic_bp", 120),
+        ("last year I was fine. BP 70/40", "systolic_bp", 70),
+        ("BP was 70/40 an hour ago, now 120/80", "systolic_bp", 70),
+    ):
+        assert getattr(measured([text]).vital_signs, name) == value, text
+
+
+def test_degrees_as_they_are_typed() -> None:
+    for degree in ("º", "˚", "⁰", "°", " º ", "o", " o"):
+        assert measured([f"39.5{degree}C"]).vital_signs.temperature_celsius == 39.5, degree
+    for text in ("39.5℃", "sốt 39,5º", "39·5 °C", "39°5", "３９．５°C", "fever of 39½"):
+        assert measured([text]).vital_signs.temperature_celsius == 39.5, text
+    assert measured(["103℉"]).vital_signs.temperature_celsius == 39.4
+    assert measured(["spo2 of 82"]).vital_signs.oxygen_saturation == 82  # "2 of" is no degree
+    assert measured(["40 of us have a cold"]).vital_signs.temperature_celsius is None
+
+
+def test_what_is_no_temperature() -> None:
+    for text in (
+        "My BMI is 41.2",
+        "creatinine 41.2, cough",
+        "PSA: 40.5",
+        "my ferritin came back at 38.2",
+        "glucose 38.5 mg/dL",
+        "I paid 39.50 for it",
+        "39.50 dollars for the cough syrup",
+        "FM 39.5 radio",
+        "size 39.5 shoes",
+        "no fever above 38, she is well",
+        "không sốt trên 38 độ",
+        "cân nặng 41,2",
+    ):
+        assert measured([text]).vital_signs.temperature_celsius is None, text
+    for text in ("sodium 140, she is 39.6", "creatinine of 41.2 and temperature 39.6"):
+        assert measured([text]).vital_signs.temperature_celsius == 39.6, text
+
+
+@pytest.mark.parametrize("filler", [" ", "\n", "-", "98, ", "98 then ", "spo2 ", "of ", "° "])
+def test_the_time_grows_with_the_length_only(filler: str) -> None:
+    # A pattern that backtracks would take hours, not milliseconds.
+    assert measured([f"spo2 97 {filler * 2_000} pulse 72"]).vital_signs.heart_rate == 72
+
+
 def test_words_that_are_no_numbers_stay() -> None:
     for text in ("one of my legs", "half a pill", "bị muỗi cắn", "năm nay tôi bị ho"):
         assert in_digits(text) == text
