@@ -62,6 +62,16 @@ _NOTHING_KNOWN = {
 }
 _FEVER = 38.0
 """Fever threshold in °C (NHS, NICE NG143)."""
+_NO_FEVER = [
+    written
+    for tenths in (*range(355, 380), *range(960, 1004))  # °C, °F
+    for written in (
+        f"{tenths / 10:g}",
+        f"{tenths / 10:.1f}",
+        f"{tenths / 10:.1f}".replace(".", ","),
+    )
+]
+"""Temperatures without a fever, as they are written."""
 _REMEMBERED = 1_000  # messages whose findings are cached
 _EXPLAINED = 3
 """Maximum number of rules that the reasoning explains."""
@@ -140,6 +150,7 @@ class Rules:
             if rule.unless:
                 concepts[_UNLESS + rule.id] = list(rule.unless)
         words = {f"{{{name}}}": alternatives for name, alternatives in read.words.items()}
+        words["{normal}"] = "|".join(["normal", "fine", "ok", "okay", *_NO_FEVER])
         self._lexicon = Lexicon(
             {name: [_filled(one, words) for one in all_] for name, all_ in concepts.items()}
         )

@@ -282,6 +282,26 @@ def test_the_input_of_the_tool() -> None:
     assert RULES.evaluate(severe, Language.ENGLISH).triage_level is Level.URGENT
 
 
+@pytest.mark.parametrize(
+    ("message", "is_fever"),
+    [
+        ("no fever, temperature of 36.8, 6 week old baby", False),
+        ("6 week old, has a temperature of 98.6", False),
+        ("6 week old, temp is only 36,6", False),
+        ("6 week old, temperature is normal", False),
+        ("6 week old, not a high temperature: 37", False),
+        ("6 week old has a temperature", True),
+        ("6 week old, temperature is up", True),
+        ("6 week old, temperature of 38.0", True),
+        ("6 week old, temperature was 36.5, now 38.4", True),
+        ("6 week old, temp was 36.8 this morning, now she is burning up", True),
+    ],
+)
+def test_a_normal_temperature_is_no_fever(message: str, is_fever: bool) -> None:
+    assert ("fever" in fired(message)) is is_fever
+    assert (screened(message).triage_level is Level.EMERGENCY) is is_fever
+
+
 def test_conditions_of_the_tool_raise() -> None:
     ill = PatientInfo(age=45, chronic_conditions=("đái tháo đường",))
     given = TriageInput(symptoms=("sốt",), patient_info=ill)
