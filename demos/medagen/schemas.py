@@ -50,7 +50,7 @@ class Severity(StrEnum):
 
 
 class VitalSigns(BaseModel):
-    """Measurements; None: not taken."""
+    """Measurements; None: not taken. The more dangerous of these and those in words counts."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -76,14 +76,14 @@ class PatientInfo(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     age: float | None = Field(default=None, ge=0, le=130)
-    """Years; 0.25 for a baby of three months."""
+    """Years; 0.25 for a baby of three months. An age in words counts as well."""
     pregnant: bool | None = None
     chronic_conditions: tuple[str, ...] = ()
     """In words, of either language."""
 
 
 class TriageInput(BaseModel):
-    """What the rules look at."""
+    """What the rules look at. No field lowers the level that the symptoms alone have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,14 +1,15 @@
 """The triage rules: map complaints and measurements to a level and its reasons.
 
-The rules are data in rules.yaml; this module reads and evaluates them. No fact lowers a level, and
-a complaint that no rule recognizes is routine: only clearly mild complaints are self-care.
+The rules are data in rules.yaml; this module reads and evaluates them. No stated fact lowers the
+level of the words alone: of a fact and the words, the more dangerous reading counts. A complaint
+that no rule recognizes is routine: only clearly mild complaints are self-care.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from demos.medagen.schemas import (
     RulesResult,
     Severity,
     TriageInput,
-    VitalSigns,
     highest,
 )
 from demos.medagen.tokenizer import split
@@ -119,10 +119,12 @@ class _File(BaseModel):
 class _Known:
     """Facts about a patient; None if unknown."""
 
-    age: float | None
+    ages: Sequence[float]
+    """Ages in years, stated and in the words; empty if unknown."""
     is_pregnant: bool
     days: float | None
-    vital_signs: VitalSigns
+    readings: Mapping[str, Sequence[float]]
+    """Vital sign, a field of `VitalSigns` -> its values, stated and in the words."""
     said: Mapping[str, str] = field(default_factory=dict)
     """Rule, complaint or condition mentioned in a message -> the words that mention it."""
     foreign: str = ""
@@ -170,22 +172,31 @@ class Rules:
         """Return the result of the rules for complaints and facts.
 
         Args:
-            given: Complaints, in words of either language, and further facts.
+            given: Complaints, in words of either language, and further facts. A fact never lowers
+                the level of the words: of two vital signs or ages, the more dangerous one counts.
             language: Language of the reasoning.
         """
         found = measured(given.symptoms)
         info = given.patient_info
-        vital_signs = found.vital_signs.model_copy(
-            update=given.vital_signs.model_dump(exclude_none=True)
-        )
-        known = _Known(
-            age=info.age if info.age is not None else found.age,
-            is_pregnant=bool(info.pregnant) or found.is_pregnant,
-            days=_longest(given.duration_days, found.duration_days),
-            vital_signs=vital_signs,
+        stated = given.vital_signs.model_dump(exclude_none=True)
+        words = _Known(
+            ages=_known(found.age),
+            is_pregnant=found.is_pregnant,
+            days=found.duration_days,
+            readings=found.readings,
             said=self._said(given.symptoms, info.chronic_conditions),
         )
-        return self._judged(known, given.symptom_severity, language)
+        with_facts = replace(
+            words,
+            ages=_known(found.age, info.age),
+            is_pregnant=bool(info.pregnant) or found.is_pregnant,
+            days=max(_known(found.duration_days, given.duration_days), default=None),
+            readings={
+                name: (*found.readings.get(name, ()), *_known(stated.get(name)))
+                for name in {*found.readings, *stated}
+            },
+        )
+        return self._judged((words, with_facts), given.symptom_severity, language)
 
     def screen(self, messages: Sequence[str], language: Language) -> RulesResult:
         """Return the result of the rules for everything that a user has written in a conversation.
@@ -196,14 +207,14 @@ class Rules:
         """
         found = measured(messages)
         known = _Known(
-            found.age,
+            _known(found.age),
             found.is_pregnant,
             found.duration_days,
-            found.vital_signs,
+            found.readings,
             self._said(messages, ()),
             next(filter(_is_foreign, messages), ""),
         )
-        return self._judged(known, None, language)
+        return self._judged((known,), None, language)
 
     def earlier_words(self, messages: Sequence[str], language: Language) -> str:
         """Return the words of earlier messages without which the level would be lower.
@@ -253,13 +264,18 @@ class Rules:
             )
         ]
 
-    def _judged(self, known: _Known, severity: Severity | None, language: Language) -> RulesResult:
-        held = _measured_fever(known, language)
-        # Repeat, because a rule may depend on another one that is listed after it.
-        for _ in range(3):
-            for rule in self.rules:
-                if rule.id not in held and (because := _holds(rule, known, held, language)):
-                    held[rule.id] = because
+    def _judged(
+        self, readings: Sequence[_Known], severity: Severity | None, language: Language
+    ) -> RulesResult:
+        """Return the result of the rules that hold for at least one reading of the facts."""
+        held: dict[str, str] = {}
+        for known in readings:
+            held = _measured_fever(known, language) | held
+            # Repeat, because a rule may depend on another one that is listed after it.
+            for _ in range(3):
+                for rule in self.rules:
+                    if rule.id not in held and (because := _holds(rule, known, held, language)):
+                        held[rule.id] = because
         fired = [
             Fired(
                 rule=rule.id,
@@ -316,8 +332,8 @@ def _filled(phrase: str, words: Mapping[str, str]) -> str:
     return phrase
 
 
-def _longest(*days: float | None) -> float | None:
-    return max((each for each in days if each is not None), default=None)
+def _known(*values: float | None) -> tuple[float, ...]:
+    return tuple(value for value in values if value is not None)
 
 
 def _holds(rule: Rule, known: _Known, held: Mapping[str, str], language: Language) -> str:
@@ -353,21 +369,20 @@ def _of(names: Iterable[str], known: _Known, held: Mapping[str, str], own: str) 
 
 def _measured_fever(known: _Known, language: Language) -> dict[str, str]:
     """Return the measured fever, if there is one, as a rule that holds."""
-    measured_one = _measurement("temperature_from", _FEVER, known.vital_signs, language)
+    measured_one = _measurement("temperature_from", _FEVER, known.readings, language)
     return {"fever": measured_one} if measured_one else {}
 
 
 def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Iterator[str]:
     """Yield a fact for each condition of a rule; the fact is empty if the condition is not met."""
-    age = known.age
-    years = f"{age:.2g} {'tuổi' if language is Language.VIETNAMESE else 'years'}" if age else "0"
+    youngest, oldest = min(known.ages, default=None), max(known.ages, default=None)
     for name, value in asked.items():
         if name == "age_below":
-            yield years if age is not None and age < value else ""
+            yield _years(youngest, language) if youngest is not None and youngest < value else ""
         elif name == "age_from":
-            yield years if age is not None and age >= value else ""
+            yield _years(oldest, language) if oldest is not None and oldest >= value else ""
         elif name == "age_not_below":
-            yield " " if age is None else years if age >= value else ""
+            yield " " if oldest is None else _years(oldest, language) if oldest >= value else ""
         elif name == "pregnant":
             word = "mang thai" if language is Language.VIETNAMESE else "pregnant"
             yield word if known.is_pregnant else ""
@@ -382,13 +397,22 @@ def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Itera
         elif name == "is_foreign":
             yield known.foreign
         else:
-            yield _measurement(name, value, known.vital_signs, language)
+            yield _measurement(name, value, known.readings, language)
 
 
-def _measurement(name: str, limit: float, signs: VitalSigns, language: Language) -> str:
+def _years(age: float, language: Language) -> str:
+    return f"{age:.2g} {'tuổi' if language is Language.VIETNAMESE else 'years'}"
+
+
+def _measurement(
+    name: str, limit: float, readings: Mapping[str, Sequence[float]], language: Language
+) -> str:
+    """Return the most dangerous value beyond a limit, with its name; empty if there is none."""
     kind, _, side = name.partition("_")
     attribute, unit = _UNITS[kind]
-    value: float | None = getattr(signs, attribute)
-    if value is None or (value < limit if side == "from" else value >= limit):
+    is_upper = side == "from"
+    values = [value for value in readings.get(attribute, ()) if (value >= limit) is is_upper]
+    if not values:
         return ""
+    value = max(values) if is_upper else min(values)
     return f"{_NAMES[kind][language.value]} {value:g} {unit}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -280,6 +281,46 @@ def test_the_input_of_the_tool() -> None:
         assert one.triage_level is Level.EMERGENCY
     severe = TriageInput(symptoms=("cough",), symptom_severity=Severity.SEVERE)
     assert RULES.evaluate(severe, Language.ENGLISH).triage_level is Level.URGENT
+
+
+@pytest.mark.parametrize(
+    ("symptoms", "facts"),
+    [
+        ("oxygen 80", {"vital_signs": VitalSigns(oxygen_saturation=98)}),
+        ("pulse 190", {"vital_signs": VitalSigns(heart_rate=35)}),
+        ("My 2 month old has a fever", {"patient_info": PatientInfo(age=30)}),
+        ("blood pressure 80", {"patient_info": PatientInfo(age=8)}),
+        ("pain in my testicle", {"duration_days": 90}),
+        ("bleeding, 20 weeks pregnant", {"patient_info": PatientInfo(pregnant=False)}),
+        ("chest pain", {"symptom_severity": Severity.MILD}),
+    ],
+)
+def test_no_fact_lowers_a_level(symptoms: str, facts: dict[str, Any]) -> None:
+    words = RULES.evaluate(TriageInput(symptoms=(symptoms,)), Language.ENGLISH)
+    assert words.triage_level is Level.EMERGENCY
+    both = RULES.evaluate(TriageInput(symptoms=(symptoms,), **facts), Language.ENGLISH)
+    assert both.triage_level is Level.EMERGENCY
+    assert {one.rule for one in words.fired} <= {one.rule for one in both.fired}
+
+
+def test_facts_and_words_complete_each_other() -> None:
+    for both in (
+        TriageInput(
+            symptoms=("my 2 month old is unwell",),
+            vital_signs=VitalSigns(temperature_celsius=38.5),
+            patient_info=PatientInfo(age=30),
+        ),
+        TriageInput(symptoms=("oxygen 98",), vital_signs=VitalSigns(oxygen_saturation=80)),
+    ):
+        assert RULES.evaluate(both, Language.ENGLISH).triage_level is Level.EMERGENCY
+    child = TriageInput(
+        vital_signs=VitalSigns(heart_rate=135, systolic_bp=88), patient_info=PatientInfo(age=3)
+    )
+    assert RULES.evaluate(child, Language.ENGLISH).triage_level.rank < Level.URGENT.rank
+
+
+def test_values_on_both_sides_of_normal_both_count() -> None:
+    assert {"pulse_very_slow", "pulse_very_fast"} <= fired("pulse 35, then 140")
 
 
 @pytest.mark.parametrize(
