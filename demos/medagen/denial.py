@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from demos.medagen.denial_cues import AFTER_WHO, ANSWERED_NO, BEFORE_COMPLAINT, CUES
+from demos.medagen.denial_cues import AFTER_AGAIN, AFTER_WHO, ANSWERED_NO, BEFORE_COMPLAINT, CUES
 from demos.medagen.lexicon import Found
 from demos.medagen.tokenizer import Words
 
@@ -50,12 +50,14 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     denied = _denied_places(words, marks, ends) | _answered_no(words, marks)
     denied |= marks["named in doubt"]
     parts = _parts(words, marks["turn"])
-    not_now = {parts[at] for at in marks["not now"]}
+    sentences = _parts(words, None)
+    again = {sentences[at] for at in marks["again"]}
+    again |= {sentence - 1 for sentence in again}  # "I used to have it. I have it again now."
+    not_now = {parts[at] for at in marks["not now"] if sentences[at] not in again}
     is_question = words.words[-1:] == ["?"] or bool(marks["explained"])
     is_short = len(words.words) <= _LONGEST_QUESTION
     if is_short and is_question and marks["knowledge"] and not marks["person"]:
         return []  # a question about an illness, and nobody who has it
-    sentences = _parts(words, None)
     awake = {sentences[at] for at in marks["awake"]}
     not_real = {sentences[at] for at in marks["dream"]} - awake
     not_real |= {sentences[at] for at in marks["not yet"]}
@@ -63,6 +65,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     if marks["prevention"] and not marks["happening"] | marks["them"]:
         elsewhere |= {parts[at] for at in marks["verb of others"]}
     supposed = _supposed_places(words, marks)
+    after_story = _places_after_stories(words, marks)
     return [
         one
         for one in found
@@ -73,7 +76,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         and parts[one.start] not in elsewhere
         and sentences[one.start] not in not_real
         and one.start not in supposed
-        and not _is_of_a_story(one, sentences, marks)
+        and (one.start in after_story or not _is_of_a_story(one, sentences, marks))
     ]
 
 
@@ -105,12 +108,22 @@ def _marks(words: Words) -> dict[str, set[int]]:
             marks["its words"].update(range(one.start, one.end))
         elif one.concept in ("story", "knowledge", "nobody"):
             marks["told"].update(range(one.start - 1, one.end))
+        elif one.concept == "after a story":
+            marks["end of a story"].add(one.end)
+        elif one.concept == "again at the end" and (
+            one.end == len(words.words)
+            or words.parts_clauses(one.end)
+            or words.words[one.end] in AFTER_AGAIN
+        ):
+            marks["again"].add(one.start)
         elif one.concept in ("supposed", "others"):
             marks[f"verb of {one.concept}"].add(one.end - 1)
         elif one.concept == "somebody else" and AFTER_WHO.issuperset(
             words.words[one.end : one.end + 1]
         ):
             cancelled.update(range(one.start - _NEAR, one.start))
+    for at in marks["but for"]:
+        cancelled.update(_denial_before(words, at, marks))
     marks["denied"] -= cancelled
     marks["denied after it"] -= cancelled
     marks["not now"] = {at for at in marks["not now"] if at - 1 not in marks["denied"]}
@@ -118,6 +131,22 @@ def _marks(words: Words) -> dict[str, set[int]]:
     marks["person"] -= marks["told"]
     marks["self"] = marks["self"] - marks["told"] | marks["busy"]
     return marks
+
+
+def _denial_before(words: Words, at: int, marks: Mapping[str, set[int]]) -> set[int]:
+    """Return the position of the denial that "until" or "except" follows in its clause.
+
+    Only "denies" reaches across commas, apart from one right before "until".
+    """
+    is_apart = at > 0 and words.words[at - 1] in ",;(–—" and words.words[at] != "before"
+    commas = 0
+    for place in range(at - 1 - is_apart, max(-1, at - 1 - _NEAR), -1):
+        if place in marks["denied"]:
+            return {place} if not commas or place in marks["whole list"] else set()
+        if words.is_break(place) or place in marks["turn"]:
+            break
+        commas += words.words[place] == ","
+    return set()
 
 
 def _pets(parts: Sequence[int], marks: dict[str, set[int]]) -> set[int]:
@@ -142,6 +171,17 @@ def _supposed_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
             if words.parts_clauses(at) or at in ends:
                 break
             places.add(at)
+    return places
+
+
+def _places_after_stories(words: Words, marks: dict[str, set[int]]) -> set[int]:
+    """Return the positions of what comes right after a story: "saw a film, then chest pain"."""
+    places: set[int] = set()
+    for end in marks["end of a story"]:
+        for place in range(end, min(end + _FAR, len(words.words))):
+            places.add(place)
+            if words.words[place] not in BEFORE_COMPLAINT:
+                break
     return places
 
 
@@ -197,7 +237,8 @@ def _denied_places(words: Words, marks: dict[str, set[int]], ends: Mapping[int, 
             or (cue not in marks["never"] and len(rest) >= 2 and is_short)
         ):
             for item in rest:
-                places.update(_one_complaint(words, item, ends))
+                if not (is_whole_list and item[-1] in marks["present"]):
+                    places.update(_one_complaint(words, item, ends))
     return places
 
 

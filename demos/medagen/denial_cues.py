@@ -11,6 +11,11 @@ _YOUNG = range(2, 26)
 _NOT = "không|ko|kg|hok|chẳng"
 _BACK = "came+back|comes+back|come+back|is+back|its+back|back+again|returned|returns"
 _BACK_VI = "đau+lại|bị+lại|lại+đau|tái+phát|quay+lại|trở+lại"
+_EXCEPT = "except|excluding|besides|apart+from|aside+from|other+than|save+for"
+_PLACE = "chest|breastbone|heart|arm|jaw|head|stomach|belly|tummy|abdomen|back|leg|calf|side"
+_SAID = "i|im|ive|he|hes|she|shes|we|they|it|and|but|now|still"
+_TODAY = "today|tonight|again|this+morning|this+afternoon|this+evening|just+now|right+now"
+_TODAY_VI = "giờ|nay|bây+giờ|hôm+nay|sáng+nay|tối+nay|đêm+qua|hôm+qua"
 _KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
 _OWN = "em|tôi|mình|con|cháu|tui"
 _ILLNESS = "stroke|heart+attack|seizure|blood+clot|aneurysm|meningitis|sepsis|appendicitis"
@@ -24,8 +29,11 @@ _OTHERS_VI = "hàng+xóm|đồng+nghiệp|người+quen|bạn+học|sếp|thầy
 _ANYONE = "someone|somebody|anyone|anybody|people|a+person|a+man|a+woman|a+child|a+kid|a+baby"
 _ANYONE_VI = "ai|ai+đó|có+ai|có+người|người+ta|một+người|người+nào"
 _SUPPOSED = "has|have|had|gets|is|faints|collapses|chokes|drinks|swallows|eats|starts"
+_SHOWN = "movie|film|show|series|documentary|tv|television|telly|netflix|youtube|game|book"
 _WRITTEN = "story|novel|book|screenplay|script|fanfic"
 _SCHOOL = "homework|assignment|essay|exam|quiz|class|course"
+AFTER_AGAIN = frozenset(["too", "again", "as", "also", "since", "nữa", "vậy"])
+"""Words that may follow "five years ago and today", besides the end of a clause."""
 AFTER_WHO = frozenset(
     [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
 )
@@ -96,6 +104,14 @@ CUES = Lexicon(
             "đỡ _ thì|lại|rồi+lại",
             "cannot|cant|couldnt not",
             "why|if|whether _ not",
+            # Twice denied.
+            "no|not|never|hardly|rarely|seldom|cant|isnt|wasnt|dont without|free+of",
+            "no|not|never|hardly|rarely|a|one|single day|hour|minute|moment|night|week _ without",
+            *(
+                f"{_NOT}|k|chưa lúc|khi|ngày|đêm|hôm|giờ|phút nào{who} {_NOT}|hết|khỏi|ngớt|đỡ|dứt"
+                for who in ("", " mà|là|em|tôi|con")
+            ),
+            f"{_NOT}|k thể không|hết",
             # It went away, and came back.
             f"went|gone|goes away _ {_BACK}",
             f"went|gone|goes away , _ {_BACK}",
@@ -104,6 +120,57 @@ CUES = Lexicon(
             f"hết rồi|hẳn _ {_BACK_VI}",
             f"hết rồi|hẳn , _ {_BACK_VI}",
             f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
+        ],
+        # A complaint from long ago that is back. The second kind ends its clause.
+        "again": [
+            f"{_SAID} have|has|got|get|gets|feel|feels it|them|that|this|one|some again|back",
+            f"{_SAID} have|has|got|get|gets|feel|feels it|them|that|this|one|some _ {_TODAY}|now",
+            "again|back|returned|recurred now|today|tonight|since|this",
+            "now|today|tonight|yesterday again",
+            "it|they|that|pain|pains|which came|comes|come|is|are|has+come|have+come back|again",
+            "its|theyre|thats back|happening|starting",
+            "it|they|pain|pains has|have|just returned|recurred|restarted",
+            "it|they|pain|pains started|happened|began again",
+            "it|they|pain|pains returned|recurred|returns|recurs",
+            f"{_TODAY_VI} lại|cũng bị|đau|có|thấy|y|vậy",
+            f"{_TODAY_VI} _ tái+phát|bị+lại|đau+lại",
+        ],
+        "again at the end": [
+            "and|also|then|again now|today|tonight|yesterday|this+morning|last+night",
+            f"và|lẫn|cả {_TODAY_VI}",
+        ],
+        "present": ["present|persists|persisting|ongoing|continues|continuing"],
+        "after a story": [
+            f"{_SHOWN} then|afterwards|after+that|and+then",
+            f"{_SHOWN} ,|;|. then|afterwards|after+that|and+then",
+            f"{_SHOWN} yesterday|today|tonight|together|last+night , then|afterwards|and+then",
+            "phim|tivi|truyện|game xong|rồi thì|rồi|tự+nhiên",
+            "phim|tivi|truyện|game xong|rồi|sau+đó",
+            "phim|tivi|truyện|game ,|;|. xong|rồi|sau+đó",
+        ],
+        # Words after a denial that say when, where or for what it does not hold.
+        "but for": [
+            "until|till|unless",
+            f"{_EXCEPT} in|on|around|at|when|whenever|while|if|during|after|since|once",
+            f"{_EXCEPT} for my|the|his|her {_PLACE}",
+            f"{_EXCEPT} for when|today|this|last",
+            f"{_EXCEPT} today|tonight|now|yesterday|this|last|sometimes|occasionally",
+            f"{_EXCEPT} my|the|his|her {_PLACE}",
+            f"{_EXCEPT} my|the|his|her left|right|upper|lower|middle|center|centre {_PLACE}",
+            f"{_EXCEPT} the left|right|middle|center|centre|side|front of my|the|his|her {_PLACE}",
+            f"{_EXCEPT} {_PLACE}",
+            f"but|only|just in|on|around my|the|his|her {_PLACE}",
+            "anywhere|elsewhere|nowhere|else but|except|besides|apart|aside|other",
+            "before|prior+to today|this|yesterday|last",
+            "only|just when|if|while i|he|she|we walk|walks|climb|climbs|run|runs|breathe|breathes",
+            "only|just when|if|while walking|climbing|running|breathing|exercising",
+            "only|just on|with|during|after exertion|exercise|effort|stairs|walking|activity",
+            "cho|mãi đến|tới",
+            "đến|tới khi|lúc|sáng|trưa|chiều|tối|đêm|hôm|nay",
+            "đâu|nào|gì trừ|ngoài|ngoại+trừ",
+            "đâu|nào|gì khác trừ|ngoài|ngoại+trừ",
+            "trừ|ngoài khi|lúc|ngực|ở|bụng|đầu|vùng|chỗ|bên|hôm|sáng|tối|đêm",
+            "chỉ khi|lúc đi|leo|gắng|vận|chạy|thở",
         ],
         "thought not": [
             *(
@@ -130,6 +197,8 @@ CUES = Lexicon(
             "my|our dad|father|mum|mom|mother|husband|wife|son|daughter|baby|child does|has+it",
             "my|our brother|sister|friend|partner|grandma|grandpa|uncle|aunt does|has+it",
             "he|she does|has+it",
+            "now|today|tonight i|he|she do|does",
+            "since lunch|dinner|breakfast|noon|then|yesterday|this+morning|today i|he|she do|does",
             f"{_KIN} {_OWN} thì|mới có|bị",
         ],
         "animal": [

@@ -289,6 +289,79 @@ tôi không nghĩ là đột quỵ, chỉ đau đầu nhẹ
 """
 """Denials of one complaint, or of one an item, one a line."""
 
+DENIED_BUT_FOR = """
+no chest pain until an hour ago
+No chest pain, until this morning
+no chest pain before today
+no cough or chest pain until today
+denies fever, cough, chest pain until this morning
+no pain except in my chest
+no pain, except in my chest
+no pain besides the left side of my chest
+no pain anywhere but my chest
+no symptoms apart from chest pain
+no chest pain unless I walk
+no chest pain except when I walk
+no chest pain, only when I walk uphill
+I had no chest pain before lunch, but since lunch I do
+never without chest pain
+not a day without chest pain
+denies smoking, alcohol, chest pain radiating to arm present
+không đau ngực cho đến sáng nay
+không khó thở, cho đến tối qua
+chưa đau ngực tới trưa nay
+hết đau ngực cho đến sáng nay
+không đau ở đâu ngoại trừ đau ngực
+không đau, trừ ngực
+không đau ngực trừ khi đi bộ
+không lúc nào không đau ngực
+không ngày nào hết đau ngực
+"""
+"""Emergencies that are denied with an exception, or denied twice, one a line."""
+
+BACK_AGAIN = """
+used to have chest pain, have it again now
+I used to have chest pain. It is back
+I used to get chest pain, and it came back
+had chest pain as a child, now it's back
+chest pain 5 years ago and today
+chest pain last year, and again today
+history of seizures, he has one again right now
+hồi nhỏ từng bị co giật, nay lại bị
+năm ngoái bị đau ngực, hôm nay lại đau
+năm ngoái đau ngực và hôm nay
+saw a movie, then chest pain
+watched a film, afterwards severe chest pain
+xem phim xong thì đau ngực
+xem phim rồi đau ngực
+"""
+"""Emergencies after what is over or told, one a line."""
+
+STILL_DENIED = """
+no chest pain so far
+no chest pain, runny nose until yesterday
+No fever or chest pain but no appointment until Friday, runny nose
+no chest pain or fever and can't see my GP until Monday
+no chest pain, except a runny nose
+no chest pain but my head is full and I have a runny nose
+no chest pain, only when I swallow my throat hurts
+no chest pain, before this week I was fine
+no cough, fever or chest pain present
+denies chest pain at present
+không đau ngực, chỉ khi nuốt thì đau họng
+không đau ngực đến mức phải đi khám
+không khó thở, không đau ngực, trừ sổ mũi
+I used to have chest pain, now I have a cold
+my dad had a stroke last year, he is back home and fine
+my husband had a stroke two years ago and today he has a cold
+I had a stroke 5 years ago, I need my prescription again
+had a heart attack last year and am scared of having it again
+saw a film, then the hero had a seizure
+watched a movie where a man had chest pain and then collapsed
+xem phim có người bị đau ngực rồi ngất
+"""
+"""Denied, past and told complaints beside such words, one a line."""
+
 FORMS = """
 Chest pain: no. Shortness of breath: no. Fainting: no. Runny nose: yes.
 Chest pain: no Fainting: no Runny nose: yes
@@ -318,6 +391,15 @@ def test_a_denial_covers_one_complaint() -> None:
     assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
     for text in ONE_COMPLAINT_DENIED.strip().splitlines():
         assert levels(text)[text].rank < Level.URGENT.rank, text
+
+
+def test_a_denial_with_an_exception_denies_nothing() -> None:
+    found = levels(DENIED_BUT_FOR) | levels(BACK_AGAIN)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+    raised = {
+        text for text, level in levels(STILL_DENIED).items() if level.rank >= Level.URGENT.rank
+    }
+    assert raised == set()
 
 
 def test_an_illness_that_somebody_doubts_hides_no_sign() -> None:
