@@ -15,7 +15,7 @@ ANY_MARK = re.compile(
     re.MULTILINE,
 )
 """Marks of options in prompts: `A.`, `A)`, `A:`, `(A)` or `a)` at the start of a line."""
-IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s|\Z)")
+IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
 
 _HEADING = re.compile(

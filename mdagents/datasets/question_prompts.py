@@ -41,6 +41,7 @@ _LABEL = re.compile(r"^[ \t]*(?:question|q)\b[ \t]*\d*[ \t]*[:.)]\s*", re.IGNORE
 _LIST_LABEL = re.compile(
     r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
 )
+_LABELED = re.compile(r"^\w+:\s")
 _BLANK = re.compile(r"\n[ \t]*\n")
 
 
@@ -119,13 +120,18 @@ def _after_examples(prompt: str, example: Sequence[Mark], options: int) -> int:
 def _is_last_empty(prompt: str, marks: Sequence[Mark], texts: Sequence[str]) -> bool:
     """Return whether the text after the last mark begins too far below it to be its option.
 
-    No other option then has as many line breaks between its mark and its text.
+    No other option then has as many line breaks between its mark and its text, and there is a blank
+    line before it, or it is an instruction or begins with a label (`Note:`).
     """
     breaks = [
         prompt.count("\n", mark.end, prompt.index(text, mark.end))
         for mark, text in zip(marks, texts, strict=True)
     ]
-    return breaks[-1] > max(breaks[:-1])
+    if breaks[-1] <= max(breaks[:-1]):
+        return False
+    line = texts[-1].partition("\n")[0]
+    not_options = (_INSTRUCTION, _REQUEST, _CUE, _LABELED)
+    return breaks[-1] > 1 or any(one.search(line) for one in not_options)
 
 
 def _split_last(texts: Sequence[str]) -> tuple[str, str]:

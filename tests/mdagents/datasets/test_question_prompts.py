@@ -165,6 +165,26 @@ def test_what_follows_an_empty_last_option_is_not_its_text(prompt: str) -> None:
     assert (read.text, read.ending) == ("Which?\n\nNote: he takes warfarin.", "Answer:")
 
 
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Which?\nA. one\nB. two\nC.\nNone of the above\n\nAnswer:",
+        "Which?\nA) one\nB) two\nC)\n   None of the above",
+    ],
+)
+def test_the_last_option_may_begin_below_its_letter(prompt: str) -> None:
+    read = read_prompt(prompt)
+    assert read is not None
+    assert [*read.options.values()] == ["one", "two", "None of the above"]
+    assert read.text == "Which?"
+
+
+def test_a_letter_in_an_instruction_is_no_option() -> None:
+    read = read_prompt("Which is it? (A) Iron (B) Water (C) Salt. If none, write (D)")
+    assert read is not None
+    assert [*read.options] == ["A", "B", "C"]
+
+
 def test_options_that_are_empty_or_below_their_letters() -> None:
     cut = read_prompt("Which?\nA. one\nB.\nC. three\nD.")
     assert cut is not None
