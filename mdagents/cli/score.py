@@ -472,9 +472,13 @@ def _keep_other(path: Path, endings: Sequence[str], runs: Sequence[RunOutput]) -
         ConfigError: A file cannot be renamed.
     """
     try:
-        inputs = parse_json(read_regular(path))["inputs"]
-    except (OSError, *MALFORMED):  # none, or of a version that did not write its inputs
+        content = read_regular(path)
+    except OSError:  # there is none
         return
+    try:
+        inputs = parse_json(content)["inputs"]
+    except MALFORMED:  # of a version that did not write them, or damaged
+        inputs = content
     if inputs == _inputs(runs, path.parent):
         return
     stem = path.name.removesuffix(".json").removesuffix(".summary")
@@ -484,4 +488,6 @@ def _keep_other(path: Path, endings: Sequence[str], runs: Sequence[RunOutput]) -
         for ending in (path.name.removeprefix(stem), *endings):
             with suppress(FileNotFoundError):
                 path.with_name(stem + ending).replace(kept.with_name(kept.name + ending))
-    print_result(f"NOTE: an earlier result of this name, of another input, was kept as {kept}.*")
+    print_result(
+        f"NOTE: an earlier result of this name, of another input or version, was kept as {kept}.*"
+    )

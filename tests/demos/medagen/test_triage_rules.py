@@ -406,6 +406,9 @@ def test_an_emergency_that_is_named(text: str) -> None:
             "a boy in my daughter's class has meningitis, she is well",
             "sepsis survivor with a cold",
         ),
+        *("her meningitis shot made her arm sore", "tested for sepsis and it was clear"),
+        *("PMH: STEMI, now a runny nose", "I'm on apixaban for a pulmonary embolism"),
+        *("scared of meningitis, my son has a cold", "a case of meningitis at her university"),
     ],
 )
 def test_an_emergency_that_is_named_and_is_none_now(text: str) -> None:

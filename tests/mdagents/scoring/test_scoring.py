@@ -120,7 +120,10 @@ def test_a_result_of_another_file_of_the_same_name_is_kept(
     assert main(["b/run.json"]) == 0
     (note,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("NOTE")]
     kept = note.rpartition(" ")[2].removesuffix(".*")
-    assert note == f"NOTE: an earlier result of this name, of another input, was kept as {kept}.*"
+    assert (
+        note
+        == f"NOTE: an earlier result of this name, of another input or version, was kept as {kept}.*"
+    )
     for name, content in first.items():
         assert Path(kept + name.removeprefix("run")).read_bytes() == content
     summary = json.loads(Path("evaluation/run.summary.json").read_text())
@@ -130,6 +133,18 @@ def test_a_result_of_another_file_of_the_same_name_is_kept(
         assert main([name]) == 0
     files = list(Path("evaluation").glob("run.*.summary.json"))
     assert len(files) == 2, "each input has one kept result, however often it is scored"
+
+
+@pytest.mark.parametrize("summary", ['{"input": "run.json"}', "damaged"])
+def test_a_result_of_an_unknown_input_is_kept(summary: str) -> None:
+    write(RUN)
+    Path("evaluation").mkdir()
+    Path("evaluation/run.summary.json").write_text(summary)
+    Path("evaluation/run.csv").write_text("earlier")
+    for _ in range(2):
+        assert main([]) == 0
+    (kept,) = Path("evaluation").glob("run.*.csv")
+    assert kept.read_text() == "earlier"
 
 
 def test_a_comparison_of_other_files_of_the_same_names_is_kept(
