@@ -19,6 +19,7 @@ from exaid_core.agent_names import AgentNames
 from exaid_core.export import ExportFormat, export_summaries, read_json
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.templates import LABELS, texts_of
+from mdagents_llm.files.spreadsheet import text_in
 from mdagents_llm.text import one_line, well_formed
 
 FIRST = AgentSummary(
@@ -115,7 +116,7 @@ def test_csv_holds_any_text(summaries: list[AgentSummary]) -> None:
     assert [list(row) for row in read] == [list(AgentSummary.model_fields)] * len(summaries)
     for row, summary in zip(read, summaries, strict=True):
         for field, text in texts_of(summary).items():
-            assert row[field].removeprefix("'") == text.removeprefix("'")
+            assert text_in(row[field]) == text
             if not re.fullmatch(r"[+-]?[\d.]+", text):  # a number is no formula
                 assert row[field][:1] not in tuple("=+-@＝＋－＠\t\r\n")
 
