@@ -26,7 +26,9 @@ _MONEY = re.compile(
 )
 _HAS_MONEY = re.compile(rf"[$€£₫]|\b(?:{_CODE})\b")
 _LONGEST_LINE = 400  # characters after a total; a longer line is not part of a bill
-_STRUCK = re.compile(r"\[struck out: [^\]]*\]")
+_STRUCK = re.compile(r"\[struck out: (?:[^\[\]]++|\[[^\[\]]*+\])*+\]")
+"""Struck-out text, perhaps with brackets in it. A start without an end takes no time: the next `[`
+that has no end stops it."""
 _TOTAL = re.compile(
     r"\b(?:grand total|total|amount due|balance due|total due|sum claimed)\b(?P<rest>.*)",
     re.IGNORECASE,

@@ -11,6 +11,7 @@ STRUCK = ("\x05", "\x06")
 HIDDEN_TEXT = "(hidden text, which is not read)"
 
 _HIDDEN = "\x07"
+_TO_PARENTHESES = str.maketrans("[]", "()")
 _NO_GAP = re.compile("\x06\x05|\x02\x01|\x04\x03")
 """Where one part ends and the next part of the same kind begins: programs split words."""
 _FRACTION = re.compile(
@@ -66,5 +67,9 @@ def _exponent(text: str) -> str:
 
 
 def _struck(text: str) -> str:
-    """Mark each line of a struck-out text, since sources are named by their lines."""
+    """Mark each line of a struck-out text, since sources are named by their lines.
+
+    Its own brackets become parentheses, so that the mark ends where the text does.
+    """
+    text = text.translate(_TO_PARENTHESES)
     return re.sub(r"[^\s\x07](?:[^\n\x07]*[^\s\x07])?", r"[struck out: \g<0>]", text)

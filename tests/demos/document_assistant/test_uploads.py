@@ -657,6 +657,8 @@ def test_a_spreadsheet_with_too_many_cells(tmp_path: Path) -> None:
         ("Total due – 99.90 EUR", "99.90", "EUR"),
         ("Total: 80 EUR [struck out: 100 EUR]", "80", "EUR"),
         ("Total: 80 EUR\n[struck out: Total: 100 EUR]", "80", "EUR"),
+        ("[struck out: old [see note 2]: total 5 EUR]", None, ""),
+        ("[struck out: " * 50_000, None, ""),
         ("Total " + "1," * 400_000, None, ""),
         ("Total EUR " + "1 " * 400_000, "1", "EUR"),
         ("total " * 100_000, None, ""),
