@@ -37,27 +37,33 @@ class Styles:
                 yield style
             link = None if style is None else style.find(f"{_W}basedOn")
 
-    def shown(self, text: str, run: Any, paragraph: Any) -> str:
-        """Return the text of a run, marked if it is raised, lowered, struck out or hidden."""
+    def shown(self, text: str, run: Any, style: Any) -> str:
+        """Return the text of a run, marked if it is raised, lowered, struck out or hidden.
+
+        Args:
+            text: Text of the run.
+            run: Element `w:r`.
+            style: Element `w:pStyle` of its paragraph, or None.
+        """
         if not text:
             return ""
-        if is_on(self._stated("vanish", run, paragraph)):
+        if is_on(self._stated("vanish", run, style)):
             return hidden(text)
-        place = self._stated("vertAlign", run, paragraph)
+        place = self._stated("vertAlign", run, style)
         mark = None if place is None else _PLACES.get(place.get(f"{_W}val", ""))
         marks = [mark] if mark else []
-        if any(is_on(self._stated(name, run, paragraph)) for name in ("strike", "dstrike")):
+        if any(is_on(self._stated(name, run, style)) for name in ("strike", "dstrike")):
             marks.append(STRUCK)
         return marked(text, *marks)
 
-    def _stated(self, name: str, run: Any, paragraph: Any) -> Any:
+    def _stated(self, name: str, run: Any, style: Any) -> Any:
         """Return a format of a run, stated in it, in its style or in that of its paragraph."""
         properties = run.find(f"{_W}rPr")
         found = None if properties is None else properties.find(f"{_W}{name}")
         if found is None and properties is not None:
             found = self._of_style(name, properties.find(f"{_W}rStyle"))
         if found is None:
-            found = self._of_style(name, paragraph.find(f"{_W}pPr/{_W}pStyle"))
+            found = self._of_style(name, style)
         return found
 
     def _of_style(self, name: str, link: Any) -> Any:

@@ -84,7 +84,7 @@ class _Reader:
                 )
                 yield "\n".join(rows)
             elif tag == "p":
-                begun += "".join(self._words(child, child))
+                begun += "".join(self._words(child, child.find(f"{_W}pPr/{_W}pStyle")))
                 if child.find(f"{_W}pPr/{_W}rPr/{_W}del") is None:
                     label = self._lists.label(child)
                     text, begun = plain_text(begun), ""
@@ -100,13 +100,18 @@ class _Reader:
         if begun.strip():
             yield plain_text(begun)
 
-    def _words(self, element: Any, paragraph: Any) -> Iterator[str]:
-        """Yield the marked text in a paragraph, also of links, fields and accepted insertions."""
+    def _words(self, element: Any, style: Any) -> Iterator[str]:
+        """Yield the marked text in a paragraph, also of links, fields and accepted insertions.
+
+        Args:
+            element: The paragraph, or an element in it.
+            style: Element that names the style of the paragraph, or None.
+        """
         for child in element:
             tag = _tag(child)
             if child.tag == f"{_W}r":
-                text = "".join(self._words(child, paragraph))
-                yield self._styles.shown(text, child, paragraph)
+                text = "".join(self._words(child, style))
+                yield self._styles.shown(text, child, style)
             elif tag == "t":
                 yield child.text or ""
             elif child.tag == f"{_M}oMath":
@@ -116,7 +121,7 @@ class _Reader:
             elif known := _special(child):
                 yield known
             elif tag not in _NOT_SHOWN and tag not in ("pPr", "rPr", _BOX):
-                yield from self._words(child, paragraph)
+                yield from self._words(child, style)
 
 
 def _special(element: Any) -> str:
