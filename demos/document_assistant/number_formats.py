@@ -15,7 +15,12 @@ _TOKEN = re.compile(
     r"|(?P<place>[0#?][0#?.,]*|\.[0#?]+|General)|(?P<next>;)|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
 )
+_SYMBOLS = ("", "$", "€", "£", "₫")
+"""What stands between a leading minus and its number."""
+_SAYS_NOTHING = re.compile(r"[$€£₫¥%\s]*")
+"""Text beside a number that is as right beside a zero."""
 _SCALED = re.compile(r",(?:\.|$)")
+_SIGNS = re.compile(r"[()+\-−]")
 _SMALLEST, _LARGEST = -20, 28
 """Powers of ten beyond which a number is written as 3.2 × 10^-45."""
 
@@ -39,8 +44,11 @@ def shown_number(value: float, number_format: str) -> str:
     section = sections[0]
     if value < 0 and len(sections) > 1:
         section = sections[1]
-    elif value == 0 and len(sections) > 2 and sections[2].place:
-        section = sections[2]
+    elif value == 0 and len(sections) > 2:
+        if sections[2].place:
+            section = sections[2]
+        elif not _SAYS_NOTHING.fullmatch(section.prefix + section.suffix):  # "over", ▲, …
+            section = section._replace(prefix="", suffix="%" * section.is_percent)
     number = _decimal(value)
     if not section.place or _SCALED.search(section.place):
         return _plain(number)
@@ -51,7 +59,10 @@ def shown_number(value: float, number_format: str) -> str:
         before, _, after = text.partition(".")
         after = after.ljust(places.count("0"), "0")
         text = before.zfill(whole.count("0")) + (f".{after}" if after else "")
-    return f"{'-' if value < 0 else ''}{section.prefix}{text}{section.suffix}"
+    sign = "-" if value < 0 else ""
+    if section.prefix in _SYMBOLS and not section.suffix:
+        return f"{sign}{section.prefix}{text}"
+    return f"{section.prefix}{sign}{text}{section.suffix}"  # so that the number is read as negative
 
 
 def shown_time(value: object) -> str:
@@ -98,9 +109,14 @@ def _sections(number_format: str) -> list[_Section]:
         if text.count(_PLACE) != 1:  # a fraction, a telephone number or a power of ten
             text, place, is_percent = _PLACE, "", False
         if number:  # for negative numbers and for zero: the sign and the digits say this
-            text = re.sub(r"[()\-−]", "", text)
+            text = _SIGNS.sub("", text)
         prefix, _, suffix = text.partition(_PLACE)
-        sections.append(_Section(prefix.lstrip(), place, suffix.rstrip(), is_percent))
+        prefix, suffix = prefix.lstrip(), suffix.rstrip()
+        if number == 1:  # "under", "loss of", ▼: the sign says this as well
+            above = sections[0]
+            prefix = prefix if prefix == _SIGNS.sub("", above.prefix) else ""
+            suffix = suffix if suffix == _SIGNS.sub("", above.suffix) else "%" * is_percent
+        sections.append(_Section(prefix, place, suffix, is_percent))
     if has_condition and len({(section.prefix, section.suffix) for section in sections}) > 1:
         return [_Section("", "", "", False)]
     return sections

@@ -89,6 +89,8 @@ def _shown(value: object, number_format: str) -> str:
         )
     if isinstance(value, int | float) and not isinstance(value, bool):
         return shown_number(value, number_format)
+    if isinstance(value, str):
+        return value
     return "" if value is None else shown_time(value)
 
 

@@ -58,6 +58,18 @@ ACCOUNTING = '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)'
         (0.3, "[<1]0.0%;0%", "30.0%"),
         (123456789012345678, "General", "123456789012345678"),
         (5, "@", "5"),
+        (-500.25, "[$US$-409]#,##0.00", "US$-500.25"),
+        (-500.25, '[$$-409]#,##0.00 "USD"', "$-500.25 USD"),
+        (-5, '[Red]"credit of "0 "EUR"', "credit of -5 EUR"),
+        (-5, '"loss" 0 €', "loss -5 €"),
+        (-5, '0 "EUR";[Red]"credit of "0 "EUR"', "-5 EUR"),
+        (-3, '0 "days";"minus "0 "days"', "-3 days"),
+        (-0.05, "▲ 0.0%;▼ 0.0%", "-5.0%"),
+        (-5, '"over "0;"under "0;"even"', "-5"),
+        (0, '"over "0;"under "0;"even"', "0"),
+        (0, '"over "0;"under "0;"even at "0', "even at 0"),
+        (0, "▲ 0.0%;▼ 0.0%;–", "0.0%"),
+        (-5, "+$0;-$0", "-$5"),
     ],
 )
 def test_numbers(value: float, number_format: str, text: str) -> None:
@@ -74,6 +86,7 @@ def test_numbers(value: float, number_format: str, text: str) -> None:
         (datetime.timedelta(seconds=-90), "-0:01:30"),
         (True, "True"),
         ("000123", "000123"),
+        ("Meeting 2026-01-01 00:00:00", "Meeting 2026-01-01 00:00:00"),
     ],
 )
 def test_what_is_no_number(value: object, text: str) -> None:
@@ -115,6 +128,15 @@ def test_no_format_hides_a_number(number_format: str) -> None:
 def test_the_total_of_a_spreadsheet_has_its_currency() -> None:
     total = cell_text(1234.5, None, '#,##0.00 "€"')
     assert amount_of(f"Total | {total}") == (Decimal("1234.50"), "EUR")
+
+
+@pytest.mark.parametrize(
+    "number_format",
+    ["[$US$-409]#,##0.00", '"A$"0', '[$$-409]#,##0.00 "USD"', '[Red]"credit of "0 "EUR"',
+     '"loss" 0 €', '0 €;[Red]"credit of "0 €', "[$€-407] #,##0.00", "$0;($0)"],
+)  # fmt: skip
+def test_a_negative_cell_is_no_total(number_format: str) -> None:
+    assert amount_of(f"Total | {cell_text(-500.25, None, number_format)}") == (None, "")
 
 
 def test_hidden_and_struck_cells() -> None:
