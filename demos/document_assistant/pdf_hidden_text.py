@@ -2,85 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from typing import Any
 
-_INVISIBLE = (3, 7)
-"""Modes of drawing text: neither filled nor outlined."""
-_PICTURE = 0.5
+from demos.document_assistant.marked_text import HIDDEN_TEXT
+
+_INVISIBLE = 3
+"""Mode of drawing text: neither filled nor outlined, and nothing is painted through it."""
+_SCAN = 0.5
 """Part of the page that pictures cover on a scan, whose invisible text was recognized in them."""
+_MOST_PICTURES = 100
+"""Number of pictures, the largest, in which invisible text is looked for."""
+_MARGIN = 0.25
+"""Part of the width of a picture by which text that belongs to it may begin left of it."""
 _SHOWS = (b"Tj", b"TJ", b"'", b'"')
+_GAPS = " \t\r\n\0\x03\xa0"
+"""Characters of white space; 0003 is the space of many fonts with glyphs of two bytes."""
+_SAME = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+_Matrix = tuple[float, float, float, float, float, float]
+_Box = tuple[float, float, float, float]
 
 
 def page_text(page: Any) -> str:
     """Return the text of a page, with a note if invisible text is left out.
 
-    The invisible text of a scan, and of a page without other text, is what its picture shows.
+    Invisible text over a picture, on a scan, and on a page without other text is what a picture
+    shows.
 
     Args:
         page: Page of pypdf.
     """
-    drawing = _Drawing(page, is_blanking=False)
+    drawing = _Drawing(page)
     text = str(page.extract_text(**drawing.visitors()))
-    width, height = float(page.mediabox.width), float(page.mediabox.height)
-    if not drawing.has_invisible or drawing.pictures > _PICTURE * width * height:
+    if not drawing.unseen or sum(map(_area, drawing.pictures)) > _SCAN * _area(page.cropbox):
         return text
-    blanked = _Drawing(page, is_blanking=True)
+    pictures = sorted({*drawing.pictures}, key=_area)[-_MOST_PICTURES:]
+    hidden = {
+        number
+        for number, place in drawing.unseen.items()
+        if not any(_is_over(one, *place) for one in pictures)
+    }
+    if not hidden:
+        return text
+    blanked = _Drawing(page, hidden)
     visible = str(page.extract_text(**blanked.visitors())).strip()
-    return f"{visible}\n(hidden text, which is not read)" if visible else text
+    return f"{visible}\n{HIDDEN_TEXT}" if visible else text
 
 
 class _Drawing:
-    """Follows how a page is drawn: its mode of drawing text, and the area of its pictures.
+    """Follows how a page is drawn: its mode of drawing text, and where its pictures are.
 
     Args:
         page: Page of pypdf.
-        is_blanking: Whether invisible text is removed before pypdf reads it.
+        hidden: Numbers of the shown texts that are removed before pypdf reads them.
     """
 
-    def __init__(self, page: Any, *, is_blanking: bool) -> None:
-        self._is_blanking = is_blanking
+    def __init__(self, page: Any, hidden: Collection[int] = ()) -> None:
+        self._hidden = hidden
         self._resources = [page.get("/Resources")]
-        self._state = (0, 1.0)  # mode of drawing text, area of the unit square
-        self._saved: list[tuple[int, float]] = []
-        self._forms: list[tuple[tuple[int, float], list[tuple[int, float]]]] = []
-        self.has_invisible = False
-        self.pictures = 0.0
-        """Area of the pictures, in the units of the page."""
+        self._state: tuple[object, _Matrix] = (0, _SAME)  # mode of drawing text, unit square
+        self._saved: list[tuple[object, _Matrix]] = []
+        self._forms: list[tuple[tuple[object, _Matrix], list[tuple[object, _Matrix]]]] = []
+        self._shown = 0
+        self.unseen: dict[int, tuple[float, float]] = {}
+        """Number of each invisible text -> its place on the page."""
+        self.pictures: list[_Box] = []
+        """Places of the pictures on the page."""
 
     def visitors(self) -> dict[str, Any]:
         """Return the callbacks for pypdf."""
         return {"visitor_operand_before": self._before, "visitor_operand_after": self._after}
 
-    def _before(self, operator: bytes, operands: Any, *_: object) -> None:
-        mode, area = self._state
+    def _before(self, operator: bytes, operands: Any, _: object, text_matrix: Any) -> None:
+        mode, matrix = self._state
         if operator == b"q":
             self._saved.append(self._state)
         elif operator == b"Q" and self._saved:
             self._state = self._saved.pop()
-        elif operator == b"Tr" and operands and isinstance(operands[0], int):
-            self._state = (operands[0], area)
+        elif operator == b"Tr" and operands and isinstance(operands[0], int | float):
+            self._state = (operands[0], matrix)
         elif operator == b"cm":
-            self._state = (mode, area * _scale(operands))
+            self._state = (mode, _product(operands, matrix))
         elif operator == b"INLINE IMAGE":
-            self.pictures += area
+            self.pictures.append(_square(matrix))
         elif operator == b"Do" and operands:
             self._enter(operands[0])
-        elif operator in _SHOWS and mode in _INVISIBLE:
-            self.has_invisible = True
-            if self._is_blanking:
+        elif operator in _SHOWS:
+            self._shown += 1
+            if mode == _INVISIBLE and any(one.strip(_GAPS) for one in _strings(operands)):
+                self.unseen[self._shown] = _product(text_matrix, matrix)[4:]
+            if self._shown in self._hidden:
                 operands.clear()
 
     def _enter(self, name: Any) -> None:
         """Count a picture, or follow a form, which is a drawing within the drawing."""
         self._forms.append((self._state, self._saved))
         resources = self._resources[-1]
-        objects = _resolved(_resolved(resources).get("/XObject")) if resources else None
-        drawn = _resolved(objects.get(name)) if objects else None
-        mode, area = self._state
+        objects = resolved(resolved(resources).get("/XObject")) if resources else None
+        drawn = resolved(objects.get(name)) if objects else None
+        mode, matrix = self._state
         if drawn is not None and drawn.get("/Subtype") == "/Image":
-            self.pictures += area
+            self.pictures.append(_square(matrix))
         if drawn is not None and "/Matrix" in drawn:
-            self._state = (mode, area * _scale(_resolved(drawn["/Matrix"])))
+            self._state = (mode, _product(resolved(drawn["/Matrix"]), matrix))
         self._saved = []
         self._resources.append(drawn.get("/Resources", resources) if drawn is not None else None)
 
@@ -90,14 +114,48 @@ class _Drawing:
             self._resources.pop()
 
 
-def _scale(matrix: Any) -> float:
-    """Return the factor by which a matrix changes areas; 1 for a broken matrix."""
+def _strings(operands: Any) -> Iterator[str]:
+    """Yield the strings that an operator shows."""
+    for one in operands:
+        if isinstance(one, list):
+            yield from _strings(one)
+        elif isinstance(one, str | bytes):
+            yield one if isinstance(one, str) else one.decode("latin-1")
+
+
+def _product(first: Any, second: _Matrix) -> _Matrix:
+    """Return a matrix applied before another; the other alone if the first is broken."""
     try:
-        a, b, c, d = map(float, matrix[:4])
+        a, b, c, d, x, y = map(float, first)
     except (TypeError, ValueError):
-        return 1.0
-    return abs(a * d - b * c)
+        return second
+    e, f, g, h, dx, dy = second
+    return (
+        *(a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h),
+        *(x * e + y * g + dx, x * f + y * h + dy),
+    )
 
 
-def _resolved(value: Any) -> Any:
+def _square(matrix: _Matrix) -> _Box:
+    """Return the box around the unit square: left, low, right, high."""
+    a, b, c, d, x, y = matrix
+    return (
+        *(x + min(a, 0) + min(c, 0), y + min(b, 0) + min(d, 0)),
+        *(x + max(a, 0) + max(c, 0), y + max(b, 0) + max(d, 0)),
+    )
+
+
+def _is_over(box: _Box, x: float, y: float) -> bool:
+    """Return whether a text that begins at a place is over a picture; it may begin left of it."""
+    left, low, right, high = box
+    return left - _MARGIN * (right - left) <= x <= right and low <= y <= high
+
+
+def _area(box: Any) -> float:
+    left, low, right, high = map(float, box)
+    return (right - left) * (high - low)
+
+
+def resolved(value: Any) -> Any:
+    """Return an object of a PDF that a reference points to."""
     return value.get_object() if hasattr(value, "get_object") else value

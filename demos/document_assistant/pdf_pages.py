@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from demos.document_assistant.pdf_hidden_text import page_text
+from demos.document_assistant.pdf_hidden_text import page_text, resolved
 from demos.document_assistant.refused import RefusedError
 
 
@@ -67,13 +67,13 @@ def _filled_in(page: Any) -> Iterator[str]:
     told: set[str] = set()
     is_struck = False
     for reference in _listed(page.get("/Annots")):
-        one = _resolved(reference)
+        one = resolved(reference)
         if not isinstance(one, DictionaryObject) or int(one.get("/F", 0)) & _HIDDEN:
             continue
         kind = one.get("/Subtype")
         is_struck |= kind == "/StrikeOut"
         if kind in ("/FreeText", *_NOTES) and "/StateModel" not in one:  # that is a state of a note
-            text = str(_resolved(one.get("/Contents", "")))
+            text = str(resolved(one.get("/Contents", "")))
             yield f"note: {text}" if kind in _NOTES and text.strip() else text
         if kind == "/Widget" and (line := _filled_field(one)) not in told:
             told.add(line)  # each button of a group shows the same value
@@ -97,14 +97,14 @@ def _filled_field(widget: Any) -> str:
     for _ in range(8):  # the parts of a field may stand in its parents
         if not hasattr(field, "get"):
             break
-        names += [str(_resolved(field["/T"]))] if "/T" in field else []
-        value = _resolved(field.get("/V")) if value is None else value
+        names += [str(resolved(field["/T"]))] if "/T" in field else []
+        value = resolved(field.get("/V")) if value is None else value
         kind = field.get("/FT") if kind is None else kind
         flags |= int(field.get("/Ff", 0))
-        field = _resolved(field.get("/Parent"))
+        field = resolved(field.get("/Parent"))
     if flags & _PASSWORD:
         return ""
-    values = [_value(_resolved(one)) for one in _listed(value)]
+    values = [_value(resolved(one)) for one in _listed(value)]
     said = ", ".join(filter(None, values))
     if kind == "/Btn" and not flags & _PUSH_BUTTON:
         said = said or "[ ]"
@@ -120,9 +120,5 @@ def _value(value: Any) -> str:
 
 
 def _listed(value: Any) -> list[Any]:
-    value = _resolved(value)
+    value = resolved(value)
     return list(value) if isinstance(value, list) else [value]
-
-
-def _resolved(value: Any) -> Any:
-    return value.get_object() if hasattr(value, "get_object") else value

@@ -17,6 +17,7 @@ from pypdf.generic import (
     FloatObject,
     NameObject,
     NumberObject,
+    RectangleObject,
     TextStringObject,
 )
 
@@ -70,7 +71,7 @@ def picture() -> DecodedStreamObject:
     return one
 
 
-def text(words: str, mode: int = 0, y: int = 700) -> str:
+def text(words: str, mode: int | str = 0, y: int = 700) -> str:
     return f"BT /F1 12 Tf {mode} Tr 1 0 0 1 50 {y} Tm ({words}) Tj ET\n"
 
 
@@ -82,7 +83,9 @@ SEEN, UNSEEN = text("Dose 10 mg"), text("Dose 99 mg", 3, 600)
     [
         (SEEN + UNSEEN, f"Dose 10 mg\n{HIDDEN}"),
         (UNSEEN + SEEN, f"Dose 10 mg\n{HIDDEN}"),
-        (SEEN + text("99", 7, 600), f"Dose 10 mg\n{HIDDEN}"),
+        (SEEN + text("99", 7, 600), "Dose 10 mg\n99"),  # a color may be painted through it
+        (SEEN + text("99", "3.0", 600), f"Dose 10 mg\n{HIDDEN}"),
+        ("BT /F1 12 Tf 50 700 Td (Total) Tj 3 Tr ( ) Tj [( )] TJ 0 Tr (due) Tj ET", "Total  due"),
         (f"q {UNSEEN} Q BT /F1 12 Tf 50 500 Td (Rent 5) Tj ET", f"Rent 5\n{HIDDEN}"),
         ("BT /F1 12 Tf 3 Tr 50 500 Td 14 TL (9) ' [(9)] TJ 0 0 (9) \" 0 Tr 0 -20 Td (5) Tj ET",
          f"5\n{HIDDEN}"),
@@ -103,6 +106,26 @@ def test_the_invisible_text_of_a_scan_is_read(size: str, is_scan: bool) -> None:
     assert read == ("Dose 99 mg\nDose 10 mg" if is_scan else f"Dose 10 mg\n{HIDDEN}")
     inline = f"q {size} 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID \0 EI Q {UNSEEN}{SEEN}"
     assert pages_of(drawn(inline)) == [read]
+
+
+@pytest.mark.parametrize(("y", "is_over"), [(320, True), (680, True), (720, False), (280, False)])
+@pytest.mark.parametrize("order", [1, -1])
+def test_invisible_text_over_a_picture_is_its_text(y: int, is_over: bool, order: int) -> None:
+    receipt, recognized = "q 400 0 0 -400 100 700 cm /Im Do Q\n", text("Total 45 EUR", 3, y)
+    parts = [receipt, recognized][::order]
+    stamp, elsewhere = text("Page 1 of 2", 0, 20), text("SECRET", 3, 40)
+    (read,) = pages_of(drawn("".join(parts) + stamp, Im=picture()))
+    assert read == ("Total 45 EUR\nPage 1 of 2" if is_over else f"Page 1 of 2\n{HIDDEN}")
+    (read,) = pages_of(drawn("".join(parts) + stamp + elsewhere, Im=picture()))
+    assert read.endswith(HIDDEN)
+    assert ("Total" in read, "SECRET" in read) == (is_over, False)
+
+
+def test_the_part_of_a_page_that_is_shown_may_be_a_scan() -> None:
+    content = f"q 300 0 0 400 0 0 cm /Im Do Q {text('Words', 3, 700)}{text('Stamp', 0, 20)}"
+    writer = drawn(content, Im=picture())
+    writer.pages[0].cropbox = RectangleObject((0, 0, 300, 400))
+    assert pages_of(writer) == ["Words\nStamp"]
 
 
 @pytest.mark.parametrize(("scale", "is_scan"), [(600, True), (6, False)])
