@@ -64,7 +64,7 @@ def _filled_in(page: Any) -> Iterator[str]:
     """Yield what was filled into the forms of a page, and the notes that are written on it."""
     from pypdf.generic import DictionaryObject
 
-    told: set[str] = set()
+    told = {("", "")}
     is_struck = False
     for reference in _listed(page.get("/Annots")):
         one = resolved(reference)
@@ -75,9 +75,9 @@ def _filled_in(page: Any) -> Iterator[str]:
         if kind in ("/FreeText", *_NOTES) and "/StateModel" not in one:  # that is a state of a note
             text = str(resolved(one.get("/Contents", "")))
             yield f"note: {text}" if kind in _NOTES and text.strip() else text
-        if kind == "/Widget" and (line := _filled_field(one)) not in told:
-            told.add(line)  # each button of a group shows the same value
-            yield line
+        if kind == "/Widget" and (field := _filled_field(one)) not in told:
+            told.add(field)  # each button of a group shows the same value
+            yield field[1]
     if is_struck:
         yield "(some text of this page is struck out; it is read like the other text)"
 
@@ -88,8 +88,11 @@ _HIDDEN = 2  # bit of an annotation's flags
 _PASSWORD, _PUSH_BUTTON = 1 << 13, 1 << 16  # bits of a field's flags
 
 
-def _filled_field(widget: Any) -> str:
-    """Return the name and the value of a field, `[ ]` for no choice; empty without a value."""
+def _filled_field(widget: Any) -> tuple[str, str]:
+    """Return the whole name of a field, and its last name and its value; empty without a value.
+
+    `[ ]` is no choice.
+    """
     names: list[str] = []
     kind: Any = None
     value: Any = None
@@ -103,12 +106,13 @@ def _filled_field(widget: Any) -> str:
         flags |= int(field.get("/Ff", 0))
         field = resolved(field.get("/Parent"))
     if flags & _PASSWORD:
-        return ""
+        return "", ""
     values = [_value(resolved(one)) for one in _listed(value)]
     said = ", ".join(filter(None, values))
     if kind == "/Btn" and not flags & _PUSH_BUTTON:
         said = said or "[ ]"
-    return f"{names[0] if names else 'field'}: {said}" if said else ""
+    name = names[0] if names else "field"
+    return (".".join(reversed(names)), f"{name}: {said}") if said else ("", "")
 
 
 def _value(value: Any) -> str:

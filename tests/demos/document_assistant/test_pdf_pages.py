@@ -193,6 +193,17 @@ def button(name: str, state: str = "", flags: int = 0) -> DictionaryObject:
     return DictionaryObject({NameObject(key): value for key, value in entries.items()})
 
 
+def test_fields_of_one_name_in_different_groups_are_all_told() -> None:
+    writer = drawn(SEEN)
+    boxes = []
+    for group, state in (("q1", "/Off"), ("q2", "/Off"), ("q2", "/Off"), ("q3", "/Yes")):
+        parent = DictionaryObject({NameObject("/T"): TextStringObject(group)})
+        boxes.append(button("yes", state))
+        boxes[-1][NameObject("/Parent")] = writer._add_object(parent)  # noqa: SLF001
+    writer.pages[0][NameObject("/Annots")] = ArrayObject(boxes)
+    assert pages_of(writer) == ["Dose 10 mg\nyes: [ ]\nyes: [ ]\nyes: Yes"]
+
+
 def test_a_box_that_is_not_ticked_says_so() -> None:
     writer = drawn(SEEN)
     writer.pages[0][NameObject("/Annots")] = ArrayObject(
