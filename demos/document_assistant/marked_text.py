@@ -21,6 +21,10 @@ _FRACTION = re.compile(
 _EXPONENT = re.compile(r"[-+−]?[0-9]+(?:\.[0-9]+)?|[i-nptx-z]|\(.*\)")
 _NO_EXPONENT = re.compile(r"[0-9]*[-+−]|\[.*\]")
 """A charge (Ca2+) and the number of a source in brackets."""
+_SOURCES = re.compile(r"[0-9]+(?:[-–][0-9]+)?(?:[,;] ?[0-9]+(?:[-–][0-9]+)?)+")
+"""Numbers of sources, such as `1,2`."""
+_NOTE = re.compile(r"\([0-9]+(?:[-–,;] ?[0-9]+)*\)")
+"""Number of a note after a word or a unit, such as `(3)`."""
 _EXPRESSION = re.compile(r"[0-9]|\w\s*[-+−*/×·]\s*\w")
 
 
@@ -40,12 +44,13 @@ def plain_text(text: str) -> str:
     """Return a marked text as plain text.
 
     A raised number or term gets a `^`, since 10⁹ is another number than 109, and a number that is
-    lowered after a digit gets a `_`. Typeset fractions are written as `1/2`, and struck-out text as
-    `[struck out: 100 EUR]`. A note takes the place of hidden text.
+    lowered after a digit gets a `_`. Raised numbers of sources are written as `[1,2]`, typeset
+    fractions as `1/2`, and struck-out text as `[struck out: 100 EUR]`. A note takes the place of
+    hidden text.
     """
     text = _NO_GAP.sub("", _NO_GAP.sub("", text))
     text = _FRACTION.sub(_fraction, text)
-    text = re.sub("\x01([^\x01\x02]*)\x02", lambda found: _exponent(found[1]), text)
+    text = re.sub("(?P<letter>[^\\W\\d_])?\x01(?P<raised>[^\x01\x02]*)\x02", _raised, text)
     text = re.sub("(?<=[0-9])\x03([0-9]+)\x04", r"_\1", text)
     text = re.sub("\x05([^\x05\x06]*)\x06", lambda found: _struck(found[1]), text)
     text = re.sub(f"{_HIDDEN}+", HIDDEN_TEXT, text)
@@ -57,8 +62,15 @@ def _fraction(found: re.Match[str]) -> str:
     return f"{whole}{found['over']}/{found['under']}"
 
 
+def _raised(found: re.Match[str]) -> str:
+    letter, text = found["letter"] or "", found["raised"]
+    return letter + (text if letter and _NOTE.fullmatch(text.strip()) else _exponent(text))
+
+
 def _exponent(text: str) -> str:
     core = text.strip()
+    if _SOURCES.fullmatch(core):
+        return text.replace(core, f"[{core}]")
     if _EXPONENT.fullmatch(core):
         return text.replace(core, f"^{core}")
     if _EXPRESSION.search(core) and not _NO_EXPONENT.fullmatch(core):

@@ -21,6 +21,7 @@ _WHOLE_FRACTION = re.compile(r"\(([0-9]+)\)/\(([0-9]+)\)")
 _POWERS = ("f", "sSup", "sSubSup", "nary", "func")
 _ACCENTS = {"\u0302": "hat", "\u0303": "tilde", "\u0304": "bar", "\u0305": "bar", "\xaf": "bar",
             "\u0307": "dot", "\u0308": "ddot", "\u20d7": "vec"}  # fmt: skip
+_BRACES = ("⏞", "⏟", "⏜", "⏝", "⎴", "⎵")
 _INVISIBLE = {0x2061: None, 0x2062: "·", 0x2063: ",", 0x2064: " "}
 """Invisible characters of equations; that of a product stands between two numbers."""
 
@@ -162,7 +163,18 @@ def _binomial(element: Any) -> str:
 
 
 def _limit(element: Any) -> str:
+    base = [*_shown(_child(element, "e"))]
+    if _tag(element) == "limUpp" and [_tag(one) for one in base] != ["groupChr"]:
+        raise _UnknownFormError
     return _filled(element, "e") + _script("_", _filled(element, "lim"))
+
+
+def _braced(element: Any) -> str:
+    """Return what a brace groups; another character, such as an arrow, has a meaning of its own."""
+    if _property(element, "chr", "⏟") not in _BRACES:
+        raise _UnknownFormError
+    what = _filled(element, "e")
+    return what if _SIMPLE.fullmatch(what) else f"({what})"
 
 
 def _matrix(element: Any) -> str:
@@ -244,6 +256,8 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "func": _function,
     "d": _delimiters,
     "limLow": _limit,
+    "limUpp": _limit,
+    "groupChr": _braced,
     "m": _matrix,
     "eqArr": _rows,
     "acc": _accent,

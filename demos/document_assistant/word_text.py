@@ -75,6 +75,9 @@ class _Reader:
         begun, last = "", ""  # a paragraph whose end is deleted goes on in the next one
         for child in element:
             tag = _tag(child)
+            if begun.strip() and tag not in ("p", *_NOT_SHOWN) and _has_paragraph(child):
+                yield plain_text(begun)
+                begun = ""
             if tag == "tbl":
                 rows = (
                     " | ".join(
@@ -158,6 +161,10 @@ def _all(element: Any, *tags: str) -> Iterator[Any]:
                 yield child
         elif _tag(child) not in (*_NOT_SHOWN, "tbl"):
             yield from _all(child, *tags)
+
+
+def _has_paragraph(element: Any) -> bool:
+    return next(element.iter(f"{_W}p"), None) is not None
 
 
 def _boxes(element: Any) -> Iterator[Any]:

@@ -99,6 +99,10 @@ EQUATIONS = {
     "log_2(8)": part("func", fName=part("sSub", e=r("log"), sub=r("2")), e=in_brackets(r("8"))),
     "sin(2 x)": part("func", fName=r("sin"), e=r("2 x")),
     "lim_(x→0)(f)": part("func", fName=part("limLow", e=r("lim"), lim=r("x→0")), e=r("f")),
+    "2 × (a+b)": r("2 × ") + part("groupChr", e=r("a+b")),
+    "(a+b)_(n times) + 1": part("limLow", e=part("groupChr", e=r("a+b")), lim=r("n times"))
+    + r(" + 1"),
+    "x_n": part("limUpp", e=part("groupChr", '<m:chr m:val="⏞"/>', e=r("x")), lim=r("n")),
     "binom(n, 2)": in_brackets(part("f", '<m:type m:val="noBar"/>', num=r("n"), den=r("2"))),
     "[1, 2; 3, 4]": part(
         "m",
@@ -126,7 +130,8 @@ def test_an_equation_of_an_unknown_form_is_named_and_not_read() -> None:
     unknown = (
         part("sPre", sub=r("6"), sup=r("14"), e=r("C")),
         part("limUpp", e=r("="), lim=r("def")),
-        part("groupChr", e=r("a+b")),
+        part("groupChr", '<m:chr m:val="→"/>', e=r("a+b")),
+        part("limUpp", e=part("groupChr", '<m:chr m:val="→"/>', e=r("a")), lim=r("b")),
         part("f", '<m:type m:val="noBar"/>', num=r("n"), den=r("2")),
         part("f", num=r("1"), den=""),
         part("borderBox", '<m:strikeH m:val="1"/>', e=r("5")),
@@ -164,7 +169,11 @@ def test_an_equation_of_an_older_word_is_named(element: str) -> None:
         ((run("10"), raised("x+1")), "10^(x+1)"),
         ((run("8"), raised("1/3")), "8^(1/3)"),
         ((run("(1+r)"), raised("n")), "(1+r)^n"),
-        ((run("500"), raised("1,2")), "500^(1,2)"),
+        ((run("500"), raised("1,2")), "500[1,2]"),
+        ((run("died"), raised("1,3-5"), run(".")), "died[1,3-5]."),
+        ((run("5 mg"), raised("(3)")), "5 mg(3)"),
+        ((run("10"), raised("(3)")), "10^(3)"),
+        ((run("(1+r)"), raised("(2)")), "(1+r)^(2)"),
         ((run("Ca"), raised("2+"), run(" 2.5")), "Ca2+ 2.5"),
         ((run("on the 1"), raised("st")), "on the 1st"),
         ((run("H"), lowered("2"), run("O")), "H2O"),
@@ -269,6 +278,13 @@ def test_accepted_changes_of_paragraphs_and_tables() -> None:
         f"<w:tbl>{gone}<w:tr>{cell.format('10')}{kept}{cell.format('20')}</w:tr></w:tbl>",
         paragraph(end_deleted, run("the end")),
     ) == ["Rent 900 EUR", "10 | 20", "the end"]
+    assert blocks_of(
+        paragraph(end_deleted, run("before")),
+        f"<w:tbl><w:tr>{cell.format('10')}</w:tr></w:tbl>",
+        paragraph(end_deleted, run("af")),
+        "<w:proofErr></w:proofErr>",
+        paragraph(run("ter")),
+    ) == ["before", "10", "after"]
 
 
 LEVELS = (
