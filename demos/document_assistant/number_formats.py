@@ -104,7 +104,7 @@ def _sections(number_format: str) -> list[_Section]:
             texts[-1] += token["quoted"] or token["escaped"] or token["currency"] or ""
             texts[-1] += token["other"] or ""
             percents[-1] |= token["other"] == "%"
-    sections = []
+    sections: list[_Section] = []
     for number, (text, place, is_percent) in enumerate(zip(texts, places, percents, strict=True)):
         if text.count(_PLACE) != 1:  # a fraction, a telephone number or a power of ten
             text, place, is_percent = _PLACE, "", False

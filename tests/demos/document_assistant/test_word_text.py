@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 
 import docx
 import pytest
@@ -245,7 +246,7 @@ def test_struck_text_is_marked() -> None:
 def test_brackets_in_struck_text_do_not_end_it() -> None:
     (text,) = blocks_of(paragraph(run("Old a] total 5 EUR", "<w:strike/>"), run(" Total 4 EUR")))
     assert text == "[struck out: Old a) total 5 EUR] Total 4 EUR"
-    assert amount_of(text) == (4, "EUR")
+    assert amount_of(text) == (Decimal(4), "EUR")
 
 
 def test_a_paragraph_of_many_runs_takes_no_time_per_run() -> None:
