@@ -94,7 +94,7 @@ class Head:
     figures: Sequence[Figure]
     """Figures that carry the result."""
     values: Mapping[str, Any]
-    """Contents of the JSON file that the program writes beside the page."""
+    """Contents of the JSON file that the program writes beside the page, without folders."""
     words: Sequence[str]
     """Words of the glossary that the page uses."""
     details: Sequence[Figure] = ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from playwright.async_api import Page, expect
 from mdagents.cli.score import main
 from mdagents.pages.layout import script, style, templates
 from mdagents.pages.listing import FILTERS, Cell, Entry
+from mdagents.scoring.formatting import json_text
 from tests.mdagents.scoring.result_records import ours, write
 from tests.support.browser import CHROMIUM, choose_theme, low_contrasts, open_page, problems
 
@@ -175,11 +177,16 @@ _HANDED_OVER = """() => {
 async def test_the_page_saves_the_files_that_were_written_beside_it(page: Page) -> None:
     many()
     await page.goto(report())
-    for button, name in (("csv", "run.csv"), ("json", "run.summary.json")):
+    summary = json.loads(contents("evaluation/run.summary.json"))
+    assert summary.pop("inputs") == ["../output/run.json"]  # a page names no folder
+    for button, name, expected in (
+        ("csv", "run.csv", contents("evaluation/run.csv")),
+        ("json", "run.summary.json", json_text(summary).encode()),
+    ):
         await page.click("nav.page .menu > summary")
         called, content = await saved(page, f"[data-save={button}]")
         assert called == name
-        assert content == contents(f"evaluation/{name}")
+        assert content == expected
     assert await problems(page) == []
 
 
