@@ -200,6 +200,7 @@ def test_no_value_is_lost(values: dict[str, float]) -> None:
     assert all(f"{name} {value}" in text for name, value in values.items())
 
 
+@pytest.mark.sweep
 @given(st.text())
 def test_text_has_no_characters_that_steer_a_screen(text: str) -> None:
     shown = read_case({"chief_complaint": "x", "free_text": text}).as_text()

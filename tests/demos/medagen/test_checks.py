@@ -174,6 +174,7 @@ def test_what_may_be_said(sentence: str) -> None:
     assert allowed(sentence) == sentence
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "piece",
     [

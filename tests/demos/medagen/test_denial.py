@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from demos.medagen.dictionary import fold
 from demos.medagen.schemas import Level
 from demos.medagen.tokenizer import language_of
@@ -242,6 +244,7 @@ def levels(messages: str) -> dict[str, Level]:
     }
 
 
+@pytest.mark.sweep
 def test_what_nobody_has_now_raises_nothing() -> None:
     raised = {
         text for text, level in levels(NOBODY_HAS_IT).items() if level.rank >= Level.URGENT.rank

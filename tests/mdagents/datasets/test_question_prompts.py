@@ -97,6 +97,7 @@ _WORDS = st.lists(
 ).map(" ".join)
 
 
+@pytest.mark.sweep
 @settings(max_examples=40)
 @given(st.sampled_from(FORMS), _WORDS, st.lists(_WORDS, min_size=2, max_size=10))
 def test_any_question_is_read_as_it_was_written(

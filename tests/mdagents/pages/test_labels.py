@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ POINTS = st.tuples(st.floats(60, 740), st.floats(15, 340))
 SIZES = st.tuples(st.floats(20, 180), st.just(16.0))
 
 
+@pytest.mark.sweep
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(POINTS, SIZES), min_size=1, max_size=12))
 def test_labels_never_overlap(data: list[tuple[tuple[float, float], tuple[float, float]]]) -> None:
