@@ -255,7 +255,7 @@ def _rejected(answer: bytes, kind: str) -> tuple[int, str]:
     with suppress(Exception):  # a body that is no answer by the protocol rejects nothing
         if kind == "application/json":
             partial = json.loads(answer)["partialSuccess"]
-            return int(partial["rejectedSpans"]), str(partial.get("errorMessage", ""))
+            return int(partial["rejectedSpans"]), str(partial.get("errorMessage") or "")
         told = ExportTraceServiceResponse.FromString(answer).partial_success
         return told.rejected_spans, told.error_message
     return 0, ""

@@ -134,7 +134,7 @@ class Collector:
             response.partial_success.rejected_spans = self.rejects
             response.partial_success.error_message = self.reason
         if self.content_type == "application/json":
-            partial = {"rejectedSpans": str(self.rejects), "errorMessage": self.reason}
+            partial = {"rejectedSpans": str(self.rejects), "errorMessage": self.reason or None}
             return json.dumps({"partialSuccess": partial}).encode()
         return bytes(response.SerializeToString())
 

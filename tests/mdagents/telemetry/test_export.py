@@ -110,6 +110,7 @@ def test_a_slow_collector_gets_the_time_that_the_variable_gives(
         ("", "application/x-protobuf"),
         # Servers that do not answer in the form of the request, opentelemetry-python 4803.
         ("quota of the project", "application/json"),
+        ("", "application/json"),
         ("quota of the project", ""),
     ],
 )
