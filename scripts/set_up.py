@@ -68,10 +68,10 @@ _WHAT_FOR = {
 }
 
 _ADVICE = {
-    r"ensurepip|No module named '?venv": "this Python cannot make virtual "
+    r"No space left|os error 28|Errno 28|[Qq]uota exceeded": "no room: set-up needs 2.5 GB in this "
+    "folder, 200 MB in the cache folder of the user and 50 MB in the temporary folder (TMPDIR)",
+    r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
     "environments; on Debian or Ubuntu: apt install python3-venv",
-    r"No space left|os error 28|Errno 28": "no room: set-up needs 2 GB in this folder and 200 MB "
-    "in the cache folder of the user",
     r"Permission denied|Read-only file system|os error (13|30)": "this folder must be one that you "
     "may write to and start programs in (no noexec)",
     r"CERTIFICATE_VERIFY_FAILED|[Cc]ertificate|UnknownIssuer": "the certificate of the package "
@@ -128,9 +128,10 @@ def set_up(folder: Path, steps: "Steps", wanted: str) -> None:
     """
     python = str(folder / "bin" / "python")
     if steps.unfinished.startswith("1/3") or not folder.exists():
-        make = [sys.executable, "-m", "venv", "--clear", str(folder)]
         steps.run(
-            f"1/3 virtual environment: {folder.name}, so that your own Python stays as it is", make
+            f"1/3 virtual environment: {folder.name}, so that your own Python stays as it is",
+            [sys.executable, "-m", "venv", "--without-pip", "--clear", str(folder)],
+            [python, "-I", "-m", "ensurepip", "--default-pip"],  # venv hides why this fails
         )
     else:
         _check_environment(folder, python)
@@ -204,7 +205,11 @@ def _surroundings() -> dict[str, str]:
 
 def reason(lines: Sequence[str]) -> str:
     """Return why a command failed: the error lines of its output, and advice."""
-    errors = [line for line in lines if re.match(r"\s*(error|cause)\b", line, re.IGNORECASE)]
+    errors = [
+        line
+        for line in lines
+        if re.match(r"\s*((?!subprocess)[\w.]*error|cause)\b", line, re.IGNORECASE)
+    ]
     text = "\n".join(lines)
     advice = [words for pattern, words in _ADVICE.items() if re.search(pattern, text)]
     said = "\n".join([*(errors or lines)[-4:], *advice[:1]])

@@ -91,14 +91,23 @@ def test_a_step_that_fails_says_why_and_is_begun_again(lock: io.TextIOWrapper) -
             "PyPI",
         ),
         ("error: Request failed\n  cause: dns error", "cause: dns error", "PyPI"),
-        ("error: cannot write\n  cause: No space left on device (os error 28)", "space", "2 GB"),
+        ("error: cannot write\n  cause: No space left on device (os error 28)", "space", "no room"),
         ("created because ensurepip is not\navailable.", "ensurepip", "apt install python3-venv"),
         ("/usr/bin/python3: No module named venv", "venv", "apt install python3-venv"),
         ("Error: [Errno 13] Permission denied: '.venv'", "denied", "you may write to"),
+        ("/clone/.venv/bin/python: No module named ensurepip", "ensurepip", "python3-venv"),
         (
-            "Command '['-m', 'ensurepip']' returned non-zero",
-            "ensurepip",
-            "apt install python3-venv",
+            "Traceback (most recent call last):\n    fp.write(whl)\n"
+            "OSError: [Errno 28] No space left on device",
+            "OSError: [Errno 28] No space left on device",
+            "TMPDIR",
+        ),
+        (
+            "ERROR: [Errno 122] Disk quota exceeded\n"
+            "subprocess.CalledProcessError: Command '['.venv/bin/python', '-c', 'pip']' returned "
+            "non-zero exit status 1.",
+            "[Errno 122] Disk quota exceeded\nno room",
+            "no room",
         ),
         (
             "error: Failed to fetch\n  cause: invalid peer certificate: UnknownIssuer",
