@@ -16,8 +16,10 @@ from pypdf.generic import (
     DictionaryObject,
     FloatObject,
     NameObject,
+    NullObject,
     NumberObject,
     RectangleObject,
+    StreamObject,
     TextStringObject,
 )
 
@@ -211,3 +213,46 @@ def test_a_box_that_is_not_ticked_says_so() -> None:
          button("Print", flags=1 << 16)]
     )  # fmt: skip
     assert pages_of(writer) == ["Dose 10 mg\nsmoker: Yes\nallergy: [ ]\nasthma: [ ]"]
+
+
+def test_what_a_pdf_holds_beside_its_text() -> None:
+    """vandalizer#802 (forms), pdf_oxide#92 (notes), hermes-agent#81680 (scans), kcc#1398."""
+    pdf = FPDF()
+    pdf.set_font("helvetica")
+    for number in range(3):
+        pdf.add_page()
+        pdf.cell(text=f"page {number + 1}")
+    writer = PdfWriter(clone_from=io.BytesIO(pdf.output()))
+    field = DictionaryObject(
+        {
+            NameObject("/FT"): NameObject("/Tx"),
+            NameObject("/Subtype"): NameObject("/Widget"),
+            NameObject("/T"): TextStringObject("amount"),
+            NameObject("/V"): TextStringObject("99.50 EUR"),
+        }
+    )
+    secret = DictionaryObject(field | {NameObject("/Ff"): NumberObject(8192)})
+    hidden = DictionaryObject(field | {NameObject("/F"): NumberObject(2)})
+    values = ArrayObject([TextStringObject("/day"), TextStringObject("night")])
+    parent = DictionaryObject(
+        {NameObject("/T"): TextStringObject("when"), NameObject("/V"): values}
+    )
+    group = DictionaryObject(
+        {NameObject("/Subtype"): NameObject("/Widget"), NameObject("/Parent"): parent}
+    )
+    writer.pages[0][NameObject("/Annots")] = ArrayObject(
+        [NullObject(), field, field, secret, hidden, group]
+    )
+    writer.add_annotation(0, FreeText(text="PAID", rect=(50, 550, 200, 650)))
+    del writer.pages[1]["/Contents"]
+    broken = StreamObject()
+    broken[NameObject("/Filter")] = NameObject("/LZWDecode")
+    broken.set_data(b"this is no LZW")
+    writer.pages[2][NameObject("/Contents")] = broken
+    content = io.BytesIO()
+    writer.write(content)
+    as_mailed = io.BytesIO(b"From: a mail program\r\n" + content.getvalue())
+    first, second, third = pdf_pages(as_mailed, 3)
+    assert "page 1\namount: 99.50 EUR\nwhen: /day, night\nPAID" in first
+    assert second.strip() == "(page 2 has no text: it is empty, or a picture)"
+    assert third.strip() == "(page 3 is broken and not read)"

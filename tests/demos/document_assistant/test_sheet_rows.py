@@ -14,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
+from openpyxl.chart import BarChart, Reference
 from openpyxl.styles import Font
+from openpyxl.worksheet.formula import ArrayFormula
 
 from demos.document_assistant.amounts import amount_of
 from demos.document_assistant.calculator import calculate
@@ -23,6 +25,12 @@ from demos.document_assistant.number_formats import shown_number
 from demos.document_assistant.sheet_rows import cell_text, sheet_rows
 
 ACCOUNTING = '_($* #,##0.00_);_($* (#,##0.00);_($* "-"??_);_(@_)'
+
+
+def rows_of(book: openpyxl.Workbook) -> list[str]:
+    content = io.BytesIO()
+    book.save(content)
+    return [*sheet_rows(content, 9)]
 
 
 @pytest.mark.parametrize(
@@ -146,11 +154,7 @@ def test_hidden_and_struck_cells() -> None:
     sheet.append(["Rent", 900, 999, None])
     sheet["B1"].font = Font(strike=True)
     sheet["C1"].number_format = sheet["D1"].number_format = ";;;"
-    content = io.BytesIO()
-    book.save(content)
-    assert [*sheet_rows(content, 9)][1:] == [
-        "Rent | [struck out: 900] | (hidden text, which is not read)"
-    ]
+    assert rows_of(book)[1:] == ["Rent | [struck out: 900] | (hidden text, which is not read)"]
 
 
 def test_raised_lowered_and_struck_parts_of_a_cell() -> None:
@@ -162,3 +166,30 @@ def test_raised_lowered_and_struck_parts_of_a_cell() -> None:
     assert cell_text(half, None) == "every 5 1/2 hours"
     price = CellRichText("Price ", part("100", strike=True), " 80")
     assert cell_text(price, None) == "Price [struck out: 100] 80"
+
+
+def test_an_array_formula_without_a_result_is_named() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet["A1"] = "rent"
+    sheet["B1"] = ArrayFormula("B1", "=SUM(C1:C2)")
+    assert "rent | (no stored result of =SUM(C1:C2))" in rows_of(book)
+
+
+def test_an_exponent_in_a_cell_stays_one() -> None:
+    raised = TextBlock(InlineFont(vertAlign="superscript"), "9")
+    assert cell_text(CellRichText("150 x 10", raised, "/L"), None) == "150 x 10^9/L"
+    lowered = TextBlock(InlineFont(vertAlign="subscript"), "2")
+    assert cell_text(CellRichText("CO", lowered), None) == "CO2"
+
+
+def test_a_spreadsheet_with_a_sheet_that_is_a_chart() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(["Gauze", 1250])
+    chart = BarChart()
+    chart.add_data(Reference(sheet, min_col=2, min_row=1))
+    book.create_chartsheet("Chart").add_chart(chart)
+    assert rows_of(book) == ["\n# Sheet\n", "Gauze | 1250"]

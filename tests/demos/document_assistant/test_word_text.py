@@ -12,6 +12,7 @@ import pytest
 from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
+from docx.text.paragraph import Paragraph
 
 from demos.document_assistant.amounts import amount_of
 from demos.document_assistant.word_equations import UNREAD
@@ -364,3 +365,87 @@ def test_a_list_by_style() -> None:
     document.add_paragraph("Third clause", "List Number")
     document.add_paragraph("No number", "List Bullet")
     assert read(document) == ["1. First clause", "3. Third clause", "No number"]
+
+
+BOX = (
+    '<w:r xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '
+    'xmlns:v="urn:schemas-microsoft-com:vml" '
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006">'
+    '<mc:AlternateContent><mc:Choice Requires="wps"><w:drawing><w:txbxContent>{0}'
+    "</w:txbxContent></w:drawing></mc:Choice><mc:Fallback><w:pict><v:textbox><w:txbxContent>{0}"
+    "</w:txbxContent></v:textbox></w:pict></mc:Fallback></mc:AlternateContent></w:r>"
+)
+"""A text box as Word writes it: twice, for its newer and its older versions."""
+
+
+def put(paragraph: Paragraph, xml: str) -> None:
+    """Append the element of WordprocessingML in `xml` to a paragraph."""
+    namespaces = "" if "xmlns:w=" in xml else f" {nsdecls('w')}"
+    element = parse_xml(xml.replace(">", f"{namespaces}>", 1))
+    paragraph._p.append(element)  # noqa: SLF001 - there is no API for it
+
+
+def test_text_boxes_headers_and_footers_of_a_word_document() -> None:
+    document = docx.Document()
+    section = document.sections[0]
+    section.header.paragraphs[0].text = "Contract no. C-7781"
+    put(section.footer.paragraphs[0], BOX.format("<w:p><w:r><w:t>Page of ACME</w:t></w:r></w:p>"))
+    section.first_page_header.paragraphs[0].text = "Only printed if the section says so"
+    section.different_first_page_header_footer = False
+    host = document.add_paragraph("The tenant pays monthly.")
+    fee = "<w:p><w:r><w:t>penalty 250 EUR per missed day</w:t></w:r></w:p>"
+    row = "<w:tr><w:tc>{}</w:tc><w:tc><w:p><w:r><w:t>EUR</w:t></w:r></w:p></w:tc></w:tr>"
+    put(host, BOX.format(f"{fee}<w:tbl>{row.format(fee)}</w:tbl>"))
+    cell = document.add_table(rows=1, cols=1).rows[0].cells[0]
+    cell.text = "in the cell"
+    put(cell.paragraphs[0], BOX.format("<w:p><w:r><w:t>in its box</w:t></w:r></w:p>"))
+    document.add_section()  # its header is the same as before
+    assert "\n\n".join(read(document)) == (
+        "Header: Contract no. C-7781\n\n"
+        "The tenant pays monthly.\n\n"
+        "penalty 250 EUR per missed day\n\n"
+        "penalty 250 EUR per missed day | EUR\n\n"
+        "in the cell\nin its box\n\n"
+        "Footer: Page of ACME"
+    )
+
+
+def test_words_that_a_word_document_wraps_are_read() -> None:
+    document = docx.Document()
+    for wrapper in ("ins", "smartTag", "sdt", "del", "moveFrom", "hyperlink"):
+        paragraph = document.add_paragraph("A ")
+        inner = f"<w:r><w:t>{wrapper}</w:t></w:r>"
+        inner = f"<w:sdtContent>{inner}</w:sdtContent>" if wrapper == "sdt" else inner
+        put(paragraph, f"<w:{wrapper}>{inner}</w:{wrapper}>")
+        paragraph.add_run(" B")
+    assert read(document) == ["A ins B", "A smartTag B", "A sdt B", "A  B", "A  B", "A hyperlink B"]
+
+
+def test_rows_and_numbers_that_word_wraps_are_read() -> None:
+    """all2md#487 (rows), docxtractr#38 (exponents), office_oxide#270 (symbols)."""
+    document = docx.Document()
+    table = document.add_table(rows=2, cols=2)
+    for row, texts in zip(table.rows, (("item", "EUR"), ("Rent", "1200")), strict=True):
+        for cell, text in zip(row.cells, texts, strict=True):
+            cell.text = text
+    wrapped = parse_xml(f"<w:sdt {nsdecls('w')}><w:sdtContent/></w:sdt>")
+    last = table.rows[1]._tr  # noqa: SLF001 - python-docx has no other way
+    last.getparent().replace(last, wrapped)
+    wrapped[0].append(last)
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    words = document.add_paragraph()
+    for xml in (
+        "<w:r><w:t>150 x 10</w:t></w:r>",
+        '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>1</w:t></w:r>',
+        '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r>',
+        '<w:r><w:t>/L, </w:t><w:sym w:font="Symbol" w:char="F0A3"/><w:t> 5 mg, </w:t></w:r>',
+        '<w:r><w:sym w:font="Wingdings 2" w:char="F0A3"/><w:t> done, </w:t></w:r>',
+        '<w:r><w:pict xmlns:v="urn:schemas-microsoft-com:vml"><v:formulas><v:f eqn="x"/>'
+        "</v:formulas></w:pict></w:r>",
+        f"<m:oMath {math}><m:f><m:num><m:r><m:t>10</m:t></m:r></m:num>"
+        "<m:den><m:r><m:t>4</m:t></m:r></m:den></m:f></m:oMath>",
+    ):
+        put(words, xml)
+    table_text, words_text = read(document)
+    assert table_text == "item | EUR\nRent | 1200"
+    assert "150 x 10^12/L, ≤ 5 mg, \ufffd done, (10)/(4)" in words_text
