@@ -68,8 +68,9 @@ _WHAT_FOR = {
 }
 
 _ADVICE = {
-    r"No space left|os error 28|Errno 28|[Qq]uota exceeded": "no room: set-up needs 2.5 GB in this "
-    "folder, 200 MB in the cache folder of the user and 50 MB in the temporary folder (TMPDIR)",
+    r"No space left|os error 28|Errno 28|[Qq]uota exceeded": "no room: set-up needs 1 GB in this "
+    "folder (for the tests 2.5 GB), 200 MB in the cache folder of the user and 50 MB in the "
+    "temporary folder (TMPDIR)",
     r"ensurepip is not|No module named '?(ensurepip|venv)": "this Python cannot make virtual "
     "environments; on Debian or Ubuntu: apt install python3-venv",
     r"Permission denied|Read-only file system|os error (13|30)": "this folder must be one that you "
