@@ -9,16 +9,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mdagents.datasets.parquet_rows import parquet_records
 from mdagents.datasets.record_lines import read_lines, table, table_rows
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.extras import check_installed, needs_extra
 
 MMLU_SUBJECTS = (
     "anatomy",
@@ -46,41 +45,13 @@ Record = Mapping[str, Any] | bytes | LeftOut
 
 
 def parquet_rows(files: Sequence[Path]) -> Records:
-    """Yield the rows of one Parquet file, without the content of pictures.
+    """Return the rows of one Parquet file, without the content of pictures.
 
     Raises:
         ConfigError: The file cannot be read as Parquet.
     """
-    with needs_extra("data", "a Parquet file"):
-        check_installed("pyarrow")  # the engine that pandas uses
-        import pandas as pd
-
     (path,) = files
-    try:
-        rows = pd.read_parquet(path, engine="pyarrow").to_dict("records")
-    except (OSError, ValueError) as error:  # ValueError: base class of pyarrow's errors
-        raise ConfigError(
-            f"{path} cannot be read as Parquet: {str(error).splitlines()[0]}"
-        ) from None
-    for row in rows:
-        yield {str(name): _plain(value) for name, value in row.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Convert numpy numbers and arrays to Python objects, and missing values to None.
-
-    Replace bytes, which are pictures, by their size, which still shows that there is a picture.
-    """
-    if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, bytes):
-        return f"{len(value)} bytes" if value else None
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    if isinstance(value, list) or hasattr(value, "tolist"):
-        inner = value if isinstance(value, list) else value.tolist()
-        return [_plain(one) for one in inner] if isinstance(inner, list) else inner
-    return value
+    return parquet_records(path)
 
 
 def mmlu_pro_health(files: Sequence[Path]) -> Records:

@@ -1,7 +1,8 @@
 """Reads questions from a Parquet file whose rows contain pictures, without holding the pictures.
 
 Pictures are binary cells, or structs with a field `bytes` (Hugging Face's `Image`), alone or in
-lists. In a record, the place of a picture in the file stands for its content.
+lists. In a record, the place of a picture in the file stands for its content. A binary cell may
+also be a text: some programs write texts without saying that they are.
 """
 
 from __future__ import annotations
@@ -42,18 +43,50 @@ def parquet_lines(path: Path) -> tuple[bytes, ...]:
 
 @lru_cache(maxsize=2)  # a file is read several times: its numbering, its index
 def _lines(path: Path, mtime: int, size: int) -> tuple[bytes, ...]:
-    lines = []
+    return tuple(compact_json(record) + b"\n" for record in parquet_records(path))
+
+
+def parquet_records(path: Path, *, with_content: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield each row as JSON types, a few rows in memory at a time.
+
+    Args:
+        path: Path of the file.
+        with_content: Whether a picture is its content, as bytes, instead of its place.
+
+    Raises:
+        ConfigError: The file cannot be read as Parquet, or has two columns with the same name.
+    """
     with _opened(path) as file:
+        names = file.schema_arrow.names
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ConfigError(f"{path} has two columns '{twice}'; leave one of them out")
         number = 0
         for batch in file.iter_batches(batch_size=_AT_ONCE):
-            for row in batch.to_pylist():
-                record = {
-                    name: _plain(cell, f"{path.name}/{number}/{quote(name, safe='')}")
+            for row in _rows(batch, path):
+                places = {name: f"{path.name}/{number}/{quote(name, safe='')}" for name in row}
+                yield {
+                    name: _plain(cell, None if with_content else places[name])
                     for name, cell in row.items()
                 }
-                lines.append(compact_json(record) + b"\n")
                 number += 1
-    return tuple(lines)
+
+
+def _rows(batch: Any, path: Path) -> Iterator[dict[str, Any]]:
+    """Return the rows of a batch.
+
+    Raises:
+        ConfigError: A cell has no equivalent in Python, such as a date after the year 9999.
+    """
+    names, columns = batch.schema.names, []
+    for name, column in zip(names, batch.columns, strict=True):
+        try:
+            columns.append(column.to_pylist(maps_as_pydicts="strict"))
+        except (ValueError, OverflowError, LookupError) as error:
+            raise ConfigError(
+                f"{path} has a cell in column '{name}' that cannot be read "
+                f"({_first_line(error)}); leave this column out, or write it as text"
+            ) from None
+    return (dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True))
 
 
 def read_picture(path: Path, place: str) -> bytes:
@@ -94,10 +127,10 @@ def _cell(path: Path, stamp: tuple[int, int], row: int, column: str) -> Any:
             if about.column(number).path_in_schema.split(".")[0] == column
         )
         if size <= _KEPT:
-            return _column(path, stamp, group, column)[row].as_py()
+            return _column(path, stamp, group, column)[row].as_py(maps_as_pydicts="strict")
         for batch in file.iter_batches(_AT_ONCE, row_groups=[group], columns=[column]):
             if row < batch.num_rows:
-                return batch.column(0)[row].as_py()
+                return batch.column(0)[row].as_py(maps_as_pydicts="strict")
             row -= batch.num_rows
     raise IndexError(row)
 
@@ -117,25 +150,40 @@ def _opened(path: Path) -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
-        raise ConfigError(
-            f"{path} cannot be read as Parquet: {(str(error).splitlines() or ['?'])[0]}"
-        ) from None
+        raise ConfigError(f"{path} cannot be read as Parquet: {_first_line(error)}") from None
 
 
-def _plain(cell: Any, place: str) -> Any:
-    """Return a cell as JSON types, with the places of pictures."""
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or ["?"])[0]
+
+
+def _plain(cell: Any, place: str | None) -> Any:
+    """Return a cell as JSON types, with the places of pictures; None as place keeps them."""
     if isinstance(cell, bytes):
-        return {PLACE: place} if cell else None
+        if (text := _text(cell)) is not None:
+            return text or None
+        return cell if place is None else {PLACE: place}
     if isinstance(cell, dict) and isinstance(cell.get("bytes"), bytes):
-        others = {name: _plain(one, "") for name, one in cell.items() if name != "bytes"}
+        others = {name: _plain(one, place and "") for name, one in cell.items() if name != "bytes"}
+        if place is None:
+            return {**others, "bytes": cell["bytes"]}
         return {**others, PLACE: place} if cell["bytes"] else others
     if isinstance(cell, dict):
         return {
-            str(name): _plain(one, f"{place}/{quote(str(name), safe='')}")
+            str(name): _plain(one, place and f"{place}/{quote(str(name), safe='')}")
             for name, one in cell.items()
         }
     if isinstance(cell, list):
-        return [_plain(one, f"{place}/{number}") for number, one in enumerate(cell)]
+        return [_plain(one, place and f"{place}/{number}") for number, one in enumerate(cell)]
     if isinstance(cell, float):
         return cell if math.isfinite(cell) else None
     return cell if isinstance(cell, str | int | bool | None) else str(cell)
+
+
+def _text(content: bytes) -> str | None:
+    """Return the text in UTF-8 that a binary cell holds; None for a picture."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.conversion import LeftOut
+from mdagents.datasets.parquet_rows import parquet_records
 from mdagents.datasets.pictures.files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import LETTERS
 from mdagents.datasets.record_lines import read_lines, table_rows
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.extras import needs_extra
 from mdagents_llm.files.json_text import load_json
 
 PictureRecords = Iterator[dict[str, Any] | LeftOut]
@@ -27,7 +27,6 @@ Convert = Callable[[Sequence[Path], PictureFolder], PictureRecords]
 
 OPEN_ANSWER = LeftOut("the answer is open: there are no options")
 YES_NO = ("yes", "no")
-_BATCH = 32  # rows with pictures that are in memory at once
 _MARK = re.compile(r"<image (\d+)>")
 _CHOICE = re.compile(r"\s*([A-J])\s*[:.)]\s*(.*)", re.DOTALL)
 
@@ -214,18 +213,9 @@ def _kept(
 
 
 def _rows(files: Sequence[Path]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of Parquet files, pictures included, a few at a time."""
-    with needs_extra("data", "a Parquet file"):
-        import pyarrow
-        from pyarrow import parquet
+    """Yield the rows of Parquet files, pictures included."""
     for path in files:
-        try:
-            with parquet.ParquetFile(path) as table:
-                for batch in table.iter_batches(batch_size=_BATCH):
-                    yield from batch.to_pylist()
-        except (OSError, ValueError, pyarrow.ArrowException) as error:
-            reason = str(error).splitlines()[0]
-            raise ConfigError(f"{path} cannot be read as Parquet: {reason}") from None
+        yield from parquet_records(path, with_content=True)
 
 
 def _content(value: object) -> bytes | None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import io
 import json
 import tarfile
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mdagents.data_tools.question_files import make_questions
@@ -80,6 +84,30 @@ def test_parquet(tmp_path: Path) -> None:
     question, _ = questions(conversion.mmlu_pro_health([path]), tmp_path / "test.jsonl")
     assert (question.id, question.gold, question.options) == ("7", "B", {"A": "one", "B": "two"})
     assert "NaN" not in (tmp_path / "test.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "left_out"),
+    [
+        ([{"question": b"Which \xc3\xa9lement?"}] * 200, 0),  # apache/spark#1855
+        ([{"added": datetime.date(2024, 1, 1), "price": Decimal("1.5")}] * 200, 0),  # datatrove#325
+        ([{"cop": None}, *[{}] * 199], 1),  # pandas-dev/pandas#48704
+        ([{"id": None}, *[{}] * 199], 0),
+    ],
+    ids=["text without a type", "date and decimal", "an empty number", "an empty id"],
+)
+def test_a_parquet_file_becomes_the_questions_that_it_holds(
+    tmp_path: Path, changes: list[dict[str, object]], left_out: int
+) -> None:
+    row = {"question": "Which élement?", "opa": "a", "opb": "b", "opc": "c", "opd": "d", "cop": 0}
+    rows = [row | {"id": 7 * n} | change for n, change in enumerate(changes)]
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    made = make_questions(conversion.rows_by_hand([path]), "x.parquet", tmp_path / "test.jsonl")
+    assert (made.records, made.not_used) == (200 - left_out, left_out)
+    dataset = open_dataset(str(made.path), tmp_path)
+    question = dataset.load(dataset.index[-1])
+    assert (question.id, question.text, question.gold) == ("1393", "Which élement?", "A")
 
 
 def test_every_known_name_has_files_or_says_where_they_are() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -75,6 +76,44 @@ def test_a_struct_may_hold_a_path_alone(tmp_path: Path) -> None:
     dataset = open_dataset(str(tmp_path / "x.parquet"), tmp_path)
     assert dataset.load(dataset.index[0]).pictures[0].read() == A
     assert "outside the folder" in dataset.index[1].missing_picture
+
+
+@pytest.mark.parametrize(
+    ("column", "read"),
+    [
+        (pa.array([b"Which \xc3\xa9lement?"]), "Which élement?"),  # apache/arrow#1830
+        (pa.array([b"Which?"], pa.large_binary()), "Which?"),
+        (pa.array([[("A", "Salt")]], pa.map_(pa.string(), pa.string())), {"A": "Salt"}),
+        (pa.array([1234567891], pa.timestamp("ns")), "1970-01-01 00:00:01.234567891"),
+        (pa.array([{"bytes": b"text"}]), {"parquet": "x.parquet/0/a%20b"}),
+        (pa.array([A]), {"parquet": "x.parquet/0/a%20b"}),
+        (pa.array([b""]), None),
+    ],
+)
+def test_cells_of_every_kind(tmp_path: Path, column: pa.Array, read: object) -> None:
+    pq.write_table(pa.table({"a b": column}), tmp_path / "x.parquet")
+    assert [*parquet_rows.parquet_records(tmp_path / "x.parquet")] == [{"a b": read}]
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "message"),
+    [
+        ([pa.array([10**7], pa.date32())], ["when"], "a cell in column 'when' that cannot be read"),
+        (
+            [pa.array([[("A", "x"), ("A", "y")]], pa.map_(pa.string(), pa.string()))],
+            ["options"],
+            "(duplicate key was 'A').\"); leave this column out, or write it as text",
+        ),
+        ([pa.array(["A"]), pa.array(["B"])], ["answer"] * 2, "has two columns 'answer'"),
+    ],
+)
+def test_what_cannot_be_read_is_named(
+    tmp_path: Path, columns: list[pa.Array], names: list[str], message: str
+) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.Table.from_arrays(columns, names=names), path)
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        open_dataset(str(path), tmp_path)
 
 
 def test_an_extract_has_files(mmmu: Path, tmp_path: Path) -> None:

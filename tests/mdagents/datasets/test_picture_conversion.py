@@ -99,6 +99,14 @@ def test_rows_of_several_files_are_numbered_on(tmp_path: Path) -> None:
     assert [one.id for one in questions] == [f"row-{n}" for n in range(6)]
 
 
+def test_texts_without_a_type_are_texts(tmp_path: Path) -> None:
+    row = {"image": image(picture()), "question": b"Is it?", "answer": b"yes"}
+    file = parquet(tmp_path / "test.parquet", [row])
+    ((question,), _) = made(picture_conversion.yes_no_rows, [file], tmp_path / "set")
+    assert (question.text, question.gold) == ("Is it?", "A")
+    assert question.pictures[0].read() == picture()
+
+
 def slake_record(number: int, **changes: Any) -> dict[str, Any]:
     return {
         "img_id": 1,
