@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.parquet_rows import parquet_records
-from mdagents.datasets.record_lines import read_lines, table, table_rows
+from mdagents.datasets.record_lines import read_lines, rows_of_cells, table, table_rows
 from mdagents_llm.errors import ConfigError
 
 MMLU_SUBJECTS = (
@@ -130,10 +130,10 @@ def medexqa_rows(files: Sequence[Path]) -> Records:
     """
     for path in files:
         with table(path) as file:
-            for number, row in enumerate(csv.reader(file, delimiter="\t")):
+            for number, (line, row) in enumerate(rows_of_cells(path, file, "\t")):
                 if len(row) != len(_MEDEXQA):
                     raise ConfigError(
-                        f"{path} line {number + 1} has {len(row)} columns, expected "
+                        f"{path} line {line} has {len(row)} columns, expected "
                         f"{len(_MEDEXQA)}: {', '.join(_MEDEXQA)}"
                     )
                 record = dict(zip(_MEDEXQA, row, strict=True))

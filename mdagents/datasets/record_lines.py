@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -119,31 +119,82 @@ def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         ConfigError: The file is not such a table.
     """
     with table(path) as file:
-        # A cell may contain a picture in Base64; Python's own limit is 128 KB, for all readers.
-        csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))
         lines = iter(file)
         header, before, named = next(lines, ""), 0, None
         while header.isspace() or _NAMED_SEPARATOR.fullmatch(header):
             named = _NAMED_SEPARATOR.fullmatch(header) or named
             header, before = next(lines, ""), before + 1
         delimiter = named[1] if named else max(_DELIMITERS, key=header.count)
-        rows = csv.DictReader(chain([header], lines), delimiter=delimiter)
-        names = [name for name in rows.fieldnames or () if name]
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        rows = rows_of_cells(path, chain([header], lines), delimiter, before)
+        _, names = next(rows, (0, []))
+        if twice := next((name for name in names if name and names.count(name) > 1), None):
             raise ConfigError(f"{path} has two columns '{twice}'; leave one of them out")
-        number = before + rows.line_num + 1
-        for row in rows:
-            if any(row.pop(None, ())):
+        for number, cells in rows:
+            if any(cells[len(names) :]):
                 raise ConfigError(
                     f"{path} line {number} has more cells than there are columns; put a text with "
                     "the separator in it between quotation marks"
                 )
-            if any(row.values()):
+            if any(cells):
                 yield (
                     number,
-                    {name: text for name, text in row.items() if name and text is not None},
+                    {name: text for name, text in zip(names, cells, strict=False) if name},
                 )
-            number = before + rows.line_num + 1
+
+
+def rows_of_cells(
+    path: Path, lines: Iterable[str], delimiter: str, before: int = 0
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells) for each row of a table that is not empty.
+
+    Args:
+        path: Path of the table, for error messages.
+        lines: Lines of the table, the first of which has as many cells as there are columns.
+        delimiter: Separator of the cells.
+        before: Number of lines before these.
+
+    Raises:
+        ConfigError: A cell takes in the rows below it, because its quotation mark is not closed.
+    """
+    # A cell may contain a picture in Base64; Python's own limit is 128 KB, for all readers.
+    csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))
+    read: list[str] = []
+    number = first = before + 1
+    columns = 0
+    for cells in csv.reader(_noted(lines, read), delimiter=delimiter):
+        columns = columns or len(cells)
+        if len(read) > 1 and _takes_in_rows(read, delimiter, columns):
+            raise ConfigError(
+                f"{path} lines {first} to {first + len(read) - 1} would be one row, as a "
+                "quotation mark is not closed in its cell; close it, and double those within a text"
+            )
+        first += len(read)
+        read.clear()
+        if cells:
+            yield number, cells
+            number = first  # an empty line counts to the row below it
+
+
+def _noted(lines: Iterable[str], read: list[str]) -> Iterator[str]:
+    for line in lines:
+        read.append(line)
+        yield line
+
+
+def _takes_in_rows(lines: list[str], delimiter: str, columns: int) -> bool:
+    """Return whether the lines of one row are rows of their own, but for stray quotation marks.
+
+    If the marks are at the edges of cells, the row is well formed: then each line has as many cells
+    as there are columns, and none begins with a space, as the parts of a sentence do.
+    """
+    try:
+        list(csv.reader(lines, delimiter=delimiter, strict=True))
+    except csv.Error:
+        return True
+    parts = [line.rstrip("\r\n").split(delimiter) for line in lines]
+    return columns > 1 and all(
+        len(cells) == columns and not any(cell[:1].isspace() for cell in cells) for cells in parts
+    )
 
 
 @contextmanager

@@ -73,6 +73,14 @@ def test_a_table_with_columns_too_many(tmp_path: Path) -> None:
     assert (question.text, question.options["C"], question.gold) == ("Next, please?", "See", "C")
 
 
+def test_a_stray_quotation_mark_hides_no_rows_of_medexqa(tmp_path: Path) -> None:
+    path = tmp_path / "x.tsv"
+    rows = [f"{mark}{n}?\tSalt\tIron\tZinc\tGold\tAs.\tFor.\tD" for n, mark in enumerate('"  "')]
+    path.write_text("\n".join(rows))
+    with pytest.raises(ConfigError, match=r"x\.tsv lines 1 to 4 would be one row"):
+        questions(conversion.medexqa_rows([path]), tmp_path / "test.jsonl")
+
+
 def test_parquet(tmp_path: Path) -> None:
     import pandas as pd
 

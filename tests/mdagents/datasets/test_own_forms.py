@@ -319,6 +319,37 @@ def test_a_file_that_cannot_be_used_is_one_line(name: str, content: str, message
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ('q2,"Two?,a,b,A\nq3,Three?,a,b,B\nq4,"Four?,a,b,A\n', "3 to 5"),  # csvkit#433
+        ('q2,"Two?,a,b,A\nq3,Three?",a,b,B\n', "3 to 4"),
+        ('q2,"Two?,a,b,A\nq3,Three?,a,b,B\nq4,Four?",a,b,A\n', "3 to 5"),
+        ('q2,"Two?,a,b,A\nq3,Three?,a,b,B\n', "3 to 4"),  # osiegmar/FastCSV#173
+        ('\nq2,Two?,a,"b,A\nq3,Three?,a,b,B\n', "4 to 5"),
+    ],
+)
+@pytest.mark.parametrize("separator", ",;\t")
+def test_a_stray_quotation_mark_hides_no_rows(rows: str, lines: str, separator: str) -> None:
+    content = f"id,question,A,B,answer\nq1,One?,a,b,A\n{rows}".replace(",", separator)
+    with pytest.raises(ConfigError, match=f"mine.csv lines {lines} would be one row, as a quot"):
+        table(content)
+
+
+def test_quotation_marks_within_a_line_and_line_breaks_within_a_cell_are_read() -> None:
+    dataset = table(
+        "id,question,A,B,answer\n"
+        'q1,"Tele" means far?,5" wide,b,A\n'  # clojure-csv#37
+        'q2,"A man, 45, with fever, cough\nand a rash, sees you: what now?",a,b,A\n'
+        'q3,"He said ""no, a,b,c""\n, then left",a,b,A\n'
+    )
+    texts = [dataset.load(entry).text for entry in dataset.index]
+    assert texts[0] == "Tele means far?"
+    assert texts[1].startswith("A man, 45, with fever, cough\nand a rash")
+    assert texts[2] == 'He said "no, a,b,c"\n, then left'
+    assert [entry.line for entry in dataset.index] == [2, 3, 5]
+
+
 def test_a_file_of_another_encoding_is_one_line() -> None:
     with pytest.raises(ConfigError, match=r"mine\.csv is not UTF-8 text; save it as UTF-8"):
         table("question,A,B,answer\nWhich?,é,y,B\n", encoding="latin-1")
