@@ -16,7 +16,7 @@ from mdagents.datasets.dataset import (
     open_dataset,
 )
 from mdagents.datasets.picture_copies import copy_pictures, with_copies
-from mdagents.datasets.question_records import ID_FIELDS
+from mdagents.datasets.question_records import id_field
 from mdagents.records.own_files import refuse_to_replace
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import Difficulty, RoutedBy
@@ -132,7 +132,7 @@ def _line(dataset: Dataset, entry: IndexEntry) -> str:
     """Return the record's line, adding its id and answer letter if these depend on the file."""
     line = dataset.line(entry)
     record = json.loads(line)
-    said = {} if any(record.get(field) is not None for field in ID_FIELDS) else {"id": entry.id}
+    said = {"id": entry.id} if id_field(record) is None else {}
     if dataset.counting and "cop" in record:
         said["answer_idx"] = dataset.load(entry).gold
     return json.dumps(said | record | said, ensure_ascii=False) + "\n" if said else line

@@ -30,6 +30,22 @@ _MEDQA = frozenset({"options", "answer_idx"})
 _MEDMCQA = frozenset({"opa", "cop"})
 _YES_NO_MAYBE = ("yes", "no", "maybe")
 _LISTED_CHOICES = "Answer Choices:"
+_MMLU_SUBJECTS = frozenset({
+    "abstract_algebra", "anatomy", "astronomy", "business_ethics", "clinical_knowledge",
+    "college_biology", "college_chemistry", "college_computer_science", "college_mathematics",
+    "college_medicine", "college_physics", "computer_security", "conceptual_physics",
+    "econometrics", "electrical_engineering", "elementary_mathematics", "formal_logic",
+    "global_facts", "high_school_biology", "high_school_chemistry", "high_school_computer_science",
+    "high_school_european_history", "high_school_geography", "high_school_government_and_politics",
+    "high_school_macroeconomics", "high_school_mathematics", "high_school_microeconomics",
+    "high_school_physics", "high_school_psychology", "high_school_statistics",
+    "high_school_us_history", "high_school_world_history", "human_aging", "human_sexuality",
+    "international_law", "jurisprudence", "logical_fallacies", "machine_learning", "management",
+    "marketing", "medical_genetics", "miscellaneous", "moral_disputes", "moral_scenarios",
+    "nutrition", "philosophy", "prehistory", "professional_accounting", "professional_law",
+    "professional_medicine", "professional_psychology", "public_relations", "security_studies",
+    "sociology", "us_foreign_policy", "virology", "world_religions",
+})  # fmt: skip
 
 
 class OutOfScopeError(ConfigError):
@@ -162,14 +178,22 @@ def _pubmedqa(record: Record, where: str) -> Record:
 
 
 def _choices(record: Record, where: str) -> Record:
-    """Read MMLU: a subject, a list of options, and the index of the right one, from 0.
+    """Read MMLU: one of its subjects, a list of options, and the index of the right one, from 0.
+
+    Files of other subjects may count from 1.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
-    if isinstance(record["answer"], str):
+    place, options = record["answer"], lettered(record["choices"])
+    if isinstance(place, str) or str(record["subject"]) not in _MMLU_SUBJECTS:
         return in_own_form(record, where)
-    options = lettered(record["choices"])
-    return {"options": options, "answer_idx": _letter_at(record["answer"], options), "answer": None}
+    letter = _letter_at(place, options)
+    if isinstance(options, dict) and letter is place and type(place) is int:
+        raise ConfigError(
+            f"{where}: field 'answer' is {place} but must be 0 to {len(options) - 1}, as MMLU "
+            f"counts from 0 (its subject '{record['subject']}')"
+        )
+    return {"options": options, "answer_idx": letter, "answer": None}
 
 
 def _medxpertqa(record: Record, where: str) -> Record:
@@ -222,10 +246,13 @@ def _afrimedqa(record: Record, where: str) -> Record:
 
 
 def _hle(record: Record, where: str) -> Record:
-    """Read HLE: options as lines at the end of the question.
+    """Read HLE: options as lines at the end of the question, and in no field of their own.
 
     Source: https://huggingface.co/datasets/cais/hle
     """
+    own = in_own_form(record, where)
+    if own["options"]:
+        return own
     if record["answer_type"] != "multipleChoice":
         kind = reprlib.repr(record["answer_type"])
         raise OutOfScopeError(where, f"field 'answer_type' is {kind}, not 'multipleChoice'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from mdagents.datasets.empty_options import shown_options
@@ -12,7 +13,7 @@ from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant, without_labels
 from mdagents.datasets.option_places import naming_letters
-from mdagents.datasets.own_forms import empty_answer
+from mdagents.datasets.own_forms import empty_answer, plain
 from mdagents.datasets.picture_fields import (
     FoundPictures,
     read_pictures,
@@ -25,7 +26,8 @@ from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError
 
 ID_FIELDS = ("realidx", "id", "question_id", "pubid", "idx", "sample_id")
-"""Field names for the id of a question; the first that is present counts."""
+"""Field names for the id of a question; the first that is present counts. A name in another
+spelling (`ID`, `Question ID`) counts if there is none of these."""
 
 LONGEST_TEXT = 100_000
 """Maximum number of characters of a question or an option: ten times the longest published ones. A
@@ -187,17 +189,35 @@ def _options(found: FoundPictures, where: str) -> tuple[dict[str, str], dict[str
     return shown, hidden
 
 
-def _id(record: Mapping[str, object], where: str, number: int) -> str:
+def id_field(record: Mapping[str, object]) -> str | None:
+    """Return the name of the field with the id of a question; None without an id."""
     for field in ID_FIELDS:
-        value = record.get(field)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-            raise ConfigError(f"{where}: field '{field}' must be a text or a whole number")
-        id_ = str(value).strip()
-        if len(id_) > LONGEST_ID or not id_.isprintable():
-            raise ConfigError(
-                f"{where}: field '{field}' must be one line of at most {LONGEST_ID} characters"
-            )
-        return id_
-    return f"sample_{number}"
+        if record.get(field) is not None:
+            return field
+    named = [name for name in record if _names_id(name)]
+    # An object or a list, such as the `_id` of a database, is not meant as the id of a question.
+    named = [name for name in named if not isinstance(record[name], dict | list | None)]
+    return min(named, key=lambda name: _PLAIN_IDS.index(plain(name)), default=None)
+
+
+_PLAIN_IDS = [plain(field) for field in ID_FIELDS]
+
+
+@lru_cache(maxsize=256)  # the records of a file have the same fields
+def _names_id(name: str) -> bool:
+    return plain(name) in _PLAIN_IDS
+
+
+def _id(record: Mapping[str, object], where: str, number: int) -> str:
+    field = id_field(record)
+    if field is None:
+        return f"sample_{number}"
+    value = record[field]
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise ConfigError(f"{where}: field '{field}' must be a text or a whole number")
+    id_ = str(value).strip()
+    if len(id_) > LONGEST_ID or not id_.isprintable():
+        raise ConfigError(
+            f"{where}: field '{field}' must be one line of at most {LONGEST_ID} characters"
+        )
+    return id_

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mdagents.cli.dataset_parts import extract
 from mdagents.datasets.dataset import is_shipped, open_dataset
 from mdagents.datasets.question_records import LONGEST_TEXT
 from mdagents.datasets.questions import present
@@ -39,10 +40,35 @@ def test_ids_come_from_realidx_id_or_line(tmp_path: Path) -> None:
     assert dataset.load(dataset.index[2]).gold == "B"
 
 
+@pytest.mark.parametrize(
+    ("fields", "id_"),
+    [
+        ({"ID": "x1"}, "x1"),  # overview-server#248
+        ({"Question ID": 7}, "7"),
+        ({"QuestionID": "x1", "topic": "id"}, "x1"),
+        ({"Sample_ID": "s", "PubID": 3}, "3"),
+        ({"ID": "other", "sample_id": "s"}, "s"),
+        ({"ID": None, "Idx": "x1"}, "x1"),
+        ({"_id": {"$oid": "5f"}}, "sample_1"),
+        ({"patient_id": "p"}, "sample_1"),
+    ],
+)
+def test_ids_are_found_by_any_spelling(
+    tmp_path: Path, fields: dict[str, object], id_: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare = {k: v for k, v in GOOD.items() if k != "realidx"}
+    path = write(tmp_path / "x.jsonl", bare | fields)
+    assert open_dataset(str(path), tmp_path).index[0].id == id_
+    assert extract(["--dataset", str(path), id_]) == 0
+    made = {"id": id_} if id_ == "sample_1" else {}
+    assert json.loads(capsys.readouterr().out) == made | bare | fields
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     ("record", "message"),
     [
+        (GOOD | {"realidx": None, "ID": 1.5}, "field 'ID' must be a text or a whole number"),
         ("{nonsense", "line 2 is not JSON"),
         ("[1]", "line 2: a question must be a JSON object"),
         (GOOD | {"question": " "}, "line 2: field 'question'"),

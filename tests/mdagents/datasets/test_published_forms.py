@@ -196,6 +196,13 @@ def test_the_text_of_the_right_option_may_be_the_letter_of_another() -> None:
     assert parse_question(record, "line 1", 1).gold == "C"
 
 
+@pytest.mark.parametrize("kind", ["MCQ", "CLOSED", "exactMatch"])  # pengfeiliHEU/M2I2#14
+def test_a_record_with_options_of_its_own_is_not_one_of_hle(kind: str) -> None:
+    record = {"question": "Which?", "answer": "B", "answer_type": kind}
+    assert read(record | {"options": {"A": "x", "B": "y"}}).gold == "B"
+    assert read(record | {"A": "x", "B": "y"}).gold == "B"
+
+
 def test_options_that_repeat_are_kept() -> None:
     assert [*read(MMLU).options.values()] == ["facial", "vagus", "facial", "optic"]
 
@@ -224,10 +231,15 @@ def test_options_that_repeat_are_kept() -> None:
             PUBMEDQA | {"CONTEXTS": [5]},
             "line 4: field 'CONTEXTS' must be a text or a list of texts",
         ),
-        (MMLU | {"answer": 4}, "line 4: field 'answer_idx' is 4 but must be one of A, B, C, D"),
+        (MMLU | {"answer": 4}, "line 4: field 'answer' is 4 but must be 0 to 3, as MMLU counts"),
         (MMLU | {"answer": True}, "line 4: field 'answer_idx' is True"),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),
-        (MMLU | {"choices": ["one", "", "n/a"]}, "line 4: field 'options' must have 2 to 10"),
+        (
+            MMLU | {"choices": ["one", "", "n/a"], "answer": 0},
+            "line 4: field 'options' must have 2 to 10",
+        ),
+        (MMLU | {"subject": "Nutrition"}, "and the first option may be 0 or 1: write the letter"),
+        (MMLU | {"subject": ["anatomy"]}, "and the first option may be 0 or 1: write the letter"),
         (MMLU_PRO | {"answer": "J"}, "line 4: field 'answer' is 'J'"),
         (MMLU_PRO | {"options": "A, B"}, "line 4: field 'options' must be an object"),
         (BIGBIO | {"answer": "one"}, "line 4: field 'answer' differs from the text of option E"),
