@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.datasets.parquet_rows import parquet_records
-from mdagents.datasets.record_lines import read_lines, rows_of_cells, table, table_rows
+from mdagents.datasets.record_lines import ending, read_lines, rows_of_cells, table, table_rows
 from mdagents_llm.errors import ConfigError
 
 MMLU_SUBJECTS = (
@@ -148,7 +148,7 @@ def rows_by_hand(files: Sequence[Path]) -> Iterator[Record]:
     Raises:
         ConfigError: The extension is unknown, or the content does not match it.
     """
-    kinds = {file.suffix.lower() for file in files}
+    kinds = {ending(file) for file in files}
     if kinds == {".tsv"}:
         return medexqa_rows(files)
     if len(files) > 1:

@@ -17,7 +17,7 @@ from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.pictures.detection import mentioned_picture
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
-from mdagents.datasets.record_lines import ENDINGS, has_lines, place, read_lines
+from mdagents.datasets.record_lines import ENDINGS, ending, has_lines, place, read_lines
 from mdagents.datasets.source_note import origin_of
 from mdagents.datasets.sources import KNOWN, published_size
 from mdagents.settings import DATA_DIR
@@ -207,7 +207,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
         ConfigError: The data set does not exist.
     """
     path = Path(name)
-    if path.suffix in ENDINGS:
+    if ending(path) in ENDINGS:
         if not path.is_file():
             raise ConfigError(f"there is no data set file {name}; check the path of --dataset")
         label = path.stem if path.stem != "test" else path.parent.name or path.stem
@@ -216,10 +216,8 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     if name not in there:
         spellings = {known.lower(): known for known in (*_SHIPPED, *KNOWN, *sorted(there))}
         name = spellings.get(name.lower(), name)
-    for ending in _IN_FOLDERS:
-        path = data_dir / name / f"{split}{ending}"
-        if path.is_file():
-            return (name if split == "test" else f"{name}-{split}"), path
+    if (found := _file_of_split(data_dir / name / split)) is not None:
+        return (name if split == "test" else f"{name}-{split}"), found
     if name in _TEST_ONLY and split == "test":
         return name, _SHIPPED[name] / "test.jsonl"
     file = "sample.jsonl" if split == "test" else f"sample_{split}.jsonl"
@@ -237,11 +235,21 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
 _IN_FOLDERS = (".jsonl", ".csv")
 
 
+def _file_of_split(path: Path) -> Path | None:
+    """Return the file of a split, named by its path without an extension; None without one."""
+    files = {  # of two spellings of an extension, the one in lower case
+        ending(file): file
+        for file in sorted(path.parent.glob("*"))
+        if file.stem == path.name and file.is_file()
+    }
+    return next((files[one] for one in _IN_FOLDERS if one in files), None)
+
+
 def _folders(data_dir: Path) -> dict[str, list[str]]:
     """Return the name of each data set -> its splits."""
     found: dict[str, list[str]] = {}
     for file in sorted(data_dir.glob("*/**/*")):
-        if file.suffix in _IN_FOLDERS:
+        if ending(file) in _IN_FOLDERS:
             found.setdefault(str(file.parent.relative_to(data_dir)), []).append(file.stem)
     return found
 
@@ -252,7 +260,7 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
         return f"{name} is a run, not a data set; give --dataset the questions"
     if path.is_file():
         what = f"{name} cannot be read: the name of a data set file ends in {', '.join(ENDINGS)}"
-        is_sheet = path.suffix.lower() in (".xlsx", ".xls", ".ods")
+        is_sheet = ending(path) in (".xlsx", ".xls", ".ods")
         return what + "; save the sheet as CSV in UTF-8" * is_sheet
     folder = data_dir / name
     splits = there.get(name, [])

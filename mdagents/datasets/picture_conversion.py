@@ -17,7 +17,7 @@ from mdagents.datasets.conversion import LeftOut
 from mdagents.datasets.parquet_rows import parquet_records
 from mdagents.datasets.pictures.files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import LETTERS
-from mdagents.datasets.record_lines import read_lines, table_rows
+from mdagents.datasets.record_lines import ending, read_lines, table_rows
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 
@@ -226,7 +226,7 @@ def _content(value: object) -> bytes | None:
 
 
 def _archive_and_others(files: Sequence[Path]) -> tuple[PictureArchive, list[Path]]:
-    archives = [path for path in files if path.suffix.lower() == ".zip"]
+    archives = [path for path in files if ending(path) == ".zip"]
     if len(archives) != 1:
         raise ConfigError("needed is one .zip archive with the pictures; name it with --from")
     return PictureArchive(archives[0]), [path for path in files if path not in archives]

@@ -10,6 +10,7 @@ from typing import Any
 from mdagents.datasets.dataset import Dataset, IndexEntry, folder_of
 from mdagents.datasets.parquet_rows import PLACE
 from mdagents.datasets.pictures.places import IMAGES, content_name, find_in_parquet
+from mdagents.datasets.record_lines import ending
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.files.whole_file import replace_file
@@ -40,7 +41,7 @@ def copy_pictures(dataset: Dataset, entries: Sequence[IndexEntry], folder: Path)
         for entry in entries
         if entry.pictures
         for picture in dataset.load(entry).pictures
-        if picture.file is not None and picture.file.suffix.lower() != ".parquet"
+        if picture.file is not None and ending(picture.file) != ".parquet"
     }
     for file in sorted(files):
         try:
@@ -63,7 +64,7 @@ def with_copies(line: str, dataset: Dataset, folder: Path) -> str:
         ConfigError: A picture cannot be read or written.
     """
     source = folder_of(dataset.path)
-    if dataset.path.suffix != ".parquet" or source.resolve() == folder.resolve():
+    if ending(dataset.path) != ".parquet" or source.resolve() == folder.resolve():
         return line
 
     def copied(value: Any) -> Any:

@@ -19,12 +19,17 @@ from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import regular_file
 
 ENDINGS = (".jsonl", ".json", ".csv", ".parquet")
-"""File name extensions of question files."""
+"""File name extensions of question files, in lower case."""
 
 _DELIMITERS = ",;\t"
 _NAMED_SEPARATOR = re.compile(r'"?sep=([^\w\s"]|\t)"?[,;\t]*\s*', re.IGNORECASE)
 _LARGEST_CELL = 2 * LARGEST_FILE  # characters
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+def ending(path: Path) -> str:
+    """Return the extension of a file name, with its dot and in lower case."""
+    return path.suffix.lower()
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
@@ -39,11 +44,11 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     if has_lines(path):
         yield from _lines(path)
         return
-    if path.suffix == ".parquet":
+    if ending(path) == ".parquet":
         for number, line in enumerate(parquet_lines(path)):
             yield number, number + 1, line
         return
-    records = table_rows(path) if path.suffix == ".csv" else _elements(path)
+    records = table_rows(path) if ending(path) == ".csv" else _elements(path)
     for place, (number, record) in enumerate(records):
         text = json.dumps(record, ensure_ascii=False)
         yield place, number, text.encode(errors="surrogatepass") + b"\n"
@@ -51,7 +56,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 def place(path: Path, number: int) -> str:
     """Return the location of a record for error messages, given its number from `read_lines`."""
-    return f"{path} {_UNITS.get(path.suffix, 'line')} {number}"
+    return f"{path} {_UNITS.get(ending(path), 'line')} {number}"
 
 
 _UNITS = {".json": "record", ".parquet": "row"}
@@ -63,8 +68,8 @@ def has_lines(path: Path) -> bool:
     Raises:
         ConfigError: The file cannot be read.
     """
-    if path.suffix != ".json":
-        return path.suffix not in (".csv", ".parquet")
+    if ending(path) != ".json":
+        return ending(path) not in (".csv", ".parquet")
     with _reading(path), regular_file(path) as file:
         written = (line for line in file if line.removeprefix(_MARK).strip())
         first, second = next(written, b"{}"), next(written, b"")

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from mdagents.datasets.record_lines import ENDINGS
+from mdagents.datasets.record_lines import ENDINGS, ending
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import flag_name
 from mdagents.runs.flags.picture_flags import Images, PictureFlags
@@ -70,7 +70,7 @@ def _idle(config: RunConfig, options: argparse.Namespace) -> Iterator[tuple[str,
     if not config.otel:
         for flag in ("--otel-text", "--otel-traces"):
             yield flag, "without --otel no spans are made"
-    if Path(config.dataset).suffix in ENDINGS:
+    if ending(Path(config.dataset)) in ENDINGS:
         yield "--split", f"--dataset {config.dataset} is one file"
     if config.fresh:
         yield "--retry-errors", "--fresh answers all questions again"

@@ -292,7 +292,7 @@ class _Program:
         for flag, before in (("dataset", ""), ("method", ""), ("model", f"{LOCAL}/")):
             file = str(kept.get(flag)).removeprefix(before)
             is_said = getattr(options, flag) != kept.get(flag)
-            if file.endswith(_FILES) and not is_said and not Path(file).is_file():
+            if file.lower().endswith(_FILES) and not is_said and not Path(file).is_file():
                 raise ConfigError(
                     f"--resume {folder} needs the file {file} of its --{flag}, which is not here; "
                     f"add --{flag} {before}FOLDER/{file}"

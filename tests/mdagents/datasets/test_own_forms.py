@@ -6,8 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from mdagents.data_tools.question_files import make_questions
+from mdagents.datasets.conversion import rows_by_hand
 from mdagents.datasets.dataset import Dataset, open_dataset
 from mdagents.datasets.question_records import parse_question
 from mdagents_llm.errors import ConfigError
@@ -268,6 +272,28 @@ def test_a_table_with_semicolons_and_an_option_less() -> None:
 def test_a_table_in_a_folder_is_a_data_set() -> None:
     table("question,A,B,answer\nWhich?,x,y,B\n", "data/mine/test.csv")
     assert open_dataset("mine", Path("data")).path == Path("data/mine/test.csv")
+
+
+@pytest.mark.parametrize("ending", ["CSV", "Json", "JSONL", "PARQUET"])
+def test_endings_may_be_in_upper_case(ending: str) -> None:
+    record = {"question": "Which?", "A": "x", "B": "y", "answer": "B"}
+    path = Path(f"data/mine/test.{ending}")
+    path.parent.mkdir(parents=True)
+    match ending.lower():
+        case "csv":
+            path.write_text("\n".join(map(",".join, (record, record.values()))))
+        case "json":
+            path.write_text(json.dumps([record], indent=1))
+        case "jsonl":
+            path.write_text(json.dumps(record))
+        case "parquet":
+            pq.write_table(pa.Table.from_pylist([record]), path)
+    dataset = open_dataset(str(path), Path())
+    assert (dataset.name, dataset.load(dataset.index[0]).gold) == ("mine", "B")
+    made = make_questions(rows_by_hand([path]), str(path), Path("made.jsonl"))
+    assert json.loads(made.path.read_text()) == record
+    if ending in ("CSV", "JSONL"):
+        assert open_dataset("mine", Path("data")).path == path
 
 
 def test_a_json_list_is_a_file_of_questions() -> None:
