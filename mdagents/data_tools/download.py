@@ -30,12 +30,11 @@ import errno
 import hashlib
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -72,7 +71,7 @@ class Staging:
     Args:
         folder: Folder of the data set.
         opened: Exit stack that removes the temporary folder.
-        is_resumed: Whether the folder is kept after an error, and used again by the next download.
+        is_resumed: Whether what was downloaded is kept after an error, for the next download.
     """
 
     def __init__(self, folder: Path, opened: ExitStack, *, is_resumed: bool = False) -> None:
@@ -84,8 +83,8 @@ class Staging:
     @cached_property
     def path(self) -> Path:
         """Path of the temporary folder."""
-        opening = _resumed_folder if self._is_resumed else _temporary_folder
-        return self._opened.enter_context(opening(self._folder))
+        opening = _staging_folder(self._folder, is_resumed=self._is_resumed)
+        return self._opened.enter_context(opening)
 
     def fetch(self, file: PinnedFile) -> Path:
         """Return the path of a published file, downloaded and verified on first use.
@@ -96,7 +95,7 @@ class Staging:
         if file not in self._fetched:
             print_result(f"fetching {file.repo_id}/{file.path_in_repo}")
             name = hashlib.sha256(repr(file).encode()).hexdigest()[:16]
-            folder = self.path / f"upstream-{name}"
+            folder = self.path / f"{_PUBLISHED}{name}"
             folder.mkdir(exist_ok=True)
             self._fetched[file] = fetch(file, folder)
         return self._fetched[file]
@@ -113,34 +112,39 @@ class Staging:
 
 
 @contextmanager
-def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder inside `folder`, and remove `folder` too if new and still empty."""
-    is_new = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with tempfile.TemporaryDirectory(prefix=".download-", dir=folder) as staging:
-            yield Path(staging)
-    finally:
-        if is_new:
-            with suppress(OSError):  # not empty: the download succeeded
-                folder.rmdir()
+def _staging_folder(folder: Path, *, is_resumed: bool) -> Iterator[Path]:
+    """Yield a folder inside `folder`, and remove it, and `folder` too if new and still empty.
 
-
-@contextmanager
-def _resumed_folder(folder: Path) -> Iterator[Path]:
-    """Yield a folder inside `folder` that is removed only after success.
+    After an error, published files stay in it if `is_resumed`. A process that was killed leaves it
+    for the next one.
 
     Raises:
         ConfigError: Another process downloads the same data set.
     """
+    is_new = not folder.exists()
     staging = folder / ".download"
     staging.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(staging / "lock", timeout=0)
     try:
-        with FileLock(staging / "lock", timeout=0):
-            yield staging
+        lock.acquire()
     except Timeout:
         raise ConfigError(f"another process is downloading to {folder}; wait for it") from None
-    shutil.rmtree(staging, ignore_errors=True)
+    is_done = False
+    try:
+        yield staging
+        is_done = True
+    finally:
+        published = staging.glob(f"{_PUBLISHED}*/**/*")
+        if is_done or not is_resumed or not any(map(Path.is_file, published)):
+            shutil.rmtree(staging, ignore_errors=True)
+        lock.release()
+        for unused in [staging, folder] if is_new else [staging]:
+            with suppress(OSError):  # it is not empty, or gone
+                unused.rmdir()
+
+
+_PUBLISHED = "upstream-"
+"""Beginning of the names of folders in which published files are staged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +181,9 @@ class Wanted:
 
 def _fetched(source: Source, folder: Path) -> Wanted:
     """Return the description of a file that is built from pinned files."""
-    origin = f"{source.files[0].repo_id}/{source.files[0].path_in_repo}"
+    files = source.files if source.pictures is not None else source.files[:1]
+    repository = source.files[0].repo_id
+    origin = _origin([f"{repository}/{file.path_in_repo}" for file in files], repository)
 
     def make(staging: Staging) -> Made:
         paths = [staging.fetch(file) for file in source.files]
@@ -215,6 +221,12 @@ def _fetched(source: Source, folder: Path) -> Wanted:
     )
 
 
+def _origin(files: Sequence[str], folder: str) -> str:
+    """Return the name of the files with questions, for messages: archives hold their pictures."""
+    first, *others = [file for file in files if not file.lower().endswith(".zip")] or files
+    return f"{folder}/*{Path(first).suffix}" if others else first
+
+
 def _placed_by_hand(
     name: str,
     files: Sequence[Path],
@@ -236,9 +248,10 @@ def _placed_by_hand(
     said = None if cop_from is None else Counting(cop_from, "as --cop-from says")
     with_pictures = catalogue[name][0].pictures if name in catalogue else None
 
+    origin = _origin([str(file) for file in files], str(files[0].parent))
+
     def make(staging: Staging) -> Made:
         target = staging.path / f"{split}.jsonl"
-        origin = str(files[0]) if len(files) == 1 else f"{files[0].parent}/*{files[0].suffix}"
         if with_pictures is not None:
             records = with_pictures(files, PictureFolder(folder))
             return make_questions(records, origin, target, folder=folder)
@@ -259,14 +272,22 @@ def _placed_by_hand(
 
 
 def bring(
-    wanted: Wanted, known: FileOrigin | None, staging: Staging, *, force: bool, now: datetime
-) -> FileOrigin:
-    """Ensure that a file is in place, and return its origin.
+    wanted: Wanted,
+    known: FileOrigin | None,
+    staging: Staging,
+    note: Callable[[FileOrigin], None],
+    *,
+    force: bool,
+    now: datetime,
+) -> None:
+    """Ensure that a file is in place, and note its origin.
 
     Args:
         wanted: Description of the file.
         known: Origin noted for the file earlier; None without one.
         staging: Temporary folder in which the file is built.
+        note: Function that writes the origin of the file. It is called before the file is moved
+            into place: an interrupted command knows its own file when it is called again.
         force: Whether to replace an existing file with another SHA-256.
         now: Current time.
 
@@ -281,13 +302,11 @@ def bring(
         known = None
     expected = wanted.sha256 or (known.sha256 if known else None)
     present = sha256_of(path) if path.exists() else None
-    upstream = wanted.upstream
     if present is not None and present == expected and not _lost_pictures(wanted):
         same = wanted.compared if wanted.sha256 else f"unchanged since; {wanted.compared}"
         print_result(f"{path}: already there, {same}")
-        if known is not None and known.sha256 == present:
-            return known
-        made = as_published(path, str(path))
+        if known is None or known.sha256 != present:
+            note(_origin_of(as_published(path, str(path)), wanted, wanted.upstream, now))
     elif present is not None and present != expected and not force:
         instead = f"expected {expected}" if expected else "and not made by this command"
         raise ConfigError(
@@ -296,16 +315,21 @@ def bring(
         )
     else:
         made = wanted.make(staging)
-        upstream = staging.with_checksums(upstream)
+        note(_origin_of(made, wanted, staging.with_checksums(wanted.upstream), now))
         made.path.replace(path)
         for line in made.left_out:
             print_result(f"left out: {line}")
         print_result(f"{path}: {made.records} records, {wanted.compared}")
         if made.counting:
             print_result(f"{path}: {made.counting}")
+
+
+def _origin_of(
+    made: Made, wanted: Wanted, upstream: tuple[Upstream, ...], now: datetime
+) -> FileOrigin:
     return FileOrigin(
-        sha256=sha256_of(path),
-        bytes=path.stat().st_size,
+        sha256=sha256_of(made.path),
+        bytes=made.path.stat().st_size,
         records=made.records,
         left_out=made.not_used,
         upstream=upstream,
@@ -313,7 +337,7 @@ def bring(
         licence=wanted.about.licence,
         citation=wanted.about.citation,
         cop_from=made.counting.first if made.counting else None,
-        pictures=len(_pictures_named(path)) if wanted.has_pictures else None,
+        pictures=len(_pictures_named(made.path)) if wanted.has_pictures else None,
     )
 
 
@@ -383,13 +407,14 @@ def download(
         with ExitStack() as opened:
             is_resumed = any(file.has_pictures for file in wanted)
             staging = Staging(folder, opened, is_resumed=is_resumed)
+
+            def note(file: Wanted, origin: FileOrigin) -> None:
+                noted[file.path.name] = origin
+                _write_note(SourceNote(dataset=name, files=noted), folder, staging)
+
             for file in wanted:
                 before = noted.get(file.path.name)
-                origin = bring(file, before, staging, force=force, now=now())
-                if origin != before:
-                    # After each file, so that the note is complete if a later file fails.
-                    noted[file.path.name] = origin
-                    _write_note(SourceNote(dataset=name, files=noted), folder, staging)
+                bring(file, before, staging, partial(note, file), force=force, now=now())
     except OSError as error:
         _refuse(error, folder)
     for about in dict.fromkeys(file.about for file in wanted):

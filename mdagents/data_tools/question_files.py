@@ -26,6 +26,10 @@ _MOST_LINES = 20
 """Maximum number of line numbers shown for records left out for the same reason."""
 
 
+_WITH_RECORDS = (".csv", ".json", ".parquet", ".tar", ".zip")
+"""Endings of files whose records are not a line each."""
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A question file that every part of the program can read."""
@@ -135,7 +139,7 @@ class _Kept:
 
     def __init__(self, origin: str, only: Mapping[str, str], folder: Path | None) -> None:
         self._origin = origin
-        self._unit = "record" if origin.endswith((".csv", ".json", ".parquet")) else "line"
+        self._unit = "record" if origin.lower().endswith(_WITH_RECORDS) else "line"
         self._only = only
         self._folder = folder
         self.cop_from: int | None = None

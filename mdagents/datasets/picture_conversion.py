@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mdagents.datasets.conversion import LeftOut
+from mdagents.datasets.conversion import LeftOut, Record
 from mdagents.datasets.parquet_rows import parquet_records
 from mdagents.datasets.pictures.files import NoPictureError, PictureArchive, PictureFolder
 from mdagents.datasets.questions import LETTERS
@@ -21,7 +21,7 @@ from mdagents.datasets.record_lines import ending, read_lines, table_rows
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 
-PictureRecords = Iterator[dict[str, Any] | LeftOut]
+PictureRecords = Iterator[Record]
 Convert = Callable[[Sequence[Path], PictureFolder], PictureRecords]
 """Function that reads the questions of a data set from its files, and keeps their pictures."""
 
@@ -50,7 +50,7 @@ def slake(files: Sequence[Path], pictures: PictureFolder) -> PictureRecords:
         files: `imgs.zip`, and a file with a list of questions.
         pictures: Folder for the pictures.
     """
-    archive, (path,) = _archive_and_others(files)
+    archive, path = _archive_and_questions(files)
     for record in _list_of(path.read_bytes(), str(path)):
         if record.get("q_lang", "en") != "en":
             yield LeftOut("it is not in English")
@@ -74,7 +74,7 @@ def pmc_vqa(files: Sequence[Path], pictures: PictureFolder) -> PictureRecords:
         files: The archive with the pictures, and a table of questions.
         pictures: Folder for the pictures.
     """
-    archive, (path,) = _archive_and_others(files)
+    archive, path = _archive_and_questions(files)
     for number, (_, row) in enumerate(table_rows(path)):
         row = {name.strip().casefold(): text.strip() for name, text in row.items()}
         options = {
@@ -98,9 +98,10 @@ def medxpertqa_mm(files: Sequence[Path], pictures: PictureFolder) -> PictureReco
         files: `images.zip`, and a file with a question a line.
         pictures: Folder for the pictures.
     """
-    archive, (path,) = _archive_and_others(files)
+    archive, path = _archive_and_questions(files)
     for _, number, line in read_lines(path):
         if not line.strip():
+            yield line  # numbers of records are those of lines
             continue
         record = load_json(line, f"{path} line {number}")
         names = record.get("images") if isinstance(record, dict) else None
@@ -119,7 +120,9 @@ def omnimedvqa(files: Sequence[Path], pictures: PictureFolder) -> PictureRecords
         files: `OmniMedVQA.zip`, with the questions and the pictures.
         pictures: Folder for the pictures.
     """
-    archive, _ = _archive_and_others(files)
+    archive, others = _archive_and_others(files)
+    if others:
+        raise ConfigError(f"the questions are in the .zip archive; leave {others[0]} out of --from")
     seen: set[str] = set()
     for name, content in archive.files("open-access", ".json"):
         for number, record in enumerate(_list_of(content, name)):
@@ -228,8 +231,21 @@ def _content(value: object) -> bytes | None:
 def _archive_and_others(files: Sequence[Path]) -> tuple[PictureArchive, list[Path]]:
     archives = [path for path in files if ending(path) == ".zip"]
     if len(archives) != 1:
-        raise ConfigError("needed is one .zip archive with the pictures; name it with --from")
+        raise ConfigError(
+            "needed is one .zip archive with the pictures, "
+            f"not {len(archives)}; name it with --from"
+        )
     return PictureArchive(archives[0]), [path for path in files if path not in archives]
+
+
+def _archive_and_questions(files: Sequence[Path]) -> tuple[PictureArchive, Path]:
+    archive, others = _archive_and_others(files)
+    if len(others) != 1:
+        raise ConfigError(
+            f"needed is one file of questions beside the .zip archive, not {len(others)}; name it "
+            "with --from"
+        )
+    return archive, others[0]
 
 
 def _list_of(content: bytes, name: str) -> list[Mapping[str, Any]]:

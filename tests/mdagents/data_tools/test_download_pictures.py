@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from mdagents.data_tools.download import main
 from mdagents.datasets.dataset import open_dataset
 from tests.mdagents.data_tools.hub import Hub, Workspace, pinned, refusal, source
 from tests.mdagents.datasets.published_pictures import archive, image, parquet, picture
@@ -97,6 +98,14 @@ def test_a_download_that_failed_is_resumed(hub: Hub, workspace: Workspace, tmp_p
     assert not (workspace.data / "quiz/.download").exists()
 
 
+def test_a_download_without_a_published_file_leaves_nothing(
+    hub: Hub, workspace: Workspace, tmp_path: Path
+) -> None:
+    hub.only = frozenset()
+    assert "404" in refusal(workspace.run(sources(hub, tmp_path)))
+    assert workspace.listing() == []
+
+
 def test_pictures_that_were_deleted_are_made_again(
     hub: Hub, workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -120,3 +129,36 @@ def test_files_that_a_user_has_are_read_in_their_published_form(
     dataset = open_dataset("vqa-rad", workspace.data)
     assert dataset.load(dataset.index[0]).pictures[0].read() == picture(3)
     assert "451 published" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "message"),
+    [
+        ("slake", ["i.zip"], "needed is one file of questions beside the .zip archive, not 0"),
+        ("slake", ["i.zip", "a.json", "b.json"], "beside the .zip archive, not 2; name it with"),
+        ("pmc-vqa", ["i.zip"], "needed is one file of questions"),  # TsinghuaC3I/MedXpertQA#8
+        ("medxpertqa-mm", ["i.zip"], "needed is one file of questions"),
+        ("slake", ["a.json"], "needed is one .zip archive with the pictures, not 0"),
+        ("omnimedvqa", ["i.zip", "a.json"], "in the .zip archive; leave a.json out of --from"),
+        ("slake", ["i.zip", "a.json"], "a.json has no questions in it; 2 of a.json (record 1, 2):"),
+        ("medxpertqa-mm", ["i.zip", "c.JSONL"], "1 of c.JSONL (line 3): its picture is missing"),
+    ],
+)
+def test_files_that_are_not_those_of_a_set_are_one_line(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    files: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    archive(tmp_path / "i.zip", {"a.txt": b""})
+    for file in ("a.json", "b.json"):
+        Path(file).write_text(json.dumps([{"q_lang": "zh"}] * 2))
+    Path("c.JSONL").write_text('\n\n{"images": []}\n')
+    assert main([name, "--from", *files]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not list(Path().glob("data/*/.download"))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from mdagents.data_tools.download import download
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.sources import BY_HAND
+from tests.conftest import REPOSITORY
 from tests.mdagents.data_tools.hub import Hub, Workspace, jsonl, refusal
 
 pytestmark = pytest.mark.process
@@ -107,6 +112,49 @@ def test_a_file_that_contradicts_what_the_user_says_is_refused(
 
     assert "field 'cop' is 4 but must be 0 to 3, as this file counts from 0" in line
     assert workspace.listing() == []
+
+
+def test_an_interrupted_command_is_finished_by_the_same_command(workspace: Workspace) -> None:
+    """A kill between two writes, as in UKGovernmentBEIS/inspect_ai#913."""
+    mine = workspace.folder / "dev.json"
+    mine.write_bytes(medmcqa(1, 4))
+    script = [sys.executable, "-u", "-m", "mdagents", "data", "download", "medmcqa"]
+    command = [*script, "--data-dir", str(workspace.data), "--from", str(mine)]
+    with subprocess.Popen(
+        command, cwd=REPOSITORY, env=workspace.environment, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.kill()
+
+    again = workspace.execute(command)
+
+    assert again.returncode == 0, again
+    assert "test.jsonl: already there, unchanged since" in again.stdout
+    (workspace.data / "medmcqa/test.jsonl").unlink()
+    assert workspace.execute(command).returncode == 0
+    assert workspace.listing() == ["medmcqa", "medmcqa/SOURCE.json", "medmcqa/test.jsonl"]
+
+
+def test_the_origin_of_a_file_is_noted_before_the_file_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, data = tmp_path / "dev.json", tmp_path / "data"
+    mine.write_bytes(medmcqa(1, 4))
+    replace = Path.replace
+
+    def interrupted(path: Path, target: Path) -> Path:
+        if target.name == "test.jsonl":
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            download("medmcqa", data, by_hand=[mine])
+    assert [path.name for path in (data / "medmcqa").iterdir()] == ["SOURCE.json"]
+    download("medmcqa", data, by_hand=[mine])
+    assert len(open_dataset("medmcqa", data).index) == 2
 
 
 @pytest.mark.parametrize(
