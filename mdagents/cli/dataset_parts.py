@@ -21,6 +21,8 @@ from mdagents.records.own_files import refuse_to_replace
 from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import Difficulty, RoutedBy
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.text import counted
@@ -75,6 +77,7 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     parser.add_argument("--input", metavar="PATH", help="JSON array or folder of the run [newest]")
     parser.add_argument("--output-dir", metavar="DIR", default="output", help="where runs are")
     parser.add_argument("--to", metavar="DIR", help="where the parts go [beside the data set]")
+    parser.add_argument("--force", action="store_true", help="replace files with other questions")
     options = parser.parse_args(argv)
     if options.input and "--output-dir" in flags_in(argv):
         raise ConfigError(
@@ -101,13 +104,41 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
         Path(options.data_dir) / options.dataset if is_shipped(dataset) else dataset.path.parent
     )
     folder = Path(options.to) if options.to else beside
-    for level in sorted({*level_of.values(), *Difficulty}):
-        path = folder / f"{dataset.path.stem}_{level}.jsonl"
-        if entries := [entry for entry in dataset.index if level_of.get(entry.id) == level]:
+    parts = {
+        folder / f"{dataset.path.stem}_{level}.jsonl": [
+            entry for entry in dataset.index if level_of.get(entry.id) == level
+        ]
+        for level in sorted({*level_of.values(), *Difficulty})
+    }
+    for path, entries in parts.items():
+        if entries and not options.force:
+            _refuse_other_questions(dataset, entries, path)
+    for path, entries in parts.items():
+        if entries:
             _write_questions(dataset, entries, path)
         elif path.exists():
+            level = path.stem.removeprefix(f"{dataset.path.stem}_")
             print_result(f"{path}: left as it was; {run} routed no question to {level}")
     return 0
+
+
+def _refuse_other_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path) -> None:
+    """Refuse to replace a file that holds anything but the given questions.
+
+    Raises:
+        ConfigError: There is such a file.
+    """
+    try:
+        content = read_regular(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+    if content != _lines(dataset, entries, path.parent):
+        raise ConfigError(
+            f"{path} is there with other questions: move it away, name another folder with --to, "
+            "or replace it with --force"
+        )
 
 
 def _parser(program: str, description: str) -> argparse.ArgumentParser:
@@ -138,6 +169,18 @@ def _line(dataset: Dataset, entry: IndexEntry) -> str:
     return json.dumps(said | record | said, ensure_ascii=False) + "\n" if said else line
 
 
+def _lines(dataset: Dataset, entries: Sequence[IndexEntry], folder: Path) -> bytes:
+    """Return the records of questions as they are written to a file in a folder.
+
+    Pictures of a Parquet file are written to this folder.
+
+    Raises:
+        ConfigError: A picture cannot be read or written.
+    """
+    lines = (with_copies(_line(dataset, entry), dataset, folder) for entry in entries)
+    return "".join(lines).encode()
+
+
 def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path) -> None:
     """Write selected questions of a data set to a file of the same form, and print their number.
 
@@ -150,8 +193,7 @@ def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copied = copy_pictures(dataset, entries, folder)
-        lines = (with_copies(_line(dataset, entry), dataset, folder) for entry in entries)
-        path.write_text("".join(lines), encoding="utf-8")
+        replace_file(path, _lines(dataset, entries, folder))
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
     files = f", with {counted(copied, 'file')} of pictures" if copied else ""

@@ -42,6 +42,24 @@ def test_split_by_routed_level_keeps_the_ids(capsys: pytest.CaptureFixture[str])
     assert [entry.id for entry in advanced.index] == ["sample_2"]
 
 
+def test_split_replaces_no_file_that_holds_other_questions(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_run({"one": "basic", "sample_2": "advanced"})
+    other = Path("data/mine/test_basic.jsonl")
+    other.write_text("mine\n")
+    assert split(["--dataset", "mine"]) == 2
+    assert capsys.readouterr().err == (
+        f"error: {other} is there with other questions: move it away, name another folder with "
+        "--to, or replace it with --force\n"
+    )
+    assert other.read_text() == "mine\n"
+    assert not Path("data/mine/test_advanced.jsonl").exists()
+    for flags in (["--force"], [], ["--to", "parts"], ["--to", "parts"]):
+        assert split(["--dataset", "mine", *flags]) == 0, flags
+    assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == ["one"]
+
+
 def test_a_part_of_an_earlier_split_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"one": "basic", "three": "basic"})
     earlier = Path("data/mine/test_advanced.jsonl")
