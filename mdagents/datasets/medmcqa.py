@@ -84,13 +84,17 @@ def counting_of(path: Path, lines: Iterable[tuple[int, bytes]]) -> Counting | No
 
 
 def place_of(record: dict[str, Any]) -> object:
-    """Return the field `cop`, with a number written as text, as in a table, converted to int."""
+    """Return the field `cop`, with a number written as text, as in a table, converted to int.
+
+    Beside an empty cell, pandas writes whole numbers as 2.0.
+    """
     place = record["cop"]
-    if isinstance(place, str) and re.fullmatch(r"\s*-?[0-9]\s*", place):
-        return int(place)
+    if isinstance(place, str | float) and (found := _PLACE.fullmatch(str(place))):
+        return int(found[1])
     return None if isinstance(place, bool) else place
 
 
+_PLACE = re.compile(r"\s*(-?[0-9])(?:\.0*)?\s*")
 _NUMBER = re.compile(rb'"cop"\s*:\s*"?\s*(-?[0-9]+)')
 
 

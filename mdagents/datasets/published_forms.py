@@ -185,6 +185,8 @@ def _choices(record: Record, where: str) -> Record:
     Source: https://huggingface.co/datasets/cais/mmlu
     """
     place, options = record["answer"], lettered(record["choices"])
+    if isinstance(place, float) and place.is_integer():  # as pandas writes it beside an empty cell
+        place = int(place)
     if isinstance(place, str) or str(record["subject"]) not in _MMLU_SUBJECTS:
         return in_own_form(record, where)
     letter = _letter_at(place, options)

@@ -196,6 +196,13 @@ def test_the_text_of_the_right_option_may_be_the_letter_of_another() -> None:
     assert parse_question(record, "line 1", 1).gold == "C"
 
 
+@pytest.mark.parametrize("place", [2.0, "2.0", "2."])
+def test_whole_numbers_may_be_written_as_pandas_does(place: object) -> None:
+    """With an empty cell in the column, as in pandas-dev/pandas#48704."""
+    assert read(MEDMCQA | {"cop": place}).gold == "C"
+    assert read(MMLU | {"answer": float(str(place))}).gold == "C"
+
+
 @pytest.mark.parametrize("kind", ["MCQ", "CLOSED", "exactMatch"])  # pengfeiliHEU/M2I2#14
 def test_a_record_with_options_of_its_own_is_not_one_of_hle(kind: str) -> None:
     record = {"question": "Which?", "answer": "B", "answer_type": kind}
