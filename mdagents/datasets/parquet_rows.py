@@ -170,7 +170,7 @@ def _plain(cell: Any, place: str | None) -> Any:
         return {**others, PLACE: place} if cell["bytes"] else others
     if isinstance(cell, dict):
         return {
-            str(name): _plain(one, place and f"{place}/{quote(str(name), safe='')}")
+            str(_plain(name, None)): _plain(one, place and f"{place}/{quote(str(name), safe='')}")
             for name, one in cell.items()
         }
     if isinstance(cell, list):

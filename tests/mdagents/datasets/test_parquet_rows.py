@@ -84,6 +84,8 @@ def test_a_struct_may_hold_a_path_alone(tmp_path: Path) -> None:
         (pa.array([b"Which \xc3\xa9lement?"]), "Which élement?"),  # apache/arrow#1830
         (pa.array([b"Which?"], pa.large_binary()), "Which?"),
         (pa.array([[("A", "Salt")]], pa.map_(pa.string(), pa.string())), {"A": "Salt"}),
+        (pa.array([[(b"A", b"Salt")]], pa.map_(pa.binary(), pa.binary())), {"A": "Salt"}),
+        (pa.array([[b"Salt", b"Iron"]]), ["Salt", "Iron"]),  # NVIDIA/cudf#10733
         (pa.array([1234567891], pa.timestamp("ns")), "1970-01-01 00:00:01.234567891"),
         (pa.array([{"bytes": b"text"}]), {"parquet": "x.parquet/0/a%20b"}),
         (pa.array([A]), {"parquet": "x.parquet/0/a%20b"}),
