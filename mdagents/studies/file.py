@@ -10,6 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from mdagents.datasets.record_lines import ENDINGS
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import value_type
 from mdagents.runs.flags.team_flags import ADAPTIVE, EXAID_OFF
@@ -39,7 +40,7 @@ _LABEL = "label"
 _EFFORT = "reasoning-effort"
 """Flag that becomes a separate axis when given as a list: each method with each effort."""
 _LEVELS = (ADAPTIVE, *Difficulty)
-_FILES = (".jsonl", ".json", ".csv", ".gguf", ".py")
+_FILES = (*ENDINGS, ".gguf", ".py")
 _NOT_IN_A_LABEL = ("batch", "model-base-url")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -237,7 +238,7 @@ def _label(settings: Settings, main: str) -> str:
     first = [main, "difficulty"] if main == "method" else [main]
     names = [_called(str(settings[name])) for name in first if name in settings] or [ADAPTIVE]
     others = [
-        f"{name} {value if isinstance(value, str) else ' '.join(value)}"
+        f"{name} {' '.join(map(_called_setting, [value] if isinstance(value, str) else value))}"
         for name, value in settings.items()
         if name not in (*first, *_NOT_IN_A_LABEL)
     ]
@@ -268,6 +269,14 @@ def _called(value: str) -> str:
     """Return the label of a value; for a file, its name without folder and extension."""
     path = Path(value)
     return path.stem if path.suffix.lower() in _FILES else value
+
+
+def _called_setting(value: str) -> str:
+    """Return the label of a value that may be `@FILE` or `ROLE=FILE`."""
+    if value.startswith("@"):
+        return f"@{Path(value).stem.removeprefix('@')}"
+    role, mark, file = value.partition("=")
+    return f"{role}={_called(file)}" if mark and role.isidentifier() else _called(value)
 
 
 def _refuse(key: str, path: Path) -> None:

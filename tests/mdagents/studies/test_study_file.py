@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdagents.datasets.record_lines import ENDINGS
 from mdagents.settings import Difficulty, Router
 from mdagents.studies.file import Cell, cells_of, read_study
 from mdagents_llm.errors import ConfigError
@@ -48,6 +49,22 @@ def test_an_entry_with_settings_is_called_by_them_or_by_its_label() -> None:
     assert found[1].config.router is Router.DISAGREEMENT
     assert found[3].config.words == {"opinion": 80}
     assert found[0].model == "m"
+
+
+@pytest.mark.parametrize(
+    ("dataset", "label"),
+    [
+        *((f"/home/me/a=b/hard{ending}", "hard") for ending in ENDINGS),
+        ({"dataset": "medqa", "sample-id": "@/home/me/hard.txt"}, "medqa, sample-id @hard"),
+        (
+            {"dataset": "/home/me/hard.csv", "role-model": {"expert": "/home/me/tiny.gguf"}},
+            "hard, role-model expert=tiny",
+        ),
+    ],
+)
+def test_a_label_names_no_folder(dataset: object, label: str) -> None:
+    write_study(datasets=[dataset])
+    assert read_study(FILE).datasets[0].label == label
 
 
 def test_every_switch_of_a_run_can_be_on_or_off() -> None:
