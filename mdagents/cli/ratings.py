@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mdagents.records.ratings import Rating, add_ratings, read_csv, read_ratings, write_csv
-from mdagents.scoring.fields import text_of
+from mdagents.scoring.fields import entries_of, object_of, text_of
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.whole_file import replace_file
@@ -60,17 +60,27 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
 
 
 def _check_items(ratings: Sequence[Rating], run: RunOutput, file: Path) -> None:
-    """Refuse ratings of questions that the run does not have, such as those of another run.
+    """Refuse ratings of what the run does not have, such as those of another run.
 
     Raises:
-        ConfigError: A rating has an unknown case id; the message names it.
+        ConfigError: A rating has an unknown case id or item; the message names it.
     """
-    cases = {text_of(record, "case_id") for _, record in run.records()}
+    summaries = {
+        text_of(record, "case_id"): len(entries_of(object_of(record, "exaid"), "summaries"))
+        for _, record in run.records()
+    }
     for rating in ratings:
-        if rating.case_id not in cases:
+        if rating.case_id not in summaries:
             raise ConfigError(
                 f"{file}: case_id {rating.case_id} is no answer of {run.name}"
-                f"{did_you_mean(rating.case_id, sorted(cases))}"
+                f"{did_you_mean(rating.case_id, sorted(summaries))}"
+            )
+        made, number = summaries[rating.case_id], rating.summary
+        if number > made:
+            has = f"its last one is summary-{made}" if made else "it has none"
+            raise ConfigError(
+                f"{file}: item {rating.item} of case_id {rating.case_id} is no summary of "
+                f"{run.name}; {has}"
             )
 
 

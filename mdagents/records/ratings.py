@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from mdagents.datasets.record_lines import table_rows
 from mdagents.records.jsonl import whole_lines
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import compact_json, parse_json
@@ -68,6 +69,11 @@ class Rating(BaseModel):
     def key(self) -> tuple[str, str, str]:
         """(rater, case id, item), of which only the latest rating counts."""
         return self.rater, self.case_id, self.item
+
+    @property
+    def summary(self) -> int:
+        """Number of the rated summary, from 1; 0 for an answer."""
+        return int(self.item.partition("-")[2] or 0)
 
     def is_later_than(self, other: Rating) -> bool:
         """Return whether this rating counts beside an earlier line on the same item.
@@ -140,26 +146,24 @@ def write_csv(ratings: Sequence[Rating]) -> str:
 
 
 def read_csv(path: Path) -> list[Rating]:
-    """Return the ratings of a CSV file in the form of `write_csv`.
+    """Return the ratings of a CSV file in the form of `write_csv`, as spreadsheets save it.
 
     Raises:
         ConfigError: The file cannot be read, or a line is no rating.
     """
     found = []
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if lacking := set(_REQUIRED) - set(rows.fieldnames or ()):
-                raise ConfigError(
-                    f"{path}: its first line must name the columns {', '.join(_REQUIRED)}, with "
-                    f"commas between them; it has no {min(lacking)}"
-                )
-            for row in rows:
-                for name in _TEXTS:
-                    row[name] = text_in(row.get(name) or "")
-                found.append(_validated(row, f"{path} line {rows.line_num}"))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ConfigError(f"cannot read {path}: {error}") from error
+    rows = [(number, row) for number, row in table_rows(path) if any(map(str.strip, row.values()))]
+    if lacking := set(_REQUIRED).difference(*(row for _, row in rows[:1])):
+        raise ConfigError(
+            f"{path}: its first line must name the columns {', '.join(_REQUIRED)}, and a rating "
+            f"must follow; it has no {min(lacking)}"
+        )
+    for number, row in rows:
+        where = f"{path} line {number}"
+        rating = _validated({**row, **{n: text_in(row.get(n, "")) for n in _TEXTS}}, where)
+        if _time(rating.at) is None:
+            raise ConfigError(f"{where}: at is {rating.at!r}: write it as 2026-03-01T10:00:00Z")
+        found.append(rating)
     return found
 
 

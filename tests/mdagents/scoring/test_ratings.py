@@ -72,6 +72,31 @@ def test_ratings_of_another_run_are_refused_and_no_file_is_lost(
     assert ratings_program([str(path), "new.csv"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("item", "summaries", "message"),
+    [
+        (
+            "summary-7",
+            0,
+            "error: r.csv: item summary-7 of case_id case-1 is no summary of run; it h",
+        ),
+        ("summary-3", 2, "is no summary of run; its last one is summary-2"),
+        ("summary-2", 2, ""),
+        ("answer", 0, ""),
+    ],
+)
+def test_ratings_of_summaries_that_the_run_does_not_have_are_refused(
+    item: str, summaries: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exaid = {"summaries": [{"status_action": "So."}] * summaries}
+    path = write([ours("q1", "A", "A", case_id="case-1", exaid=exaid)])
+    path.with_suffix("").mkdir()
+    Path("r.csv").write_text(write_csv([rating(item=item)]))
+    assert ratings_program([str(path), "r.csv", "--import"]) == (2 if message else 0)
+    assert message in capsys.readouterr().err
+    assert len(read_ratings(path.with_suffix(""))) == (0 if message else 1)
+
+
 def test_alpha_at_its_limits() -> None:
     assert ordinal_alpha([[1, 1], [5, 5]]) == 1
     assert ordinal_alpha([[3, 3], [3, 3]]) is None
@@ -146,10 +171,35 @@ def test_csv_that_is_no_ratings(content: str, tmp_path: Path) -> None:
         read_csv(path)
 
 
-def test_a_line_of_csv_that_is_no_rating(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (",4,", ",7,", "line 2 is no rating"),
+        (AT, "01/01/2026 10:00", "line 2: at is '01/01/2026 10:00': write it as 2026-03-01T10:00"),
+        (AT, "46023.41667", "line 2: at is '46023.41667': write it as"),  # onaio/onadata#1595
+    ],
+)
+def test_a_line_of_csv_that_is_no_rating(old: str, new: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
-    path.write_text(write_csv([rating()]).replace(",4,", ",7,"))
-    with pytest.raises(ConfigError, match="line 2 is no rating"):
+    path.write_text(write_csv([rating()]).replace(old, new))
+    with pytest.raises(ConfigError, match=message):
+        read_csv(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_csv_as_spreadsheets_save_it(encoding: str, separator: str, tmp_path: Path) -> None:
+    """Rows below the last one may be empty, or hold spaces (OpenDataServices/flatten-tool#186)."""
+    path, ratings = tmp_path / "ratings.csv", [rating("Müller"), rating("B")]
+    written = write_csv(ratings) + ",,,,,,,,,,\r\n ,,,,,,,,,,\r\n"
+    path.write_text(written.replace(",", separator), encoding=encoding, newline="")
+    assert read_csv(path) == ratings
+
+
+def test_csv_in_another_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    path.write_text(write_csv([rating("Müller")]), encoding="cp1252")
+    with pytest.raises(ConfigError, match="is not UTF-8 text; save it as UTF-8"):
         read_csv(path)
 
 
