@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,7 +91,11 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     rated = [row for row in read_output(run).rows if row.routed_by != RoutedBy.FORCED]
     if not rated:
         raise ConfigError(f"no router rated a question of {run}; give an adaptive run")
-    level_of = {row.question_id: row.difficulty for row in rated if row.difficulty}
+    levels: dict[str, Counter[str]] = {}
+    for row in rated:
+        if row.difficulty:
+            levels.setdefault(row.question_id, Counter())[row.difficulty] += 1
+    level_of = {id_: of.most_common(1)[0][0] for id_, of in levels.items()}  # the first of equals
     if not level_of:
         raise ConfigError(f"no question of {run} has a level; give an adaptive run")
     known = {entry.id for entry in dataset.index}
@@ -104,6 +109,12 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
         Path(options.data_dir) / options.dataset if is_shipped(dataset) else dataset.path.parent
     )
     folder = Path(options.to) if options.to else beside
+    if differing := sum(len(of) > 1 for of in levels.values()):
+        print_line(
+            f"the router's level differs between epochs for {differing} of "
+            f"{counted(len(levels), 'question')}: each goes to its most frequent level, that of "
+            "the first epoch among equals"
+        )
     parts = {
         folder / f"{dataset.path.stem}_{level}.jsonl": [
             entry for entry in dataset.index if level_of.get(entry.id) == level

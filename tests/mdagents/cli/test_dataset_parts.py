@@ -60,6 +60,33 @@ def test_split_replaces_no_file_that_holds_other_questions(
     assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == ["one"]
 
 
+def test_split_takes_the_most_frequent_level_of_the_epochs_and_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of_epochs = {
+        "one": ["basic", "advanced", "basic"],
+        "sample_2": ["advanced", "basic", "intermediate"],
+        "three": ["basic", "basic", "basic"],
+    }
+    Path("output").mkdir()
+    records = [
+        {"question_id": id_, "epoch": epoch, "difficulty": level, "response": "A"}
+        | {"label": "A", "options": LINE["options"]}
+        for id_, levels in of_epochs.items()
+        for epoch, level in enumerate(levels, start=1)
+    ]
+    Path("output/run.json").write_text(json.dumps(records))
+    assert split(["--dataset", "mine"]) == 0
+    captured = capsys.readouterr()
+    assert "level differs between epochs for 2 of 3 questions" in captured.out + captured.err
+    assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == [
+        "one",
+        "three",
+    ]
+    advanced = open_dataset("mine", Path("data"), "test_advanced")
+    assert [entry.id for entry in advanced.index] == ["sample_2"]
+
+
 def test_a_part_of_an_earlier_split_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     write_run({"one": "basic", "three": "basic"})
     earlier = Path("data/mine/test_advanced.jsonl")
