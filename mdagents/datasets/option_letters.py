@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+from mdagents.datasets.questions import LETTERS
 
 _MARKED = re.compile(r"(?:(?:option|answer|choice)\s*:?\s*)?\(?([A-Za-z])[).:]?", re.IGNORECASE)
 _MARKED_TEXT = re.compile(
@@ -12,6 +14,8 @@ _MARKED_TEXT = re.compile(
 
 _LABELED = re.compile(r"(?:\(([A-J])\)|([A-J])([).:]))\s*(.*)", re.DOTALL)
 _LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
+_GOES_ON = re.compile(r"(?:only|alone)\W*\Z|(?:and|or|nor|but)\b|[,;&+/]", re.IGNORECASE)
+"""Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
 _PLAIN = ("yes", "no", "true", "false", "maybe")
 _LETTER_AND_MARK = tuple(f"{letter}{mark}" for letter in "ABCDEFGHIJ" for mark in ").:")
 
@@ -52,22 +56,75 @@ def without_labels(options: Mapping[str, str]) -> dict[str, str]:
     Args:
         options: Letter -> text; an empty text stays.
     """
-    found: dict[str, re.Match[str]] = {}
-    for letter, text in options.items():
-        if text[:1].isalpha() and not text.startswith(_LETTER_AND_MARK):
-            return dict(options)  # nearly always
-        if text.strip():
-            match = _LABELED.fullmatch(text.strip())
-            if match is None or not match[4].strip() or _LABEL_WITHIN.search(match[4]):
-                return dict(options)
-            found[letter] = match
+    found = _labels(options)
+    texts = [match[4] for match in found.values()]
+    if any(_GOES_ON.match(text) or _LABEL_WITHIN.search(text) for text in texts):
+        return dict(options)
     are_few = len(found) < 3 and any(
         match[3] == "." and match[4].casefold() not in _PLAIN for match in found.values()
     )
     # Two texts may begin like this by chance: A. fumigatus, B. dermatitidis.
-    if are_few or sorted(match[1] or match[2] for match in found.values()) != sorted(found):
+    if are_few or sorted(map(_label, found.values())) != sorted(found):
         return dict(options)
     return {letter: found[letter][4] if letter in found else options[letter] for letter in options}
+
+
+def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
+    """Return letter -> text for the options of a list, in its order.
+
+    The letters are A, B, … by place, unless the texts carry the same letters in another order:
+    `(C) Gold`, `(A) Iron`, `(B) Zinc`. Those are then the letters, and are left out of the texts.
+
+    Args:
+        texts: Texts, at most as many as there are letters; others than texts carry no letter.
+
+    Returns:
+        Letter -> text; None if the texts begin with letters that may be part of names as well:
+        `C. albicans`, `A. fumigatus`, `B. dermatitidis`.
+    """
+    by_place = dict(zip(LETTERS, texts, strict=False))
+    found = _labels(by_place)
+    labels = {place: _label(match) for place, match in found.items()}
+    letters = set(labels.values())
+    are_letters = len(letters) == len(labels) and letters in (
+        {*labels},
+        {*LETTERS[: len(labels)]},
+    )
+    marks = {match[3] for match in found.values()}
+    is_mention = any(_GOES_ON.match(match[4]) for match in found.values())
+    if not are_letters or [*labels] == [*labels.values()] or len(marks) > 1 or is_mention:
+        return by_place
+    rests = [match[4] for match in found.values() if match[4].casefold() not in _PLAIN]
+    if marks == {"."} and rests and (len(found) < 3 or all(rest[0].islower() for rest in rests)):
+        return None
+    others = (letter for letter in by_place if letter not in letters)  # of empty texts
+    named = {place: labels.get(place) or next(others) for place in by_place}
+    return {
+        named[place]: found[place][4] if place in found else text
+        for place, text in by_place.items()
+    }
+
+
+def _labels(options: Mapping[str, object]) -> dict[str, re.Match[str]]:
+    """Return letter -> label for the texts that are not empty; empty if one has no label."""
+    found: dict[str, re.Match[str]] = {}
+    for letter, text in options.items():
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            return {}
+        if text[:1].isalpha() and not text.startswith(_LETTER_AND_MARK):
+            return {}  # nearly always
+        if text.strip():
+            match = _LABELED.fullmatch(text.strip())
+            if match is None or not match[4].strip():
+                return {}
+            found[letter] = match
+    return found
+
+
+def _label(match: re.Match[str]) -> str:
+    return match[1] or match[2]
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:

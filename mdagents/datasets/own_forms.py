@@ -17,6 +17,7 @@ from typing import Any
 
 from mdagents.datasets.option_letters import (
     letter_marked,
+    letters_in_list,
     letters_meant,
     with_letters,
     without_labels,
@@ -95,7 +96,7 @@ def in_own_form(record: Record, where: str) -> Record:
         ConfigError: The right option is ambiguous or invalid; the message names the field.
     """
     record = _with_letters_for_numbers(_with_letters_for_labels(record))
-    options = _options(record, where)
+    options, order = _options(record, where)
     if isinstance(options, dict) and all(isinstance(text, str) for text in options.values()):
         options = without_labels(options)
     read: dict[str, Any] = {"options": options}
@@ -103,7 +104,7 @@ def in_own_form(record: Record, where: str) -> Record:
     if asked and "question" not in record:
         read["question"] = asked[0]
     if isinstance(options, dict) and len(options) > 1:
-        read |= _right(record, options, where)
+        read |= _right(record, options, order, where)
     return read
 
 
@@ -143,7 +144,11 @@ def letters_of_numbers(record: Record) -> dict[str, str]:
     if has_gap or is_twice or any(others):
         return {}
     in_order = [numbered[number] for number in numbers]
-    return dict(zip(in_order, LETTERS, strict=False)) if len(in_order) <= len(LETTERS) else {}
+    if len(in_order) > len(LETTERS):
+        return {}
+    texts = {plain(name): text for name, text in record.items()}
+    letters = letters_in_list([texts[name] for name in in_order]) or LETTERS
+    return dict(zip(in_order, letters, strict=False))
 
 
 def _with_letters_for_numbers(record: Record) -> Record:
@@ -246,7 +251,8 @@ _TEXTS = ("text", "content", "value", "label", "option", "description")  # names
 _LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a letter
 
 
-def _options(record: Record, where: str) -> object:
+def _options(record: Record, where: str) -> tuple[object, Sequence[str]]:
+    """Return (letter -> text of the options, their letters in the order of the record)."""
     columns = _columns(record, where)
     for name, options in record.items():
         if plain(name) in _LISTS:
@@ -259,15 +265,27 @@ def _options(record: Record, where: str) -> object:
                         f"{where}: field '{name}' holds objects without a text: give each option a "
                         "letter (key) and a text (value)"
                     )
-            options = with_letters(options) if isinstance(options, dict) else lettered(options)
+            order: Sequence[str] = ()
+            if isinstance(options, dict):
+                options = with_letters(options)
+                order = list(options)
+            elif isinstance(options, list) and len(options) <= len(LETTERS):
+                named = letters_in_list(options)
+                if named is None:
+                    raise ConfigError(
+                        f"{where}: the texts of field '{name}' begin with letters in another "
+                        "order, which may be labels or part of names: give an object with letters"
+                    )
+                order = list(named)
+                options = dict(sorted(named.items()))
             if isinstance(options, dict):
                 both = [letter for letter in columns if columns[letter] and letter in options]
                 differ = [_words(columns[letter]) != _words(options[letter]) for letter in both]
                 if len(both) > 1 and any(differ):
                     fields = ", ".join(both)
                     raise ConfigError(f"{where}: field '{name}' differs from the fields {fields}")
-            return options
-    return columns or None
+            return options, order
+    return columns or None, list(columns)
 
 
 def _words(text: object) -> list[str]:
@@ -292,7 +310,7 @@ def _columns(record: Record, where: str) -> dict[str, object]:
     return dict(sorted(columns.items()))
 
 
-def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
+def _right(record: Record, options: Mapping[str, Any], order: Sequence[str], where: str) -> Record:
     given = {
         name: value
         for name, value in record.items()
@@ -301,7 +319,7 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
     agreeing = [name for name in given if plain(name) in ANSWERS]
     names = agreeing or sorted(given, key=lambda name: OTHER_ANSWERS.index(plain(name)))[:1]
     firm = [name for name in names if plain(name) != "answer"] or names
-    letters = {name: _letter(name, given[name], options, where) for name in firm}
+    letters = {name: _letter(name, given[name], options, order, where) for name in firm}
     read: dict[str, Any] = {}
     if letters:
         read["answer_idx"] = next(iter(letters.values()))
@@ -312,17 +330,19 @@ def _right(record: Record, options: Mapping[str, Any], where: str) -> Record:
         if name in firm or not meant.isdisjoint(letters.values()):
             read |= {"answer": None} if plain(name) == "answer" else {}
         elif letter_marked(str(given[name])):
-            letters[name] = _letter(name, given[name], options, where)
+            letters[name] = _letter(name, given[name], options, order, where)
     for name in (name for name in given if name not in names):  # it may mean something else
         with suppress(ConfigError):
-            letters[name] = _letter(name, given[name], options, where)
+            letters[name] = _letter(name, given[name], options, order, where)
     if len({*letters.values()}) > 1:
         said = " and ".join(f"field '{name}' is option {of}" for name, of in letters.items())
         raise ConfigError(f"{where}: {said}; one of them is wrong")
     return read
 
 
-def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> str:
+def _letter(
+    name: str, value: Any, options: Mapping[str, Any], order: Sequence[str], where: str
+) -> str:
     """Return the letter of the option that a field marks as right."""
     field = f"{where}: field '{name}' is {reprlib.repr(value)}"
     text = "" if isinstance(value, bool) else " ".join(str(value).split())
@@ -336,7 +356,11 @@ def _letter(name: str, value: Any, options: Mapping[str, Any], where: str) -> st
         place = float(text) - first
         if not 0 <= place < len(options):
             raise ConfigError(f"{field} but must be {first} to {len(options) - 1 + first}")
-        return list(options)[int(place)]
+        if order[int(place)] != list(options)[int(place)]:
+            raise ConfigError(
+                f"{field}, and the options carry letters in another order: write the letter"
+            )
+        return order[int(place)]
     if first is not None or not isinstance(value, str):
         raise ConfigError(
             f"{field} but must be {'a letter' if first is None else 'a whole number'}"

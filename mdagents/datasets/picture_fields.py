@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from mdagents.datasets.option_letters import letter_marked
+from mdagents.datasets.option_letters import letter_marked, letters_in_list
 from mdagents.datasets.own_forms import (
     is_option_or_answer,
     letters_of_numbers,
@@ -112,6 +112,9 @@ def without_option_pictures(record: dict[str, Any]) -> tuple[dict[str, Any], dic
                 if _has_picture(option)
             }
             keys = list(options) if isinstance(options, dict) else letters
+            labels = list(letters_in_list(texts) or ())
+            if not keys and labels != sorted(labels):
+                keys = labels  # pictures are found by place, so that this order is refused
             new = dict(zip(keys, texts, strict=True)) if keys else texts
             return {**record, name: new}, pictures
     return record, {}

@@ -112,10 +112,10 @@ def question_in(state: TaskState) -> SourceQuestion:
         gold = _gold(state.target, prompted.options)
         return replace(prompted, id=id_, gold=gold)
     options = [choice.value for choice in state.choices]
-    gold = _gold(state.target, dict(zip(LETTERS, options, strict=False)))
+    letters = dict(zip(LETTERS, options, strict=False))
+    gold = _gold(state.target, letters)
     ours = _pictures_of((state.metadata or {}).get(_OURS))
     if ours is not None and len(ours) == len(images):
-        letters = dict(zip(LETTERS, options, strict=False))
         pictures = tuple(
             replace(picture, caption=caption, option=option)
             for picture, (caption, option) in zip(given_pictures(images), ours, strict=True)
@@ -124,7 +124,8 @@ def question_in(state: TaskState) -> SourceQuestion:
     prompt = read_prompt(text)
     if prompt is not None and sorted(prompt.options.values()) == sorted(map(str.strip, options)):
         text = prompt.text  # it lists the choices, which would be shown a second time
-    question = question_of(text, options, gold)
+    is_all = len(letters) == len(options)
+    question = question_of(text, letters if is_all else options, gold)
     if empty := [letter for letter in question.hidden if letter < max(question.options)]:
         raise ConfigError(f"choice {empty[0]} is empty or n/a; leave it out")
     return replace(question, id=id_, pictures=given_pictures(images))

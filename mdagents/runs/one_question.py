@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.events import Observer, unobserved
+from mdagents.datasets.option_letters import letters_in_list
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, SourceQuestion, present
 from mdagents.records.manifest import Spent
@@ -163,7 +164,8 @@ def question_of(
 
     Args:
         question: Text of the question.
-        options: Letter -> text, with consecutive letters from A; or the texts alone.
+        options: Letter -> text, with consecutive letters from A; or the texts alone, whose own
+            letters count if they are in another order: `(B) Zinc`, `(A) Iron`.
         gold: Letter of the right option; empty when it is unknown.
 
     Raises:
@@ -171,13 +173,22 @@ def question_of(
     """
     if isinstance(options, str) or not isinstance(options, Mapping | Sequence):
         raise ConfigError("options must be a list of texts, or letter -> text")
-    if not isinstance(options, Mapping):
+    letters: Mapping[str, object] | None
+    if isinstance(options, Mapping):
+        letters = options
+    else:
         if len(options) > len(LETTERS):
             raise ConfigError(f"there are {len(options)} options; at most {len(LETTERS)} may be")
-        options = dict(zip(LETTERS, options, strict=False))
-    if gold and gold not in options:
-        raise ConfigError(f"gold is {gold!r} but must be one of {', '.join(options)}")
-    record = {"question": question, "options": dict(options)} | (
+        letters = letters_in_list(options)
+        if letters is None:
+            raise ConfigError(
+                "the options begin with letters in another order, which may be labels or part of "
+                "names: give letter -> text"
+            )
+        letters = dict(sorted(letters.items()))
+    if gold and gold not in letters:
+        raise ConfigError(f"gold is {gold!r} but must be one of {', '.join(letters)}")
+    record = {"question": question, "options": dict(letters)} | (
         {"answer_idx": gold} if gold else {}
     )
     checked = load_json(json.dumps(record).encode(), "the question")

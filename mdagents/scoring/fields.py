@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mdagents.datasets.kept_fields import MOST_FIELDS
 from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.option_letters import (
     letter_marked,
+    letters_in_list,
     letters_meant,
     with_letters,
     without_labels,
@@ -20,7 +21,7 @@ from mdagents.datasets.questions import LETTERS
 from mdagents_llm.text import well_formed
 
 _LETTERS = frozenset(LETTERS)
-_IN_ONE_TEXT = re.compile(r"\(([A-J])\)\s*(.*?)\s*(?=\([A-J]\)|$)", re.DOTALL)
+_IN_ONE_TEXT = re.compile(r"(?<!\w)\(([A-J])\)(?!-\w)")  # not of Factor(B), or (E)-stilbene
 
 _BETWEEN_LETTERS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")
 
@@ -42,18 +43,65 @@ def options_of(value: Any) -> dict[str, str] | None:
     Args:
         value: Options as an object keyed by letters, or in a form of other programs: a list
             `["(A) text", "(B) text", …]`, a list of the texts alone in order, or one string
-            `(A) text (B) text …`. Those that are null are skipped.
+            `(A) text (B) text …`. Letters in a list or a string may be in any order. Those that
+            are null are skipped.
     """
     if value is None:
         return {}
     if isinstance(value, str):
-        value = [f"({letter}) {text}" for letter, text in _IN_ONE_TEXT.findall(value)] or None
+        return _in_one_text(value) or None
     if isinstance(value, dict):
         named = value if value.keys() <= _LETTERS else with_letters(value)
         return _texts(named) if named.keys() <= _LETTERS else None
-    if not isinstance(value, list) or len(value) > len(LETTERS):
+    if not is_listed(value):
         return None
-    return _texts(dict(zip(LETTERS, value, strict=False)))
+    listed = letters_in_list(value)
+    return None if listed is None else _texts(dict(sorted(listed.items())))
+
+
+def is_listed(value: Any) -> bool:
+    """Return whether a value is a text, or a list of not too many options."""
+    return isinstance(value, str) or (isinstance(value, list) and len(value) <= len(LETTERS))
+
+
+def _in_one_text(text: str) -> dict[str, str]:
+    """Return letter -> text for options listed in one text: `(A) Iron (B) Zinc`.
+
+    The letters are consecutive from A. They may be in any order if each occurs once; otherwise
+    texts mention others, `(C) (A) and (B)`, and the letters are in order.
+
+    Returns:
+        The options; empty without any, or if they can be told apart in several ways.
+    """
+    marks = list(_IN_ONE_TEXT.finditer(text))
+    letters = sorted({mark[1] for mark in marks})
+    if "".join(letters) != LETTERS[: len(letters)]:
+        return {}
+    if len(marks) > len(letters):
+        marks = _only_in_order(marks, len(letters))
+    found: dict[str, str] = {}
+    end = len(text)
+    for mark in reversed(marks):
+        found[mark[1]] = text[mark.end() : end].strip()
+        end = mark.start()
+    return dict(sorted(found.items()))
+
+
+def _only_in_order(marks: Sequence[re.Match[str]], count: int) -> list[re.Match[str]]:
+    """Return the marks of `count` letters from A, of which the first mark is one.
+
+    Returns:
+        The marks in order; empty if there is none, or a choice.
+    """
+    ways = [0] * (count + 1)  # number of letters -> ways in which marks so far begin with them
+    read: list[list[re.Match[str]]] = [[] for _ in ways]
+    for mark in marks:
+        place = LETTERS.index(mark[1])
+        before = int(mark is marks[0]) if place == 0 else ways[place]
+        if before:
+            ways[place + 1] += before
+            read[place + 1] = [*read[place], mark]
+    return read[count] if ways[count] == 1 else []
 
 
 def _texts(options: Mapping[str, Any]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from mdagents.scoring.fields import (
     fields_of,
     gold_of,
     id_of,
+    is_listed,
     names_several,
     object_of,
     opinions_of,
@@ -222,6 +223,11 @@ def make_row(
         ConfigError: A field is wrong or missing; the message names it.
     """
     options = options_of(record.get("options"))
+    if options is None and is_listed(record.get("options")):
+        raise ConfigError(
+            f"{where}: the letters of 'options' are not A, B, …, or can be read in several ways: "
+            "give an object with letters"
+        )
     if options is None:
         raise ConfigError(
             f"{where}: 'options' must be an object with letters from A to J, or a list of at most "

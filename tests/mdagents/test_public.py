@@ -91,6 +91,12 @@ async def test_an_option_that_says_nothing_is_left_out() -> None:
     assert list(record.options.values()) == OPTIONS
 
 
+async def test_letters_of_a_list_in_another_order_are_kept() -> None:
+    listed = ["(C) Lead", "(A) Iron", "(B) Zinc"]
+    record = await mdagents.answer(QUESTION, listed, team="cot", gold="B")
+    assert (record.options, record.label) == ({"A": "Iron", "B": "Zinc", "C": "Lead"}, "B")
+
+
 @pytest.mark.sweep
 async def test_an_adaptive_answer_asks_the_router(provider: FakeProvider) -> None:
     provider.when("triage officer", {"difficulty": "intermediate"})
@@ -122,6 +128,7 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
         (OPTIONS, {"gold": "E"}, "gold is 'E' but must be one of A, B, C, D"),
         (OPTIONS[:1], {}, "the question: "),
         ([*OPTIONS, ""], {"gold": "E"}, "that option is empty"),
+        (["B. cereus", "A. lwoffii", "C. difficile"], {}, "may be labels or part of names"),
         ({"B": "x", "C": "y"}, {}, "the question: option letters B,C are not consecutive"),
         (OPTIONS, {"team": "few_shot"}, "few_shot takes its exemplars from a data set"),
         (OPTIONS, {"model": "nobody"}, "unknown model 'nobody'"),

@@ -28,14 +28,16 @@ _INVALID = "invalidated in Inspect"
 
 def _elements(record: Record) -> Sequence[Record]:
     metadata = object_of(record, "metadata")
-    target = record.get("target")
+    target, choices = record.get("target"), record.get("choices")
+    if isinstance(choices, list) and len(choices) <= len(LETTERS):
+        choices = dict(zip(LETTERS, choices, strict=False))  # by place, whatever they begin with
     status = _status(record, metadata)
     element: dict[str, Any] = {
         "question_id": record.get("id"),
         "epoch": record.get("epoch"),
         "question": _text(record.get("input")),
         "label": target[0] if isinstance(target, list) and len(target) == 1 else target,
-        "options": record.get("choices"),
+        "options": choices,
         "response": _reply(object_of(record, "output")),
         "difficulty": _level(record, metadata),
         **_spent(record, metadata),

@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from mdagents.datasets.option_letters import letter_marked
+from mdagents.datasets.option_letters import letter_marked, letters_in_list
 from mdagents.datasets.own_forms import list_in
 from mdagents.datasets.question_context import with_context
 from mdagents.datasets.questions import LETTERS
@@ -39,6 +39,7 @@ def _elements(record: Record) -> Sequence[Record]:
     requests = _requests(record.get("arguments"))
     choices = [request[1].strip() for request in requests if len(request) > 1]
     options = _options(document) or choices
+    letters = list(letters_in_list(options) or LETTERS)
     resps = record.get("resps")
     replies: list[Any] = resps if isinstance(resps, list) else []
     likelihoods = _likelihoods(replies)
@@ -46,13 +47,13 @@ def _elements(record: Record) -> Sequence[Record]:
         said = replies[0] if replies and isinstance(replies[0], list) else replies
         chosen = gold_of(_compared(record), options_of(options) or {}) or ""
     else:
-        chosen = _most_likely(likelihoods[: len(options)])
+        chosen = _most_likely(likelihoods[: len(options)], letters)
         said = [chosen]
     question = first_of(document, *_QUESTION) or next(iter(chain(*requests)), None)
     if isinstance(question, str):
         with suppress(ConfigError):  # a field of that name which is no text
             question = with_context(document, question, "")
-    meant = _meant(record, choices, options, chosen)
+    meant = _meant(record, choices, options, letters, chosen)
     element = {
         "question_id": record.get("doc_id"),
         "question": question,
@@ -113,11 +114,11 @@ def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
     return found
 
 
-def _most_likely(likelihoods: Sequence[float]) -> str:
+def _most_likely(likelihoods: Sequence[float], letters: Sequence[str]) -> str:
     """Return the letter of the first most likely choice; empty when a likelihood is NaN."""
-    if any(math.isnan(value) for value in likelihoods) or not 0 < len(likelihoods) <= len(LETTERS):
+    if any(math.isnan(value) for value in likelihoods) or not 0 < len(likelihoods) <= len(letters):
         return ""
-    return LETTERS[likelihoods.index(max(likelihoods))]
+    return letters[likelihoods.index(max(likelihoods))]
 
 
 def _compared(record: Record) -> str:
@@ -129,7 +130,11 @@ def _compared(record: Record) -> str:
 
 
 def _meant(
-    record: Record, choices: Sequence[str], options: Sequence[Any], chosen: str
+    record: Record,
+    choices: Sequence[str],
+    options: Sequence[Any],
+    letters: Sequence[str],
+    chosen: str,
 ) -> list[Any]:
     """Return the letters that the target may mean, of which the first one counts.
 
@@ -140,19 +145,19 @@ def _meant(
     target = str(record.get("target")).strip()
     right = None if target in choices or target in options else list_in(target)
     if isinstance(right, list) and right:
-        several = [_meant({"target": one}, choices, options, "")[0] for one in right]
+        several = [_meant({"target": one}, choices, options, letters, "")[0] for one in right]
         return [several] if len(several) > 1 else several
     if bracketed := re.fullmatch(r"\(([A-J])\)\.?", target):
         return [bracketed[1]]
     places = [listed.index(target) for listed in (choices, options) if target in listed]
     if target in map(str, range(len(options))):
         places.insert(bool(choices and target in choices), int(target))
-    letters = tuple(LETTERS[: len(options)])
-    if not choices and target in letters:
-        if letter_marked(_compared(record)) in letters:
+    shown = letters[: len(options)]
+    if not choices and target in shown:
+        if letter_marked(_compared(record)) in shown:
             return [target]
-        places.insert(0, LETTERS.index(target))
-    possible = [LETTERS[place] for place in dict.fromkeys(places) if place < len(LETTERS)]
+        places.insert(0, shown.index(target))
+    possible = [letters[place] for place in dict.fromkeys(places) if place < len(letters)]
     scores = (number_of(record.get(name)) for name in _SCORES)
     score = next((score for score in scores if score is not None), None)
     if chosen and score is not None and (choices or len(possible) > 1):

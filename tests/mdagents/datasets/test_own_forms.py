@@ -419,7 +419,7 @@ TABLES = {
         (["(A)", "(B)", "(C)"], ["(A)", "(B)", "(C)"]),  # parts of a picture
         (["(A) and (B)", "(B) and (C)", "(C) only"], ["(A) and (B)", "(B) and (C)", "(C) only"]),
         (["A. Iron", "B. Zinc", "C. Lead", ""], ["Iron", "Zinc", "Lead"]),
-        (["B. Zinc", "A. Iron", "C. Lead"], ["Zinc", "Iron", "Lead"]),
+        (["(A) only", "(B) only", "(C) both"], ["(A) only", "(B) only", "(C) both"]),
     ],
 )
 def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) -> None:
@@ -428,6 +428,84 @@ def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) 
         question = parse_question(record, "x.jsonl line 3", 3)
         assert [*question.options.values()] == shown
         assert question.gold == "B"
+
+
+@pytest.mark.parametrize(
+    ("listed", "answer"),
+    [
+        (["(C) Lead", "(A) Iron", "(B) Zinc"], {"answer": "B"}),  # mitmedialab/MDAgents: utils.py
+        (["(C) Lead", "(A) Iron", "(B) Zinc"], {"answer": "(B) Zinc"}),
+        (["B. Zinc", "A. Iron", "C. Lead"], {"answer_idx": "B", "answer": "Zinc"}),
+        (["B: Zinc", "A: Iron", "", "C: Lead"], {"label": "Zinc"}),
+        (["C) Lead", "B) Zinc", "A) Iron"], {"answer_index": 1}),
+        (["(C) both (A) and (B)", "(B) Zinc", "(A) Iron"], {"answer": "B"}),
+        ([{"text": "B) Zinc"}, {"text": "A) Iron"}, {"text": "C) Lead"}], {"answer": "B"}),
+    ],
+)
+def test_letters_of_a_list_in_another_order_are_those_of_the_options(
+    listed: list[object], answer: dict[str, object]
+) -> None:
+    for options in ({"options": listed}, {"Choices": json.dumps(listed)}):
+        question = parse_question({"question": "?", **options, **answer}, "x.jsonl line 3", 3)
+        third = "both (A) and (B)" if "both" in str(listed) else "Lead"
+        assert question.options == {"A": "Iron", "B": "Zinc", "C": third}
+        assert question.gold == "B"
+
+
+def test_letters_in_numbered_columns_are_those_of_the_options() -> None:
+    columns = {"option1": "(C) Lead", "option2": "(A) Iron", "option3": "(B) Zinc"}
+    assert gold(**columns, answer="B") == gold(**columns, answer="option3") == "B"
+    assert gold(**columns, answer="Iron") == "A"
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        {"A": "(C) Lead", "B": "(A) Iron", "C": "(B) Zinc"},  # keys count
+        ["O", "AB", "B", "A"],
+        ["C3 deficiency", "A deficiency", "B12 deficiency"],
+        ["(B) cells", "(B) cells and (A)", "(C) cells"],
+        ["(C) Lead", "A. Iron", "(B) Zinc"],
+        ["(C) Lead", "(A) Iron", "(D) Zinc"],
+        ["(C) Lead", "(A) Iron", "Zinc"],
+        ["(B) only", "(A) only", "(C) neither"],
+        ["(B) and (C)", "(C) and (A)", "(A) and (B)"],
+    ],
+)
+def test_letters_that_are_no_labels_of_all_options_change_no_place(listed: Any) -> None:
+    record = {"question": "?", "options": listed, "answer_idx": "B"}
+    question = parse_question(record, "x.jsonl line 3", 3)
+    second = [*listed.values()][1] if isinstance(listed, dict) else listed[1]
+    assert question.gold == "B"
+    assert second.endswith(question.options["B"])
+
+
+@pytest.mark.parametrize(
+    ("listed", "answer", "reason"),
+    [
+        (
+            ["C. albicans", "A. fumigatus", "B. dermatitidis"],
+            {"answer": "A"},
+            "begin with letters in another order, which may be labels or part of names",
+        ),
+        (["B. Marshall", "A. Fleming"], {"answer": "A"}, "labels or part of names: give an object"),
+        (
+            ["(C) Lead", "(A) Iron", "(B) Zinc"],
+            {"answer_index": 0},
+            "field 'answer_index' is 0, and the options carry letters in another order: write the",
+        ),
+        (
+            [{"text": "(B) x", "image": "1.png"}, {"text": "(A) y", "image": "2.png"}],
+            {"answer": "A"},
+            "option letters B,A are not consecutive",
+        ),
+    ],
+)
+def test_letters_in_another_order_that_may_mean_two_things_are_refused(
+    listed: list[object], answer: dict[str, object], reason: str
+) -> None:
+    with pytest.raises(ConfigError, match=reason):
+        gold(options=listed, **answer)
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -214,6 +214,51 @@ def test_a_free_form_question_is_refused(capsys: pytest.CaptureFixture[str]) -> 
     assert "'ground_truth' is 'Warfarin, since …'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["(C) Gold", "(A) Iron", "(B) Zinc"],
+        "(C) Gold (A) Iron (B) Zinc",
+        "Options: (B) Zinc\n(A) Iron\n(C) Gold",
+    ],
+)
+@pytest.mark.parametrize("label", ["B", "Zinc", "(B) Zinc"])
+@pytest.mark.parametrize("reply", ["The answer is (B) Zinc", "Answer: Zinc"])
+def test_letters_of_options_may_be_in_any_order(options: Any, label: str, reply: str) -> None:
+    row = only({"question": "?", "label": label, "options": options, "response": reply})
+    assert (row.label, row.response, row.correct, row.options) == ("B", "B", True, 3)
+
+
+@pytest.mark.parametrize(
+    ("options", "label", "gold"),
+    [
+        ("(A) Iron (B) Zinc (C) (A) and (B) (D) Lead", "Lead", "D"),  # MDAgents on MMLU
+        ("(A) (E)-retinol (B) Factor(B) (C) Zinc", "Factor(B)", "B"),
+        ({"A": "(C) Gold", "B": "(A) Iron", "C": "(B) Zinc"}, "B", "B"),
+        (["B. dermatitidis", "A. fumigatus", "Iron"], "A", "A"),
+    ],
+)
+def test_letters_inside_options_are_text(options: Any, label: str, gold: str) -> None:
+    row = only({"question": "?", "label": label, "options": options, "response": f"({gold})"})
+    assert (row.label, row.correct) == (gold, True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "(A) T cells (B) (B) cells (C) NK cells",
+        "(B) x (A) y (B) z",
+        "(A) Iron (B) Zinc (D) Lead",
+        "Iron, Zinc",
+        ["C. albicans", "A. fumigatus", "B. dermatitidis"],
+        "(A)(B)" * 2000,
+    ],
+)
+def test_letters_that_can_be_read_in_several_ways_are_refused(options: Any) -> None:
+    with pytest.raises(ConfigError, match="can be read in several ways: give an object with let"):
+        only({"question": "?", "label": "A", "options": options, "response": "(A)"})
+
+
 # -- lm-evaluation-harness ------------------------------------------------------------------------
 
 
@@ -294,6 +339,17 @@ def test_an_option_that_is_right_counts_whatever_it_says() -> None:
 def test_two_options_with_letters_of_their_own() -> None:
     sample = generated(0, "A") | {"doc": {"question": "?", "options": ["A. yes", "B. no"]}}
     assert only(sample | {"target": "yes"}).label == "A"
+
+
+@pytest.mark.parametrize(
+    ("target", "reply"), [("B", "(B)"), ("2", "(B)"), ("(B) no", "no"), ("(B) no", "(B)")]
+)
+def test_options_of_a_task_with_letters_in_another_order(target: str, reply: str) -> None:
+    document = {"question": "?", "options": ["(C) maybe", "(A) yes", "(B) no"]}
+    row = only(generated(0, reply) | {"target": target, "doc": document})
+    assert (row.label, row.response) == ("B", "B")
+    row = only(likely(-3, -1, -2, target=1, doc=document))
+    assert (row.label, row.response) == ("A", "A")
 
 
 def test_the_abstract_of_pubmedqa_is_part_of_its_question() -> None:
@@ -445,6 +501,15 @@ def test_input_of_inspect_with_the_prompt_cache(total: int | None, read: int) ->
     Path("log.json").write_text(json.dumps(log))
     (row,) = read_output(Path("log.json")).rows
     assert (row.input_tokens, row.total_tokens) == (read, read + 5)
+
+
+def test_letters_of_inspect_are_places_whatever_the_choices_begin_with() -> None:
+    choices = ["(C) Gold", "(A) Iron", "(B) Zinc"]
+    log = inspect_log(sample(1, "ANSWER: A", choices=choices, target="A"))
+    Path("log.json").write_text(json.dumps(log))
+    output = read_output(Path("log.json"))
+    ((row, element),) = output.records()
+    assert (row.label, row.correct, element["options"]["A"]) == ("A", True, "(C) Gold")
 
 
 def test_a_log_of_inspect() -> None:
