@@ -87,6 +87,8 @@ def without_options(question: str, options: Collection[str]) -> str:
     starts = [(match.start(), match.end()) for match in _HEADING.finditer(question)][-1:]
     for mark in (ANY_MARK, IN_ONE_LINE):
         starts += [(marks[0].start,) * 2 for marks in option_lists(question, mark)[-1:]]
+        in_any_order = list(mark.finditer(question))[-len(texts) :]  # as MDAgents shuffles them
+        starts += [(first.start(),) * 2 for first in in_any_order[:1]]
     for end, start in starts:
         if question[:end].strip() and _are_listed(texts, " ".join(question[start:].split())):
             return question[:end].rstrip()

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mdagents.scoring.forms.form import Form, Record
+from mdagents.datasets.questions import LETTERS
+from mdagents.scoring.forms.form import MISSING, Form, Record
+
+_COLUMNS = {f"op{letter.lower()}": letter for letter in LETTERS}
+"""Field with the text of an option -> its letter, in results on PMC-VQA."""
 
 
 def _elements(record: Record) -> Sequence[Record]:
+    if record.get("options") in MISSING and not _COLUMNS.keys().isdisjoint(record):
+        columns = {letter: record.get(name) for name, letter in _COLUMNS.items()}
+        return ({**record, "options": columns},)
     return (record,)
 
 

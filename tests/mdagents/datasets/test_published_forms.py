@@ -116,6 +116,8 @@ FIVE = {"A": "Sacrotuberous ligament", "B": "Iliacus muscle", "C": "Iliacus", "D
         " Options: (C) Iliacus (A) Sacrotuberous ligament (B) Iliacus muscle",
         "\nA. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",
         " (A) Sacrotuberous ligament (B) Iliacus muscle (C) Iliacus.",
+        " (B) Iliacus muscle (C) Iliacus (A) Sacrotuberous ligament",  # mitmedialab/MDAgents
+        "\nB) Iliacus muscle\nA) Sacrotuberous ligament\nC) Iliacus",
     ],
 )
 @pytest.mark.parametrize("stem", ["Which one?", "It inserts at the"])
@@ -134,6 +136,7 @@ def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str
         "Which one, if the options: Sacrotuberous ligament or Iliacus muscle, fail: Iliacus",
         "A. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",  # nothing else is asked
         "Which of three options: Sacrotuberous ligament, Iliacus muscle, Iliacus",
+        "Which (B) is it? (C) Iliacus (A) Sacrotuberous ligament (B) and Iliacus muscle",
         "Iliacus",
     ],
 )

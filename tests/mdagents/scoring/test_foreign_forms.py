@@ -259,6 +259,27 @@ def test_letters_that_can_be_read_in_several_ways_are_refused(options: Any) -> N
         only({"question": "?", "label": "A", "options": options, "response": "(A)"})
 
 
+@pytest.mark.parametrize("label", ["B", "Zinc", "B: Zinc"])
+@pytest.mark.parametrize("mark", ["", " {}:"])
+def test_options_of_mdagents_on_pmc_vqa(label: str, mark: str) -> None:
+    texts = zip("ABCD", ["Iron", "Zinc", "Gold", "Lead"], strict=True)
+    columns = {f"op{letter.lower()}": mark.format(letter) + text for letter, text in texts}
+    question = "Which? Options: (A) Iron (B) Zinc (C) Gold (D) Lead"
+    record = {"no": 0, "question": question, "label": label, "img_path": "x.jpg"}
+    replies = ("The answer is Zinc.", "(B) Zinc")
+    for response in replies:
+        row = only(record | columns | {"response": {"0.3": response, "1.2": "(A)"}})
+        assert (row.label, row.response, row.options) == ("B", "B", 4)
+    assert only(record | columns | {"opd": None, "response": "B"}).options == 3
+
+
+def test_runs_of_mdagents_on_path_vqa_have_the_same_questions() -> None:
+    record = {"response": "(A) yes", "label": "yes", "options": "(A) yes (B) no"}
+    shuffled = [f"Is 1 shown? {listed}" for listed in ("(B) no (A) yes", "(A) yes (B) no")]
+    first, second = (only(record | {"question": question}).content for question in shuffled)
+    assert first == second
+
+
 # -- lm-evaluation-harness ------------------------------------------------------------------------
 
 
