@@ -8,21 +8,39 @@ from __future__ import annotations
 import re
 from functools import cache
 
-_NAMES = ("think", "thinking", "thought", "seed:think")
+_NAMES = (
+    "think", "thinking", "thought", "seed:think", "longcat_think", "redacted_thinking",
+    "reasoning_scratchpad",
+)  # fmt: skip
 _FINAL = "<|channel|>final"  # gpt-oss
+_DETAILS, _DETAILS_END = '<details type="reasoning"', "</details>"  # Open WebUI
 _TAGS = {
     **{f"<{name}>": (f"</{name}>",) for name in _NAMES},
+    "<mm:think>": ("</mm:think>", "</think>"),  # MiniMax-M3
     "[think]": ("[/think]",),  # Magistral
     "◁think▷": ("◁/think▷",),  # Kimi-VL
     "<|channel|>analysis": ("<|end|>", _FINAL),
+    "<|think|>": ("<|end|>", "<|content|>"),  # Solar Open
+    "<|channel>thought": ("<channel|>",),  # Gemma 4
+    "<unused94>": ("<unused95>",),  # MedGemma
+    "<|start_thinking|>": ("<|end_thinking|>", "<|start_response|>", "<|start_text|>"),  # Cohere
+    "<|begin_of_thought|>": ("<|end_of_thought|>", "<|begin_of_solution|>"),  # OpenThinker, Sky-T1
+    "<|inner_prefix|>": ("<|inner_suffix|>",),  # Apertus
+    "<｜begin▁of▁thinking｜>": ("<｜end▁of▁thinking｜>",),  # DeepSeek
+    _DETAILS: (_DETAILS_END,),
 }
 """Opening tag -> closing tags, in lower case."""
 _MARKS = (
     "<|start|>assistant", "<|channel|>commentary", "<|constrain|>json", "<|message|>", "<|end|>",
-    "<|return|>",
+    "<|return|>", "<|begin|>assistant", "<|end_response|>", "<|end_text|>", "<|end_of_solution|>",
 )  # fmt: skip
-"""Other tags of gpt-oss, which are dropped: https://cookbook.openai.com/articles/openai-harmony."""
-_CLOSING = (*(close for close, *_ in _TAGS.values() if close not in _MARKS), _FINAL)
+"""Other tags, which are dropped: of gpt-oss
+(https://cookbook.openai.com/articles/openai-harmony), Solar Open, Cohere, OpenThinker."""
+_CLOSING = tuple(
+    dict.fromkeys(
+        end for ends in _TAGS.values() for end in ends if end not in (*_MARKS, _DETAILS_END)
+    )
+)
 OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
 """Pattern of an opening tag."""
 CLOSING = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
@@ -30,6 +48,12 @@ CLOSING = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
 _HEADER = re.compile(r"<\|channel\|>[^<]{0,60}(?:<\|constrain\|>[^<]{0,20})?<\|message\|>")
 _FINAL_HEADER = re.compile(_HEADER.pattern.replace("[^<]{0,60}", "final[^<]{0,60}", 1))
+_IN_WORDS = re.compile(
+    r"\s*(?:here(?:['’]s| is) my thought process:(.*?)here(?:['’]s| is) my response:"
+    r"|#+ thinking[ \t]*\n(.*?)\n#+ final response\b:?)\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Reasoning that Granite 3 and HuatuoGPT-o1 begin a text with; words without both are a text."""
 _ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}|{_MARK.pattern}", re.IGNORECASE)
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
@@ -90,10 +114,10 @@ class ThinkTags:
         if found := _any_of(self._closing).search(text):
             return found.span()
         tags = self._closing or _EVERY_TAG
-        for begin in range(max(0, len(text) - _LONGEST), len(text)):
-            tail = text[begin:].lower()
+        for begin in _BEGINNING.finditer(text, max(0, len(text) - _LONGEST)):
+            tail = text[begin.start() :].lower()
             if any(tag.startswith(tail) for tag in tags):
-                return begin, None
+                return begin.start(), None
         return len(text), None
 
     def _put(self, text: str, visible: list[str]) -> None:
@@ -112,6 +136,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
     Text before a closing tag without an opening one also counts as reasoning: the chat templates of
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
+    if found := _IN_WORDS.match(text):
+        return text[found.end() :], found[1] or found[2]
     if finals := list(_FINAL_HEADER.finditer(text)):  # a header before it may be malformed
         before, text = text[: finals[-1].start()], text[finals[-1].end() :]
         return _MARK.sub("", text), _MARK.sub("", _HEADER.sub("", before))
@@ -129,3 +155,15 @@ def split_reasoning(text: str) -> tuple[str, str]:
 def without_reasoning(text: str) -> str:
     """Return the visible part of a complete text, as `split_reasoning` determines it."""
     return split_reasoning(text)[0]
+
+
+def without_blocks(text: str) -> str:
+    """Return a text without reasoning whose end is no tag of reasoning elsewhere.
+
+    These are `</details>` of Open WebUI, and the headings of Granite and HuatuoGPT-o1. Reasoning
+    in `<details>` that is never closed is left out to the end.
+    """
+    if found := _IN_WORDS.match(text):
+        text = text[found.end() :]
+    said, *blocks = re.split(re.escape(_DETAILS), text, flags=re.IGNORECASE)
+    return said + "".join(block.partition(_DETAILS_END)[2] for block in blocks)

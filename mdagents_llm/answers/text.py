@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from mdagents_llm.reasoning_tags import CLOSING, OPENING
+from mdagents_llm.reasoning_tags import CLOSING, OPENING, without_blocks
 
 MAX_CHARS = 50_000
 """Number of characters that are read from the end of a reply, about 12,000 tokens.
@@ -54,10 +54,10 @@ _THOUGHTS_OPEN = re.compile(rf"{OPENING.pattern}|<(?:reasoning|scratchpad)>", re
 # First characters of all markup up to `_SNAKE_CASE`; most texts contain none of them.
 _MARKUP_SIGN = re.compile(r"[<\[~\\_]")
 # Servers of small models may pass through the tokens that end or frame a turn.
-_SPECIAL_TOKEN = re.compile(r"<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<(?:end|start)_of_turn>")
+_SPECIAL_TOKEN = re.compile(r"<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<(?:end|start)_of_turn>|<turn\|>")
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|end_of_text|endoftext|end_of_turn|eos)\|>|</s>|<end_of_turn>"
-    r"|\[INST\]|(?:<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>)user|<\|user\|>"
+    r"|<turn\|>|\[INST\]|(?:<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>)user|<\|user\|>"
 )
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,300}~~")
 _LATEX_FONT = re.compile(
@@ -117,7 +117,7 @@ def without_thoughts(text: str) -> str:
 
     Text after the token that ends the model's turn is dropped.
     """
-    said = _THOUGHTS_CLOSE.split(text)[-1]
+    said = _THOUGHTS_CLOSE.split(without_blocks(text))[-1]
     said = _THOUGHTS_OPEN.split(said)[0]
     ends = (end.start() for end in _TURN_END.finditer(said))
     return next((said[:end] for end in ends if said[:end].strip()), said)

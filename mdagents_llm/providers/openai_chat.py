@@ -364,7 +364,7 @@ def made(
     text, hidden = split_reasoning(text_of(message.get("content")))
     fields = [name for name in _REASONING if message.get(name)]
     note = f"its text was in {fields[0]}" if fields else ""
-    note = "its text was in <think>" if hidden else note
+    note = "its text was in reasoning tags" if hidden else note
     arguments = message.get("arguments") or _arguments(message)
     if not text.strip() and request.schema is not None:
         text = arguments

@@ -32,6 +32,36 @@ TEXTS = [
     ("<|channel|>commentary<|message|>B<|end|>", "B", ""),
     ("<|channel|>analysis<|message|>a<|channel|>final<|message|>B", "B", "a"),
     ("<|channel|>analysis<|message|>never closed", "", "never closed"),
+    ("<mm:think>a</think>B", "B", "a"),  # MiniMax-M3
+    ("<longcat_think>a</longcat_think>B", "B", "a"),
+    ("<REASONING_SCRATCHPAD>a</REASONING_SCRATCHPAD>B", "B", "a"),  # Hermes
+    ("<|channel>thought\na\n<channel|>B", "B", "\na\n"),  # hermes-agent#67632
+    ("<|channel>thought\n<channel|>B", "B", "\n"),  # Gemma 4 with thinking off
+    ("<|channel>thought\nnever closed", "", "\nnever closed"),
+    ("<unused94>thought\na<unused95>B", "B", "thought\na"),  # ollama#15754
+    (
+        "<|START_THINKING|>a<|END_THINKING|>\n<|START_RESPONSE|>B<|END_RESPONSE|>",
+        "B",
+        "a",
+    ),  # smg#306
+    (
+        "<|START_THINKING|>a<|END_THINKING|><|START_TEXT|>B<|END_TEXT|>",
+        "B",
+        "a",
+    ),  # maclocal-api#151
+    ("<|START_THINKING|>a<|START_RESPONSE|>B", "B", "a"),
+    ("<|begin_of_thought|>a<|end_of_thought|><|begin_of_solution|>B<|end_of_solution|>", "B", "a"),
+    ("<|inner_prefix|>a<|inner_suffix|>B", "B", "a"),  # Apertus
+    ("<|think|>a<|end|><|begin|>assistant<|content|>B<|end|>", "B", "a"),  # llama.cpp#18540
+    ("<｜begin▁of▁thinking｜>a<｜end▁of▁thinking｜>B", "B", "a"),
+    ('<details type="reasoning">a</details>\nB', "B", ">a"),  # open-webui#24635
+    ('<details type="reasoning" done="false">a', "", ' done="false">a'),
+    (
+        "<details><summary>Why</summary>A</details>B",
+        "<details><summary>Why</summary>A</details>B",
+        "",
+    ),
+    ("the channel> of thought, <|channel>final", "the channel> of thought, <|channel>final", ""),
     ("", "", ""),
 ]
 """Text, its visible part, its reasoning."""
@@ -56,6 +86,22 @@ def test_reasoning_is_split_off_however_the_text_is_cut(
 def test_text_before_an_unopened_closing_tag_is_reasoning() -> None:
     assert split_reasoning("First, the patient…\n</think>\n\nB") == ("B", "First, the patient…\n")
     assert without_reasoning("a</think><think>b</think>B") == "B"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here is my thought process: a\n\nHere is my response: B",  # Granite 3
+        "Here's my thought process:\na\nHere's my response:\n\nB",
+        "## Thinking\n\na\n\n## Final Response\n\nB",  # HuatuoGPT-o1
+    ],
+)
+def test_reasoning_below_a_heading_needs_both_headings(text: str) -> None:
+    visible, hidden = split_reasoning(text)
+    assert (visible, hidden.strip()) == ("B", "a")
+    unclosed = text.partition("a\n")[0] + "B"
+    for said in (unclosed, f"First: {text}"):
+        assert split_reasoning(said) == (said, "")
 
 
 @pytest.mark.parametrize("header", ["commentary?commentary?", "commentary to=assistant", "??"])

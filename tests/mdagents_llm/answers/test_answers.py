@@ -425,6 +425,12 @@ WRAPPERS = [
     "## Final Answer:\n\n**{answer}**",
     "The most appropriate option is {answer}",
     "<think>Is it A or B? The answer is A.</think>{answer}",
+    "<|channel>thought\nThe answer is A.<channel|>{answer}<turn|>",
+    "<unused94>thought\nThe answer is A.<unused95>{answer}",
+    "<|START_THINKING|>The answer is A.<|END_THINKING|><|START_RESPONSE|>{answer}<|END_RESPONSE|>",
+    "<|think|>The answer is A.<|end|><|begin|>assistant<|content|>{answer}<|end|>",
+    '<details type="reasoning" done="true">\n> The answer is A.\n</details>\n{answer}',
+    "Here is my thought process: The answer is A.\n\nHere is my response: {answer}",
     "\ufeff{answer}\u200b",
     "Ａｎｓｗｅｒ：{answer}",
     '{{"answer": "{answer}"}}',
@@ -461,6 +467,21 @@ def test_an_unrelated_end_does_not_change_a_wrapped_answer(
     options = {name: f"Finding {name.lower() * 3} of the spleen" for name in "ABCDEFGHI"}
     answer = form.format(letter=letter, text=options[letter])
     assert parse_answer(wrapper.format(answer=answer) + unrelated, options).letter == letter
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "<think>",
+        "<|channel>thought\n",
+        "<unused94>",
+        "<|START_THINKING|>",
+        '<details type="reasoning">',
+    ],
+)
+def test_a_thought_that_is_cut_off_is_no_answer(opening: str) -> None:
+    assert parse_answer(f"{opening}So the answer is A", OPTIONS).letter is None
+    assert parse_answer(f"The answer is B.\n{opening}So A", OPTIONS).letter == "B"
 
 
 # One lower-case letter is an answer only as the whole reply, an option's text as the last line.
