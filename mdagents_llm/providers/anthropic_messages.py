@@ -38,10 +38,11 @@ from mdagents_llm.providers.checks import (
     served_model,
 )
 from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
+from mdagents_llm.providers.event_stream import DONE
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import PictureText
 from mdagents_llm.providers.refused import STREAM, Refused
-from mdagents_llm.providers.sdk_chat import DONE, SdkChat
+from mdagents_llm.providers.sdk_chat import SdkChat
 from mdagents_llm.text import well_formed
 
 _MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
@@ -173,10 +174,10 @@ class AnthropicChat(SdkChat):
         async for event in events:
             if event == DONE:  # of gateways
                 continue
+            if not isinstance(event, dict) or event.get("type", "error") == "error":
+                raise_error_in(event, "content")
             if not isinstance(event, dict):
                 raise TypeError("an event of the stream is not an object")
-            if event.get("type") == "error" or "type" not in event:
-                raise_error_in(event, "content")
             match event["type"]:
                 case "message_start":
                     model = served_model(event["message"].get("model"), self._model)

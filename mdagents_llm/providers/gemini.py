@@ -23,7 +23,7 @@ from mdagents_llm.providers.checks import (
     reported,
     served_model,
 )
-from mdagents_llm.providers.error_body import read_error
+from mdagents_llm.providers.error_body import ErrorInReplyError, read_error
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
@@ -113,6 +113,9 @@ class GeminiChat:
             yield
         except APIError as error:
             raise self.failure(error, config, has_pictures) from None
+        except ErrorInReplyError as error:
+            status = read_error(error.body).status or httpx2.codes.OK
+            raise self.failure(APIError(status, error.body), config, has_pictures) from None
         except GoogleAuthError as error:
             said = without_key(one_line(str(error)), self._api_key)
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
@@ -141,7 +144,7 @@ class GeminiChat:
             ProviderError: The endpoint refused a setting (`setting_refused`, `stream_refused`).
         """
         said = read_error(error.details)
-        status = error.code
+        status = None if error.code == httpx2.codes.OK else error.code  # None: inside a reply
         if is_withheld(status, said):
             return WithheldError()
         words = without_key(said.words or said.code, self._api_key)

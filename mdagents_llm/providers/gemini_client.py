@@ -16,6 +16,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.gemini_batches import GeminiBatches
+from mdagents_llm.providers.gemini_bodies import GeminiBodies
 from mdagents_llm.providers.http_errors import one_line
 from mdagents_llm.providers.sending import guarded
 from mdagents_llm.wire import BatchApi, Endpoint
@@ -41,7 +42,7 @@ class GeminiClient:
         # With clients passed in, the SDK does not use aiohttp, which it otherwise prefers if
         # installed, and which silently resends a call after a lost connection.
         self._http = guarded(
-            httpx2.AsyncClient(limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS))
+            httpx2.AsyncClient(limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS)), GeminiBodies
         )
         self._unused_http = httpx2.Client()
         self._api_key = endpoint.api_key

@@ -15,7 +15,6 @@ from pydantic import BaseModel
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
@@ -26,11 +25,12 @@ from mdagents_llm.providers.checks import (
     served_model,
 )
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
+from mdagents_llm.providers.event_stream import DONE
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
-from mdagents_llm.providers.sdk_chat import DONE, SdkChat
+from mdagents_llm.providers.sdk_chat import SdkChat
 from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
 from mdagents_llm.text import well_formed
 
@@ -89,11 +89,6 @@ def response_format(schema: type[BaseModel]) -> Mapping[str, object]:
             },
         }
     }
-
-
-def _parsed(data: str) -> object:
-    """Return the data of an event: parsed JSON, or the end marker."""
-    return DONE if data.startswith(DONE) else parse_json(data)
 
 
 class OpenAIChat(SdkChat):
@@ -168,17 +163,6 @@ class OpenAIChat(SdkChat):
         served = served_model(raw.get("model"), self._model)
         finish, tokens = choice.get("finish_reason"), reported(self._tokens, raw.get("usage"))
         return made(message, finish, tokens, served, request, raw=raw)
-
-    def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
-        """Return the reply of a body, which may be an unrequested stream."""
-        if not content.lstrip().startswith((b"data:", b"event:")):
-            return super()._read(content, request)
-        chunks = self._chunks()
-        with self._paid(lambda: chunks.usage):
-            for line in content.decode().splitlines():
-                if line.startswith("data:"):
-                    chunks.add(_parsed(line.removeprefix("data:").strip()))
-            return self._whole(chunks, request)
 
     async def _read_events(
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
@@ -262,8 +246,8 @@ class Chunks:
         """Add a parsed chunk."""
         if chunk is None:  # keep-alive
             return
-        check_object(chunk)
         raise_error_in(chunk, "choices")
+        check_object(chunk)
         self.model = served_model(chunk.get("model") or self.model, self._asked)
         of_groq = chunk.get("x_groq")
         usage = of_groq.get("usage") if isinstance(of_groq, dict) else None

@@ -164,8 +164,8 @@ class _Events(Chunks):
         """Add a parsed event."""
         if chunk is None:  # keep-alive
             return
-        check_object(chunk)
         raise_error_in(chunk, "type")
+        check_object(chunk)
         kind = str(chunk.get("type"))
         response = chunk.get("response")
         if isinstance(response, dict):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from codecs import BOM_UTF8
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
 from types import MappingProxyType, ModuleType
@@ -23,13 +22,20 @@ from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import reported
-from mdagents_llm.providers.direct import DirectPosts, Response
+from mdagents_llm.providers.direct import DirectPosts
 from mdagents_llm.providers.error_body import (
     ErrorBody,
     ErrorInReplyError,
     UnusableReplyError,
     parsed,
     read_error,
+)
+from mdagents_llm.providers.event_stream import (
+    DONE,
+    is_bare,
+    is_stream,
+    read_events,
+    whole_json,
 )
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
@@ -43,8 +49,6 @@ from mdagents_llm.providers.picture_body import has_pictures, plain
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, WHOLE, Refused
 
-DONE = "[DONE]"
-"""Data of the event that ends a stream."""
 _LONGEST_DRAIN = 0.1  # seconds
 
 
@@ -103,7 +107,7 @@ class SdkChat(ABC):
             with self.errors(body):
                 if is_streamed and STREAM not in self._refused:
                     return await self._stream(self._streamed(body), request, on_text or _unseen)
-                reply = self._read(await self._content(body), request)
+                reply = await self._read(await self._content(body), request)
         except WithheldError as withheld:
             return self.refusal(withheld.usage)
         if on_text is not None and reply.text:
@@ -249,9 +253,17 @@ class SdkChat(ABC):
         """Return an error, with advice if the endpoint's words call for one."""
         return failure
 
-    def _read(self, content: bytes, request: ChatRequest) -> ChatReply:
-        """Return the reply of a body."""
-        return self.read(parse_json(content), request)
+    async def _read(
+        self, content: bytes, request: ChatRequest, on_text: OnText = _unseen
+    ) -> ChatReply:
+        """Return the reply of a body, which may be an unrequested stream."""
+        if is_stream(content):
+            pieces = self._posts.pieces(httpx2.Response(200, content=content))
+            return await self._read_events(self._events(pieces), request, on_text)
+        reply = self.read(whole_json(content), request)
+        if reply.text:
+            on_text(reply.text)
+        return reply
 
     @contextmanager
     def _paid(self, usage: Callable[[], Any]) -> Iterator[None]:
@@ -291,31 +303,32 @@ class SdkChat(ABC):
                     return await self._read_events(chunks, request, on_text)
             response = await self._posts.open(body)
             try:
+                content, pieces = b"", self._posts.pieces(response)
                 if "event-stream" in response.headers.get("content-type", ""):
-                    return await self._read_events(self._events(response), request, on_text)
-                content = await self._posts.read(response)
+                    content = await _beginning(pieces)
+                    if not is_bare(content):
+                        events = self._events(pieces, content)
+                        return await self._read_events(events, request, on_text)
+                content += b"".join([piece async for piece in pieces])
             finally:
                 await response.aclose()
-            if content.lstrip()[:1] in (b"{", b"["):  # a whole reply instead of a stream
-                reply = self._read(content, request)
-                if reply.text:
-                    on_text(reply.text)
-                return reply
-            events = self._events(httpx2.Response(200, content=content))
-            return await self._read_events(events, request, on_text)
+            return await self._read(content, request, on_text)
 
-    async def _events(self, response: Response) -> AsyncIterator[object]:
-        """Yield the parsed data of the events of a stream, and its end marker, `DONE`."""
-        pieces = self._posts.pieces(response)
-        decoder = self._client._make_sse_decoder()  # noqa: SLF001
-        async for event in decoder.aiter_bytes(_without_mark(pieces)):
-            if event.data.startswith(DONE):
+    async def _events(
+        self, pieces: AsyncIterator[bytes], beginning: bytes = b""
+    ) -> AsyncIterator[object]:
+        """Yield the parsed data of the events of a stream, and its end marker, `DONE`.
+
+        Args:
+            pieces: Content of the stream as it arrives.
+            beginning: Content that was already taken from `pieces`.
+        """
+        async for data in read_events(pieces, beginning):
+            if data.startswith(DONE):
                 yield DONE
                 await self._drain(pieces)
                 return
-            is_comment = event.data.startswith(":")  # which a gateway passes on as data
-            if event.data and not is_comment and event.event != "ping":
-                yield parse_json(event.data)
+            yield parse_json(data)
 
     async def _drain(self, pieces: AsyncIterator[bytes]) -> None:
         """Read the rest of a stream after its end marker, so that its connection can be reused."""
@@ -330,15 +343,11 @@ class SdkChat(ABC):
         return await self._posts.read(await self._posts.open(body))
 
 
-async def _without_mark(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the pieces of a stream without a byte order mark at its beginning."""
+async def _beginning(pieces: AsyncIterator[bytes]) -> bytes:
+    """Take the beginning of a stream, up to the first piece that is more than space."""
     beginning = b""
     async for piece in pieces:
         beginning += piece
-        if len(beginning) >= len(BOM_UTF8):
-            yield beginning.removeprefix(BOM_UTF8)
+        if piece.strip():
             break
-    else:
-        yield beginning
-    async for piece in pieces:
-        yield piece
+    return beginning

@@ -58,12 +58,20 @@ def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any
     return {"max_retries": 0, "timeout": timeout, "http_client": guarded(client)}
 
 
-def guarded(client: httpx2.AsyncClient) -> httpx2.AsyncClient:
-    """Wrap all transports of a client, including those of proxies, in a `_Guard`."""
+def guarded(
+    client: httpx2.AsyncClient,
+    around: Callable[[httpx2.AsyncBaseTransport], httpx2.AsyncBaseTransport] = lambda guard: guard,
+) -> httpx2.AsyncClient:
+    """Wrap all transports of a client, including those of proxies, in a `_Guard`.
+
+    Args:
+        client: Client to change.
+        around: Function that wraps each guard in a further transport.
+    """
     # Passed as arguments, they would replace the SDK's own transports and the user's proxies.
-    client._transport = _Guard(client._transport)  # noqa: SLF001
+    client._transport = around(_Guard(client._transport))  # noqa: SLF001
     client._mounts = {  # noqa: SLF001
-        pattern: transport and _Guard(transport)
+        pattern: transport and around(_Guard(transport))
         for pattern, transport in client._mounts.items()  # noqa: SLF001
     }
     return client

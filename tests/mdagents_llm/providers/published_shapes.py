@@ -813,3 +813,207 @@ SHAPES = {
         "openai", RETRIED, completion({"content": ANSWER, "refusal": 5}), "ours"
     ),
 }
+
+
+def _events(*events: dict[str, object], between: str = "\n\n") -> str:
+    """Return named events, as the Responses API and Anthropic send them."""
+    texts = (f"event: {event['type']}\ndata: {json.dumps(event)}" for event in events)
+    return between.join(texts) + between
+
+
+def _block(**start: object) -> dict[str, object]:
+    return {"type": "content_block_start", "index": 0, "content_block": start}
+
+
+def _piece(text: str) -> dict[str, object]:
+    delta = {"type": "text_delta", "text": text}
+    return {"type": "content_block_delta", "index": 0, "delta": delta}
+
+
+def _message_delta(reason: str = "end_turn") -> dict[str, object]:
+    usage = {"output_tokens": 5}
+    return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": usage}
+
+
+EVENT_STREAM = {"content-type": "text/event-stream"}
+START: dict[str, object] = {
+    "type": "message_start",
+    "message": {"model": "m", "usage": {"input_tokens": 10, "output_tokens": 1}},
+}
+EMPTY = _block(type="text", text="")
+STOP: dict[str, object] = {"type": "message_stop"}
+MESSAGE = {
+    "type": "message",
+    "model": "m",
+    "content": [{"type": "text", "text": ANSWER}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 10, "output_tokens": 5},
+}
+RESPONSE = {
+    "model": "m",
+    "status": "completed",
+    "output": [{"type": "message", "content": [{"type": "output_text", "text": ANSWER}]}],
+    "usage": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120},
+}
+GEMINI = {
+    "candidates": [{"content": {"parts": [{"text": ANSWER}]}, "finishReason": "STOP"}],
+    "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 20},
+    "modelVersion": "g",
+}
+BAD_KEY = {"error": {"message": "Invalid API Key", "type": "invalid_request_error", "code": 401}}
+GOOGLE_KEY = {
+    "error": {
+        "code": 400,
+        "message": "API key not valid. Please pass a valid API key.",
+        "status": "INVALID_ARGUMENT",
+    }
+}
+LAST = delta(ANSWER, "stop", usage=USAGE)
+
+FRAMES = {
+    # Streams with events that no blank line ends.
+    "no blank line at the end: chat": Shape(
+        "openai",
+        ANSWERED,
+        f"data: {json.dumps(LAST)}\n",
+        "openai-node#2725",
+        streams=True,
+    ),
+    "no blank line at the end: responses": Shape(
+        "responses",
+        ANSWERED,
+        _events({"type": "response.completed", "response": RESPONSE}).rstrip(),
+        "pi#9047",
+        streams=True,
+    ),
+    "no blank line at the end: anthropic": Shape(
+        "anthropic",
+        ANSWERED,
+        _events(START, EMPTY, _piece(ANSWER), _message_delta()).rstrip(),
+        "opencode#40454",
+        streams=True,
+    ),
+    "one line break between events: chat": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER[:4]), delta(ANSWER[4:], "stop", usage=USAGE)).replace("\n\n", "\n"),
+        "rexxars/eventsource-parser#31",
+        streams=True,
+    ),
+    "one line break between events: anthropic": Shape(
+        "anthropic",
+        ANSWERED,
+        _events(START, EMPTY, _piece(ANSWER), _message_delta(), STOP, between="\n"),
+        "ours",
+        streams=True,
+    ),
+    # JSON as the body of an event stream.
+    "an error as an event stream": Shape(
+        "openai", DOWN, BAD_KEY, "gemini-balance#347", streams=True, headers=EVENT_STREAM
+    ),
+    "an error in front of the end": Shape(
+        "openai",
+        DOWN,
+        json.dumps(BAD_KEY) + "\n\ndata: [DONE]\n\n",
+        "lemonade#3448",
+        streams=True,
+        headers=EVENT_STREAM,
+    ),
+    "an error without a field among the events": Shape(
+        "openai",
+        DOWN,
+        stream(delta("x"), done=False) + json.dumps(BAD_KEY, indent=1) + "\n\ndata: [DONE]\n\n",
+        "lemonade#3448",
+        streams=True,
+    ),
+    "an error as an event stream: anthropic": Shape(
+        "anthropic",
+        DOWN,
+        {"type": "error", "error": {"type": "authentication_error", "message": "invalid key"}},
+        "ours",
+        streams=True,
+        headers=EVENT_STREAM,
+    ),
+    "an error as an event stream: gemini": Shape(
+        "gemini", DOWN, [GOOGLE_KEY], "ours", streams=True, headers=EVENT_STREAM
+    ),
+    **{
+        f"a whole reply as an event stream: {wire}": Shape(
+            wire, ANSWERED, body, "9router#3301", streams=True, headers=EVENT_STREAM
+        )
+        for wire, body in (
+            ("openai", completion()),
+            ("responses", RESPONSE),
+            ("anthropic", MESSAGE),
+            ("gemini", GEMINI),
+        )
+    },
+    # Streams that nobody asked for.
+    **{
+        f"an unrequested stream: {wire}": Shape(wire, ANSWERED, body, source)
+        for wire, body, source in (
+            ("openai", ": keep-alive\n\n" + stream(LAST), "ours"),
+            (
+                "responses",
+                _events({"type": "response.completed", "response": RESPONSE}),
+                "ours",
+            ),
+            (
+                "anthropic",
+                _events(START, EMPTY, _piece(ANSWER), _message_delta(), STOP),
+                "sub2api#867",
+            ),
+            (
+                "gemini",
+                stream(
+                    {"candidates": [{"content": {"parts": [{"text": ANSWER[:4]}]}}]},
+                    GEMINI
+                    | {
+                        "candidates": [
+                            {"content": {"parts": [{"text": ANSWER[4:]}]}, "finishReason": "STOP"}
+                        ]
+                    },
+                ),
+                "llm-gemini#97",
+            ),
+        )
+    },
+    "a whole reply in front of the end": Shape(
+        "openai", ANSWERED, json.dumps(completion()) + "\ndata: [DONE]\n\n", "9router#3492"
+    ),
+    "a line separator in the text of an unrequested stream": Shape(
+        "openai",
+        ANSWERED,
+        "data: " + json.dumps(delta(ANSWER[:-1] + "\u2028}", "stop"), ensure_ascii=False),
+        "codex-lb#1010",
+    ),
+    # Streams of Gemini that are not Google's.
+    **{
+        f"gemini: {name}": Shape(
+            "gemini", ANSWERED, body, source, streams=True, headers=EVENT_STREAM
+        )
+        for name, body, source in (
+            ("a comment", f": keep-alive\n\ndata: {json.dumps(GEMINI)}\n\n", "bifrost#6804"),
+            ("no space", f"data:{json.dumps(GEMINI)}\n\n", "python-genai#2584"),
+            ("names", f"event: message\ndata: {json.dumps(GEMINI)}\n\n", "ours"),
+            ("an end marker", stream(GEMINI), "ours"),
+        )
+    },
+    "an error in a 200: gemini": Shape("gemini", DOWN, GOOGLE_KEY, "ours"),
+    "an error that is a text: gemini": Shape("gemini", RETRIED, {"error": "overloaded"}, "ours"),
+    # Reasoning in the text.
+    "a draft in a channel of Gemma": Shape(
+        "openai",
+        ANSWERED,
+        completion({"content": f'<|channel>thought\n{{"answer": "A"}}?\n<channel|>{ANSWER}'}),
+        "hermes-agent#67632",
+    ),
+    "a draft in a thought that is never closed": Shape(
+        "openai",
+        UNREADABLE,
+        completion({"content": '<unused94>thought\nMaybe {"answer": "A"}. But'}),
+        "ollama#15754",
+    ),
+}
+"""Shapes of another framing or type than the protocol's, which the typed ways of the SDKs do not
+read."""

@@ -13,7 +13,7 @@ from mdagents_llm.errors import ErrorKind
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.providers.http_errors import status_error
 from tests.conftest import SHARED
-from tests.mdagents_llm.providers.published_shapes import SHAPES
+from tests.mdagents_llm.providers.published_shapes import FRAMES, SHAPES
 from tests.mdagents_llm.providers.shapes import (
     ANSWERED,
     DOWN,
@@ -27,15 +27,16 @@ from tests.mdagents_llm.providers.shapes import (
 
 NOT_COUNTED = {
     "no usage", "negative usage", "usage true", "absurd usage", "usage of null",
+    "a line separator in the text of an unrequested stream",
 }  # fmt: skip
 """Shapes without a usable token usage."""
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", [*SHAPES, *FRAMES])
 async def test_what_endpoints_really_send(
     name: str, make_runtime: Callable[..., Runtime], rows: list[CallRow]
 ) -> None:
-    shape = SHAPES[name]
+    shape = (SHAPES | FRAMES)[name]
     comes, what, asked = await what_comes(shape, make_runtime)
     assert comes == shape.comes, str(what)
     if comes == ANSWERED:
@@ -50,6 +51,8 @@ async def test_what_endpoints_really_send(
         assert [row.outcome for row in rows] == ["refused"]
     if comes == DOWN:
         assert len(asked) == 1
+    if comes in (RETRIED, DOWN):
+        assert "ok" not in {row.outcome for row in rows}
     assert all(row.model.isprintable() for row in rows)
     assert all(row.usage.input_tokens >= 0 for row in rows)
 

@@ -90,6 +90,15 @@ async def _reply(
         pytest.param(_stream("retry: 3000\nid: 1\n" + FIRST, *END), id="other fields"),
         pytest.param(_stream(FIRST, *END).rstrip(), id="no line break at the end"),
         pytest.param(b"\xef\xbb\xbf" + _stream(FIRST, *END), id="byte order mark"),
+        # https://github.com/rexxars/eventsource-parser/issues/31
+        pytest.param(_stream(FIRST, *END, between="\n"), id="one line break"),
+        pytest.param(_stream(FIRST, *END, between="\r\r"), id="carriage returns"),
+        pytest.param(_stream(FIRST, "[INFO] queued", *END), id="a line that is no field"),
+        # https://github.com/Portkey-AI/gateway/issues/55
+        pytest.param(_stream(FIRST, *END[:-1], "[DONE]"), id="an end marker without a field"),
+        pytest.param(
+            _stream(FIRST, *END).replace(b'"choices"', b'\ndata: "choices"'), id="data of two lines"
+        ),
     ],
 )
 async def test_a_stream_is_read(body: bytes) -> None:

@@ -1,0 +1,160 @@
+"""Event streams (server-sent events) as servers and gateways send them.
+
+The format is https://html.spec.whatwg.org/multipage/server-sent-events.html. Beyond it, this
+module reads an event that the stream's end or the next event ends instead of a blank line, and JSON
+without a field name, such as the error of a gateway.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from codecs import BOM_UTF8
+from collections.abc import AsyncIterator
+from typing import Any
+
+from mdagents_llm.files.json_text import parse_json
+
+DONE = "[DONE]"
+"""Data of the event that ends a stream."""
+_IGNORED = "ping"  # name of an event that only keeps the connection alive
+_FIELD = re.compile(rb"(?:data|event|id|retry)?:")
+
+
+class EventStream:
+    """Splits the bytes of a stream into the data of its events.
+
+    Comments, events without data and those that keep a connection alive are left out, also comments
+    that a gateway passes on as data.
+    """
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []  # beginning of a line
+        self._has_return = False  # whether the last piece ended in a carriage return
+        self._is_first = True  # whether no line was read yet
+        self._name = ""
+        self._data: list[str] = []
+        self._is_bare = False  # whether the data has no field name
+
+    def feed(self, piece: bytes) -> list[str]:
+        """Return the data of the events that a piece completes.
+
+        Raises:
+            ValueError: The piece is not UTF-8.
+        """
+        if self._has_return or b"\r" in piece:
+            piece = self._without_returns(piece)
+        *lines, rest = piece.split(b"\n")
+        found: list[str] = []
+        if lines and self._rest:
+            lines[0] = b"".join([*self._rest, lines[0]])
+            self._rest = []
+        for line in lines:
+            self._read(line.decode(), found)
+        if rest:
+            self._rest.append(rest)
+        return found
+
+    def end(self) -> list[str]:
+        """Return the data of the events that the end completes, with the errors of `feed`."""
+        found = self.feed(b"\n")
+        self._dispatch(found)
+        return found
+
+    def _without_returns(self, piece: bytes) -> bytes:
+        """Return a piece with each end of a line as a line feed."""
+        if self._has_return:
+            piece = b"\r" + piece
+        self._has_return = piece.endswith(b"\r")
+        if self._has_return:
+            piece = piece[:-1]  # a line feed may follow
+        return piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+    def _read(self, line: str, found: list[str]) -> None:
+        if self._is_first:
+            line, self._is_first = line.removeprefix("\ufeff"), False
+        if not line:
+            self._dispatch(found)
+        elif line.startswith("data:"):
+            text = line[5:].removeprefix(" ")
+            if self._data and (self._is_bare or self._ends_before(text)):
+                self._dispatch(found)
+            self._data.append(text)
+        elif line.startswith("event:"):
+            if self._data and (self._is_bare or self._data[-1].endswith("}")):
+                self._dispatch(found)
+            self._name = line[6:].strip()
+        elif self._is_bare or line.lstrip()[:1] in ("{", "["):
+            if self._data and (not self._is_bare or self._ends_before(line)):
+                self._dispatch(found)
+            self._is_bare = True
+            self._data.append(line)
+
+    def _ends_before(self, text: str) -> bool:
+        """Return whether the data is complete; JSON has no line between `}` and `{`."""
+        return self._data[-1].endswith("}") and text.startswith(("{", DONE))
+
+    def _dispatch(self, found: list[str]) -> None:
+        data = "\n".join(self._data)
+        is_comment = data.startswith(":")
+        is_data = not self._is_bare or data.startswith(DONE) or _is_json(data)
+        if data and not is_comment and is_data and self._name != _IGNORED:
+            found.append(data)
+        self._name, self._data, self._is_bare = "", [], False
+
+
+async def read_events(pieces: AsyncIterator[bytes], beginning: bytes = b"") -> AsyncIterator[str]:
+    """Yield the data of the events of a stream, with the errors of `EventStream.feed`.
+
+    Args:
+        pieces: Content of the stream as it arrives.
+        beginning: Content that was already taken from `pieces`.
+    """
+    stream = EventStream()
+    for data in stream.feed(beginning):
+        yield data
+    async for piece in pieces:
+        for data in stream.feed(piece):
+            yield data
+    for data in stream.end():
+        yield data
+
+
+def is_stream(content: bytes) -> bool:
+    """Return whether a content, or its beginning, is an event stream, whatever its type says."""
+    return _FIELD.match(_without_mark(content)) is not None
+
+
+def is_bare(content: bytes) -> bool:
+    """Return whether a content, or its beginning, is JSON without a field name."""
+    return _without_mark(content).startswith((b"{", b"["))
+
+
+def whole_json(content: bytes) -> Any:
+    """Return the JSON value of a content, after which a gateway may add the end of a stream.
+
+    Raises:
+        ValueError: The content is not JSON.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return parse_json(content)
+    except ValueError:
+        text = _without_mark(content).decode()
+        value, end = json.JSONDecoder().raw_decode(text)
+        if not is_stream(text[end:].encode()):
+            raise
+        return value
+
+
+def _without_mark(content: bytes) -> bytes:
+    """Return a content without a byte order mark and space at its beginning."""
+    return content.removeprefix(BOM_UTF8).lstrip()
+
+
+def _is_json(text: str) -> bool:
+    try:
+        parse_json(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
