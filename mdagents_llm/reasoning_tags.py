@@ -20,8 +20,9 @@ _TAGS = {
     "[think]": ("[/think]",),  # Magistral
     "◁think▷": ("◁/think▷",),  # Kimi-VL
     "<|channel|>analysis": ("<|end|>", _FINAL),
-    "<|think|>": ("<|end|>", "<|content|>"),  # Solar Open
+    "<|think|>": ("<|end|>", "<|content|>", "<|/think|>"),  # Solar Open
     "<|channel>thought": ("<channel|>",),  # Gemma 4
+    "<|channel>\n": ("<channel|>",),
     "<unused94>": ("<unused95>",),  # MedGemma
     "<|start_thinking|>": ("<|end_thinking|>", "<|start_response|>", "<|start_text|>"),  # Cohere
     "<|begin_of_thought|>": ("<|end_of_thought|>", "<|begin_of_solution|>"),  # OpenThinker, Sky-T1

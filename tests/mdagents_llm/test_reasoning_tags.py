@@ -37,6 +37,7 @@ TEXTS = [
     ("<REASONING_SCRATCHPAD>a</REASONING_SCRATCHPAD>B", "B", "a"),  # Hermes
     ("<|channel>thought\na\n<channel|>B", "B", "\na\n"),  # hermes-agent#67632
     ("<|channel>thought\n<channel|>B", "B", "\n"),  # Gemma 4 with thinking off
+    ("<|channel>\na\n<channel|>\nB", "B", "a\n"),  # mlx-vlm#899
     ("<|channel>thought\nnever closed", "", "\nnever closed"),
     ("<unused94>thought\na<unused95>B", "B", "thought\na"),  # ollama#15754
     (
