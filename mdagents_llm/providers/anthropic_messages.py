@@ -168,8 +168,7 @@ class AnthropicChat(SdkChat):
         on_text: OnText,
     ) -> ChatReply:
         """Return the reply of a stream; `usage` is filled in as the events report it."""
-        texts: list[str] = []
-        thoughts: list[str] = []
+        blocks = _Blocks(on_text)
         stop, has_ended, model = None, False, self._model
         async for event in events:
             if event == DONE:  # of gateways
@@ -182,12 +181,10 @@ class AnthropicChat(SdkChat):
                 case "message_start":
                     model = served_model(event["message"].get("model"), self._model)
                     usage |= event["message"].get("usage") or {}
+                case "content_block_start":
+                    blocks.start(event)
                 case "content_block_delta":
-                    delta = event["delta"]
-                    if text := delta.get("text") or delta.get("partial_json"):
-                        texts.append(text)
-                        on_text(text)
-                    thoughts.append(str(delta.get("thinking") or ""))
+                    blocks.add(event)
                 case "message_delta":
                     stop = event["delta"].get("stop_reason") or stop
                     counts = event.get("usage") or {}
@@ -195,10 +192,10 @@ class AnthropicChat(SdkChat):
                     usage |= {name: n for name, n in counts.items() if n or not usage.get(name)}
                 case "message_stop":
                     has_ended = True
-        if stop is None and not (has_ended and texts):
+        text = blocks.end()
+        if stop is None and not (has_ended and text):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        text = "".join(texts)
         tokens = reported(self._tokens, usage)
         is_estimated = tokens.total_tokens == 0
         return ChatReply(
@@ -207,7 +204,7 @@ class AnthropicChat(SdkChat):
             stop_reason=_stop_reason(stop or "stop"),
             model=model,
             usage_estimated=is_estimated,
-            reasoning=well_formed("".join(thoughts)),
+            reasoning=well_formed("".join(blocks.thoughts)),
         )
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
@@ -220,6 +217,47 @@ class AnthropicChat(SdkChat):
             return status
         named = (STATUS[code] for code in said.code.split() if code in STATUS)
         return said.status or next(named, None)
+
+
+class _Blocks:
+    """Accumulates the content blocks of a streamed message.
+
+    The API starts a block empty. A gateway may start it with the first text, or all of it
+    (https://github.com/earendil-works/pi/issues/7283).
+    """
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text = on_text
+        self._texts: list[str] = []
+        self._inputs: dict[object, str] = {}  # index of a block -> whole input of its tool
+        self.thoughts: list[str] = []
+
+    def start(self, event: Mapping[str, Any]) -> None:
+        """Add the start of a block."""
+        block = event.get("content_block") or {}
+        if block.get("type") == "tool_use" and block.get("input"):
+            self._inputs[event.get("index")] = _said(block)
+        self._say(block.get("text"))
+        self.thoughts.append(str(block.get("thinking") or ""))
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Add a piece of a block."""
+        delta = event["delta"]
+        if piece := delta.get("partial_json"):
+            self._inputs.pop(event.get("index"), None)
+        self._say(delta.get("text") or piece)
+        self.thoughts.append(str(delta.get("thinking") or ""))
+
+    def end(self) -> str:
+        """Return the text of the message."""
+        for text in self._inputs.values():
+            self._say(text)
+        return "".join(self._texts)
+
+    def _say(self, text: str | None) -> None:
+        if text:
+            self._texts.append(text)
+            self._on_text(text)
 
 
 def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str, object]:
@@ -303,7 +341,7 @@ def _said(block: Mapping[str, Any]) -> str:
     """Return the text of a content block, or the input of its tool as JSON."""
     match block["type"]:
         case "text":
-            return str(block["text"])
+            return str(block["text"] or "")
         case "tool_use":
             return json.dumps(block["input"], ensure_ascii=False)
     return ""  # thinking

@@ -6,7 +6,7 @@ of a reply for an empty reply.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any
 
 import httpx2
@@ -67,10 +67,10 @@ async def _chunks(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     async for data in read_events(pieces):
         if data.startswith(DONE):
             return
-        chunks = _checked(parse_json(data))
-        texts = (
-            [data.replace("\n", " ").encode()] if len(chunks) == 1 else map(compact_json, chunks)
-        )
+        value = parse_json(data)
+        texts: Iterable[bytes] = map(compact_json, _checked(value))
+        if not isinstance(value, list):
+            texts = [data.replace("\n", " ").encode()]
         for text in texts:
             yield b"data: " + text + b"\n\n"
 

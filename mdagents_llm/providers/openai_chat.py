@@ -66,8 +66,6 @@ vLLM, DeepSeek, Z.ai, …"""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
 and newer vLLM."""
-_APART = ("refusal", *_REASONING)
-"""Fields with text beside the content."""
 _EFFORT = ("reasoning_effort", "reasoning")
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
@@ -154,14 +152,16 @@ class OpenAIChat(SdkChat):
     def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
         """Return a chat completion as a reply, with the arguments of `SdkChat.reply`."""
         raise_error_in(raw, "choices")
-        # A body without choices is an empty reply, recorded since its tokens were used.
+        tokens = reported(self._tokens, raw.get("usage"))
+        # A body without choices is an empty reply if tokens were used, which are recorded.
         choices: list[Any] = raw["choices"]
-        choice: Any = choices[0] if len(choices) else {"finish_reason": "stop"}
+        empty = {"finish_reason": "stop" if tokens.total_tokens else None}
+        choice: Any = choices[0] if len(choices) else empty
         _raise_error_of(choice)
         message = choice.get("message") or {"content": choice.get("text")}
         check_object(message)
         served = served_model(raw.get("model"), self._model)
-        finish, tokens = choice.get("finish_reason"), reported(self._tokens, raw.get("usage"))
+        finish = choice.get("finish_reason")
         return made(message, finish, tokens, served, request, raw=raw)
 
     async def _read_events(
@@ -189,11 +189,12 @@ class OpenAIChat(SdkChat):
         return Chunks(self._model, on_text)
 
     def _whole(self, chunks: Any, request: ChatRequest) -> ChatReply:
-        has_ended = chunks.finish is not None or chunks.is_done
-        if not has_ended and (chunks.message or not chunks.usage):
+        tokens = reported(self._tokens, chunks.usage)
+        says_something = _says(chunks.message) or tokens.total_tokens > 0
+        has_ended = (chunks.is_done or not chunks.message) and says_something
+        if chunks.finish is None and not has_ended:
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        tokens = reported(self._tokens, chunks.usage)
         reply = made(chunks.message, chunks.finish or "stop", tokens, chunks.model, request)
         chunks.end(reply.text)
         return reply
@@ -269,8 +270,10 @@ class Chunks:
 
     def _add(self, delta: Mapping[str, Any]) -> None:
         text = text_of(delta.get("content"))
-        for name in _APART:
-            if piece := delta.get(name):
+        if refusal := delta.get("refusal"):
+            self._append("refusal", refusal)
+        for name in _REASONING:
+            if piece := _thoughts(delta.get(name)):
                 self._append(name, piece)
         if text:
             self._append("content", text)
@@ -307,7 +310,8 @@ def check_object(value: object) -> None:
 
 
 def _says(message: Mapping[str, Any]) -> bool:
-    return any(message.get(name) for name in ("content", "refusal", "tool_calls", "function_call"))
+    names = ("content", "refusal", "arguments", "tool_calls", "function_call")
+    return any(message.get(name) for name in names)
 
 
 def _raise_error_of(choice: Mapping[str, Any]) -> None:
@@ -346,14 +350,15 @@ def made(
     if not isinstance(refusal, str):
         raise TypeError("the refusal is not a text")
     text, hidden = split_reasoning(text_of(message.get("content")))
-    fields = [name for name in _REASONING if message.get(name)]
+    thoughts = {name: _thoughts(message.get(name)) for name in _REASONING}
+    fields = [name for name in _REASONING if thoughts[name]]
     note = f"its text was in {fields[0]}" if fields else ""
     note = "its text was in reasoning tags" if hidden else note
     arguments = message.get("arguments") or _arguments(message)
     if not text.strip() and request.schema is not None:
         text = arguments
     text = well_formed(text or refusal)
-    reasoning = hidden + "".join(str(message[name]) for name in fields[:1])
+    reasoning = hidden + "".join(thoughts[name] for name in fields[:1])
     written = text + reasoning
     if finish is None and not text:
         raise ValueError("the reply ends without a finish reason")
@@ -382,6 +387,17 @@ def text_of(content: Any) -> str:
     if not isinstance(content, str | None):
         raise TypeError("the text is not a text")
     return content or ""
+
+
+def _thoughts(value: Any) -> str:
+    """Return the text of a field with hidden reasoning: a string, a list of parts, or a part."""
+    if isinstance(value, list):
+        return "".join(map(_thoughts, value))
+    if isinstance(value, dict):
+        names = ("text", "thinking", "content", "summary")
+        value = next((value[name] for name in names if value.get(name)), "")
+        return _thoughts(value)
+    return value if isinstance(value, str) else ""
 
 
 def _arguments(message: Mapping[str, Any]) -> str:

@@ -845,7 +845,7 @@ STOP: dict[str, object] = {"type": "message_stop"}
 MESSAGE = {
     "type": "message",
     "model": "m",
-    "content": [{"type": "text", "text": ANSWER}],
+    "content": [{"type": "text", "text": None}, {"type": "text", "text": ANSWER}],
     "stop_reason": "end_turn",
     "usage": {"input_tokens": 10, "output_tokens": 5},
 }
@@ -869,6 +869,8 @@ GOOGLE_KEY = {
     }
 }
 LAST = delta(ANSWER, "stop", usage=USAGE)
+REASONED = {"choices": [{"delta": {"reasoning_content": [{"type": "text", "text": "hm"}]}}]}
+SIGNED = {"choices": [{"delta": {"reasoning_content": {"signature": "abc"}}}]}
 
 FRAMES = {
     # Streams with events that no blank line ends.
@@ -898,6 +900,13 @@ FRAMES = {
         ANSWERED,
         stream(delta(ANSWER[:4]), delta(ANSWER[4:], "stop", usage=USAGE)).replace("\n\n", "\n"),
         "rexxars/eventsource-parser#31",
+        streams=True,
+    ),
+    "names and data apart": Shape(
+        "anthropic",
+        ANSWERED,
+        _events(START, EMPTY, _piece(ANSWER), _message_delta(), STOP).replace("\ndata", "\n\ndata"),
+        "pi#8430",
         streams=True,
     ),
     "one line break between events: anthropic": Shape(
@@ -997,10 +1006,79 @@ FRAMES = {
             ("no space", f"data:{json.dumps(GEMINI)}\n\n", "python-genai#2584"),
             ("names", f"event: message\ndata: {json.dumps(GEMINI)}\n\n", "ours"),
             ("an end marker", stream(GEMINI), "ours"),
+            ("lists", stream([GEMINI]), "bifrost#5188"),
         )
     },
     "an error in a 200: gemini": Shape("gemini", DOWN, GOOGLE_KEY, "ours"),
     "an error that is a text: gemini": Shape("gemini", RETRIED, {"error": "overloaded"}, "ours"),
+    # Nothing.
+    "only the end marker": Shape("openai", RETRIED, stream(), "lemonade#3448", streams=True),
+    "a role and the end marker": Shape(
+        "openai",
+        RETRIED,
+        stream({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}),
+        "9router#3051",
+        streams=True,
+    ),
+    "no choices and no usage": Shape(
+        "openai", RETRIED, {"id": "x", "model": "m", "choices": []}, "kortix-ai/suna#4099"
+    ),
+    "no choices and a usage of zero": Shape(
+        "openai",
+        RETRIED,
+        {"choices": [], "usage": dict.fromkeys(USAGE, 0)},
+        "kortix-ai/suna#4352",
+    ),
+    # Text where the protocol has none, or of another type.
+    "the first text in the start of a block": Shape(
+        "anthropic",
+        ANSWERED,
+        _events(
+            START,
+            _block(type="text", text=ANSWER[:4]),
+            _piece(ANSWER[4:]),
+            _message_delta(),
+            STOP,
+        ),
+        "pi#7283",
+        streams=True,
+    ),
+    "the input of a tool in the start of a block": Shape(
+        "anthropic",
+        ANSWERED,
+        _events(
+            START,
+            _block(type="tool_use", name="Opinion", input={"answer": "B"}),
+            _message_delta("tool_use"),
+            STOP,
+        ),
+        "pi#7283",
+        streams=True,
+    ),
+    "the input of a tool in the start of a block and in pieces": Shape(
+        "anthropic",
+        ANSWERED,
+        _events(
+            START,
+            _block(type="tool_use", name="Opinion", input={"answer": "A"}),
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": ANSWER},
+            },
+            _message_delta("tool_use"),
+            STOP,
+        ),
+        "ours",
+        streams=True,
+    ),
+    "a text of null": Shape("anthropic", ANSWERED, MESSAGE, "ours"),
+    "reasoning as parts": Shape(
+        "openai", ANSWERED, stream(REASONED, LAST), "hermes-agent#104711", streams=True
+    ),
+    "reasoning as an object": Shape(
+        "openai", ANSWERED, stream(SIGNED, LAST), "envoyproxy/ai-gateway#2318", streams=True
+    ),
     # Reasoning in the text.
     "a draft in a channel of Gemma": Shape(
         "openai",

@@ -63,6 +63,26 @@ REPLIES = {
         "",
         streams=True,
     ),
+    "streamed as parts": Shape(
+        "openai",
+        ANSWERED,
+        stream(
+            {"choices": [{"delta": {"reasoning": [{"type": "text", "text": THOUGHT[:9]}]}}]},
+            {"choices": [{"delta": {"reasoning": {"text": THOUGHT[9:]}}}]},
+            {"choices": [{"delta": {"reasoning": {"signature": "abc"}}}]},
+            delta(ANSWER, finish="stop"),
+        ),
+        "",
+        streams=True,
+    ),
+    "parts": Shape(
+        "openai",
+        ANSWERED,
+        completion(
+            {"content": ANSWER, "reasoning_content": [{"type": "thinking", "thinking": THOUGHT}]}
+        ),
+        "",
+    ),
     "responses": Shape(
         "responses",
         ANSWERED,
