@@ -153,6 +153,8 @@ class ChatReply:
     """The provider's unmodified response body; None if not available."""
     usage_estimated: bool = False
     """Whether the endpoint reported no usage, so that `usage` was estimated from the text."""
+    cost_usd: float | None = None
+    """Cost in USD that the endpoint reports; None if it reports none."""
     reasoning: str = ""
     """Hidden reasoning, as far as the endpoint exposes it. No agent or observer may see it."""
     note: str = ""

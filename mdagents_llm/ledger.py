@@ -107,7 +107,8 @@ class CallRow:
     but paid), an `ErrorKind`, or `aborted`."""
     usage: TokenUsage
     cost_usd: float | None
-    """Cost in USD; None if the price of the model is unknown."""
+    """Cost in USD: by the price of the model, or as the endpoint reports it where the price is
+    unknown; None if neither is known."""
     cached: bool = False
     """Whether the reply came from the cache: its tokens count, but nothing was sent or paid."""
     batched: bool = False
@@ -160,6 +161,7 @@ class CallRow:
         batched = reply is not None and reply.batched
         usage = TokenUsage() if reply is None else reply.usage
         paid = price(batched)
+        cost = None if reply is None else reply.cost_usd
         outcome = failure
         if reply is not None:
             outcome = UNUSABLE if failure else OUTCOMES[reply.stop_reason]
@@ -177,7 +179,7 @@ class CallRow:
             latency=round(latency, 4),
             outcome=outcome,
             usage=usage,
-            cost_usd=None if paid is None else paid.of(usage),
+            cost_usd=cost if paid is None else paid.of(usage),
             cached=cached,
             batched=batched,
             usage_estimated=reply is not None and reply.usage_estimated,

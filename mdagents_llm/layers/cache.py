@@ -259,6 +259,8 @@ class ReplyStore:
             content["batched"] = True
         if reply.usage_estimated:
             content["usage_estimated"] = True
+        if reply.cost_usd is not None:
+            content["cost_usd"] = reply.cost_usd
         if reply.reasoning:
             content["reasoning"] = reply.reasoning
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
@@ -363,12 +365,14 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
     usage = TokenUsage(**kept["usage"])
     counts = (getattr(usage, name) for name in TokenUsage.__slots__)
     batched, estimated = kept.get("batched", False), kept.get("usage_estimated", False)
+    cost = kept.get("cost_usd")
     if not (
         isinstance(kept["text"], str)
         and isinstance(kept["model"], str)
         and type(kept["latency"]) in (int, float)
         and isinstance(batched, bool)
         and isinstance(estimated, bool)
+        and type(cost) in (int, float, type(None))
         and isinstance(kept.get("reasoning", ""), str)
         and all(type(count) is int for count in counts)
     ):
@@ -382,6 +386,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         cached=True,
         batched=batched,
         usage_estimated=estimated,
+        cost_usd=cost,
         reasoning=kept.get("reasoning", ""),
     )
 

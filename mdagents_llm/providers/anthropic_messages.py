@@ -32,6 +32,7 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import (
+    checked_count,
     checked_usage,
     estimated_usage,
     reported,
@@ -136,11 +137,9 @@ class AnthropicChat(SdkChat):
         read = usage.get("cache_read_input_tokens") or 0
         written = usage.get("cache_creation_input_tokens") or 0
         details = usage.get("output_tokens_details") or {}
-        parts = [usage["input_tokens"], read, written]
-        if not all(type(part) is int and part >= 0 for part in parts):
-            raise ValueError("a token count is not a number of tokens")
+        prompt = sum(map(checked_count, (usage["input_tokens"], read, written)))
         reasoning = details.get("thinking_tokens") or 0
-        return checked_usage(sum(parts), usage["output_tokens"], read, reasoning, written)
+        return checked_usage(prompt, usage["output_tokens"], read, reasoning, written)
 
     @property
     def _create(self) -> typed_calls.Create:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 from mdagents_llm.chat import ChatRequest, TokenUsage
+from mdagents_llm.ledger import add_costs
 from mdagents_llm.picture_tokens import CHARACTERS_PER_TOKEN, prompt_tokens
 from mdagents_llm.providers.http_errors import OTHER_SHAPES
 
 MOST_TOKENS = 100_000_000
 """Maximum plausible tokens of one reply; a higher count is rejected."""
+_MOST_USD = 1_000_000  # of one reply
+_TICKS = 10_000_000_000  # of a USD
 _LONGEST_NAME = 200  # characters
 
 
@@ -28,7 +31,7 @@ def served_model(name: object, asked: str) -> str:
 def checked_usage(
     prompt: object, output: object, cached: object = 0, reasoning: object = 0, written: object = 0
 ) -> TokenUsage:
-    """Return the token usage of a reply after validating its counts.
+    """Return the token usage of a reply after validating its counts, which may be fractions.
 
     Args:
         prompt: Number of all input tokens.
@@ -38,17 +41,45 @@ def checked_usage(
         written: Number of input tokens written to a cache.
 
     Raises:
-        ValueError: A count is not an integer, is out of range, or exceeds its total.
+        ValueError: A count is not a number, is out of range, or exceeds its total.
     """
-    counts = [count for count in (prompt, output, cached, reasoning, written) if type(count) is int]
-    if len(counts) < 5 or not all(0 <= count <= MOST_TOKENS for count in counts):
-        raise ValueError("a token count is not a number of tokens")
-    usage = TokenUsage(*counts)
+    usage = TokenUsage(*map(checked_count, (prompt, output, cached, reasoning, written)))
     if usage.cached_input_tokens + usage.cache_write_tokens > usage.input_tokens:
         raise ValueError("more cached tokens than input tokens")
     if usage.reasoning_tokens > usage.output_tokens:
         raise ValueError("more reasoning tokens than output tokens")
     return usage
+
+
+def checked_count(count: object) -> int:
+    """Return a number of tokens, rounded.
+
+    Raises:
+        ValueError: The count is not a number, or is out of range.
+    """
+    if not (_is_number(count) and 0 <= count <= MOST_TOKENS):
+        raise ValueError("a token count is not a number of tokens")
+    return round(count)
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def merged_usage(usage: Any, later: Any) -> Any:
+    """Return the usage of a stream after a later report of it.
+
+    A count in a later report replaces an earlier one, but zero and null do not: some servers send
+    the counts of input and output in different chunks, or zeros in the end.
+
+    Args:
+        usage: Earlier usage, in the form of the endpoint; None or empty without one.
+        later: Later usage, likewise.
+    """
+    if not (usage and isinstance(usage, dict) and isinstance(later, dict)):
+        return later if later or usage is None else usage
+    more = {name: merged_usage(usage.get(name), value) for name, value in later.items()}
+    return {**usage, **more}
 
 
 def reported(read: Callable[[Any], TokenUsage], usage: Any) -> TokenUsage:
@@ -64,6 +95,33 @@ def reported(read: Callable[[Any], TokenUsage], usage: Any) -> TokenUsage:
         return read(usage) if usage else TokenUsage()
     except OTHER_SHAPES:
         return TokenUsage()
+
+
+def reported_cost(usage: Any) -> float | None:
+    """Return the cost in USD that a usage reports; None if there is none, or a malformed one.
+
+    OpenRouter: https://openrouter.ai/docs/use-cases/usage-accounting, where a call with the user's
+    own key of a provider costs what both charge; xAI: https://docs.x.ai/developers/cost-tracking.
+    """
+    if not isinstance(usage, dict):
+        return None
+    cost = usage.get("cost")
+    if isinstance(cost, dict):  # Perplexity
+        return _usd(cost.get("total_cost")) if cost.get("currency", "USD") == "USD" else None
+    if cost is None:
+        return _usd(usage.get("cost_in_usd_ticks"), _TICKS)
+    if not usage.get("is_byok"):
+        return _usd(cost)
+    details = usage.get("cost_details")
+    upstream = details.get("upstream_inference_cost") if isinstance(details, dict) else None
+    return add_costs(_usd(cost), _usd(upstream))
+
+
+def _usd(amount: object, unit: int = 1) -> float | None:
+    """Return an amount, in `unit` parts of a USD, in USD; None if it is no plausible cost."""
+    if not (_is_number(amount) and 0 <= amount <= _MOST_USD * unit):
+        return None
+    return amount / unit
 
 
 def estimated_usage(request: ChatRequest, written: str, model: str = "") -> TokenUsage:

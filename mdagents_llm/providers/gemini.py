@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import b64decode
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import contextmanager
+from functools import reduce
 
 import httpx2
 from google.auth.exceptions import GoogleAuthError
@@ -37,6 +38,7 @@ from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.text import well_formed
 
+_Usage = types.GenerateContentResponseUsageMetadata
 _HOST = "Gemini"
 _REFUSABLE = ("temperature", "seed")
 _THINKING = (
@@ -237,9 +239,9 @@ class GeminiChat:
         chunks = tuple(chunks)
         text = "".join(map(_text_of, chunks))
         thoughts = "".join(_text_of(chunk, thoughts=True) for chunk in chunks)
-        usages = [chunk.usage_metadata for chunk in chunks if chunk.usage_metadata]
+        usages = (chunk.usage_metadata for chunk in chunks if chunk.usage_metadata)
         names = [chunk.model_version for chunk in chunks if chunk.model_version]
-        usage = reported(_usage, usages[-1] if usages else None)
+        usage = reported(_usage, reduce(_merged, usages, None))
         is_estimated = usage.total_tokens == 0
         if is_estimated and not (text or any(chunk.prompt_feedback for chunk in chunks)):
             raise ValueError("neither text nor token usage")
@@ -331,11 +333,20 @@ def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
     return StopReason.STOP if name in _STOP else StopReason.REFUSAL
 
 
-def _usage(usage: types.GenerateContentResponseUsageMetadata) -> TokenUsage:
+def _merged(usage: _Usage | None, later: _Usage) -> _Usage:
+    """Return the usage of a stream after a later report of it, whose zeros replace no count."""
+    if usage is None:
+        return later
+    return usage.model_copy(update={name: value for name, value in later if value})
+
+
+def _usage(usage: _Usage) -> TokenUsage:
     prompt = (usage.prompt_token_count or 0) + (usage.tool_use_prompt_token_count or 0)
     thoughts = usage.thoughts_token_count or 0
-    output = (usage.candidates_token_count or 0) + thoughts
+    output = usage.candidates_token_count or 0
     total = usage.total_token_count or 0
+    if not (total == prompt + output and thoughts <= output):
+        output += thoughts  # else some gateways count thoughts among the candidates
     if total > prompt + output:  # some gateways count thoughts only in the total
         thoughts += total - prompt - output
         output = total - prompt

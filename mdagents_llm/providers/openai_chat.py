@@ -21,7 +21,9 @@ from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import (
     checked_usage,
     estimated_usage,
+    merged_usage,
     reported,
+    reported_cost,
     served_model,
 )
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
@@ -66,6 +68,13 @@ vLLM, DeepSeek, Z.ai, …"""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
 and newer vLLM."""
+_NAMES = {
+    "input_tokens": "prompt_tokens",
+    "output_tokens": "completion_tokens",
+    "input_tokens_details": "prompt_tokens_details",
+    "output_tokens_details": "completion_tokens_details",
+}
+"""Name of a count in the Responses API, and at some servers -> its name in a chat completion."""
 _EFFORT = ("reasoning_effort", "reasoning")
 
 SchemaFields = Callable[[type[BaseModel]], Mapping[str, object]]
@@ -161,8 +170,8 @@ class OpenAIChat(SdkChat):
         message = choice.get("message") or {"content": choice.get("text")}
         check_object(message)
         served = served_model(raw.get("model"), self._model)
-        finish = choice.get("finish_reason")
-        return made(message, finish, tokens, served, request, raw=raw)
+        finish, cost = choice.get("finish_reason"), reported_cost(raw.get("usage"))
+        return made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
 
     async def _read_events(
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
@@ -195,7 +204,8 @@ class OpenAIChat(SdkChat):
         if chunks.finish is None and not has_ended:
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        reply = made(chunks.message, chunks.finish or "stop", tokens, chunks.model, request)
+        finish, cost = chunks.finish or "stop", reported_cost(chunks.usage)
+        reply = made(chunks.message, finish, tokens, chunks.model, request, cost_usd=cost)
         chunks.end(reply.text)
         return reply
 
@@ -252,7 +262,7 @@ class Chunks:
         self.model = served_model(chunk.get("model") or self.model, self._asked)
         of_groq = chunk.get("x_groq")
         usage = of_groq.get("usage") if isinstance(of_groq, dict) else None
-        self.usage = chunk.get("usage") or usage or self.usage
+        self.usage = merged_usage(self.usage, chunk.get("usage") or usage)
         number: object = None
         for place, choice in enumerate(chunk.get("choices") or ()):
             # From chunk to chunk, it counts tokens at some servers (TGI#1648, foundry-local#263).
@@ -261,6 +271,7 @@ class Chunks:
             elif choice.get("index") != number:
                 continue  # another choice, for which nobody asked
             _raise_error_of(choice)
+            self.usage = merged_usage(self.usage, choice.get("usage"))  # Moonshot
             if delta := choice.get("delta"):
                 self._has_deltas = True
             elif (delta := choice.get("message")) and self._has_deltas and _says(delta):
@@ -327,6 +338,7 @@ def made(
     request: ChatRequest,
     *,
     raw: Mapping[str, object] | None = None,
+    cost_usd: float | None = None,
 ) -> ChatReply:
     """Return a reply built from its parts.
 
@@ -341,6 +353,7 @@ def made(
         model: Name of the model that replied.
         request: Request that was sent.
         raw: Whole body; None for a stream.
+        cost_usd: Reported cost in USD; None without one.
 
     Raises:
         ValueError: There is neither text nor a finish reason.
@@ -370,6 +383,7 @@ def made(
         model=model,
         raw=raw,
         usage_estimated=is_estimated,
+        cost_usd=cost_usd,
         reasoning=well_formed(reasoning),
         note="" if text else note,
     )
@@ -425,11 +439,15 @@ def _thinking(info: ModelInfo) -> dict[str, object]:
 
 
 def usage_of(usage: Any) -> TokenUsage:
-    """Return the token usage that a chat completion reports."""
+    """Return the token usage that a chat completion or a response reports."""
+    if "input_tokens" in usage:
+        named = {name: usage[given] for given, name in _NAMES.items() if given in usage}
+        usage = merged_usage(named, usage)
     of_input = usage.get("prompt_tokens_details") or {}
     of_output = usage.get("completion_tokens_details") or {}
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
-    reasoning = of_output.get("reasoning_tokens") or 0
+    beside = usage.get("reasoning_tokens") or 0
+    reasoning = of_output.get("reasoning_tokens") or beside
     completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
     if total is None and reasoning > completion:
         total = prompt + completion + reasoning
@@ -437,7 +455,9 @@ def usage_of(usage: Any) -> TokenUsage:
         # xAI, and Google's compatible endpoint, count reasoning tokens only in the total.
         reasoning = reasoning or total - prompt - completion
         completion = total - prompt
-    if type(reasoning) is int and type(completion) is int:
+    if isinstance(reasoning, int | float) and isinstance(completion, int | float):
+        if reasoning == beside > completion:  # Perplexity counts it in no other number
+            completion += beside
         reasoning = min(reasoning, completion)  # if the total leaves no room for it
     # Moonshot and DeepSeek name them elsewhere.
     elsewhere = usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")

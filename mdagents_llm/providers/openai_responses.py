@@ -16,12 +16,12 @@ from typing import Any
 
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import reported, served_model
+from mdagents_llm.providers.checks import reported, reported_cost, served_model
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.openai_chat import (
@@ -30,7 +30,6 @@ from mdagents_llm.providers.openai_chat import (
     check_object,
     made,
     text_of,
-    usage_of,
 )
 from mdagents_llm.providers.picture_body import data_uri, detail_of
 from mdagents_llm.providers.refused import STREAM, Refused
@@ -96,7 +95,8 @@ class OpenAIResponses(OpenAIChat):
         message, finish = _message(raw["output"] or ()), _finish(raw, "completed")
         served = served_model(raw.get("model"), self._model)
         tokens = reported(self._tokens, raw.get("usage"))
-        reply = made(message, finish, tokens, served, request, raw=raw)
+        cost = reported_cost(raw.get("usage"))
+        reply = made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
         return self._at_its_limit(reply, request)
 
     @property
@@ -108,9 +108,6 @@ class OpenAIResponses(OpenAIChat):
 
     def _chunks(self, on_text: OnText | None = None) -> Chunks:
         return _Events(self._model, on_text)
-
-    def _tokens(self, usage: Any) -> TokenUsage:
-        return usage_of(_as_chat_usage(usage))
 
     def _whole(self, chunks: Chunks, request: ChatRequest) -> ChatReply:
         if chunks.finish is None:
@@ -260,20 +257,6 @@ def _finish(response: Mapping[str, Any], usual: str) -> str:
         reason = (response.get("incomplete_details") or {}).get("reason") or ""
         return "content_filter" if is_filters(str(reason)) else "length"
     return "stop" if status == "completed" else f"error: {status}"
-
-
-def _as_chat_usage(usage: Any) -> Any:
-    """Return the usage with the field names of a chat completion."""
-    if "input_tokens" not in usage:
-        return usage
-    names = {
-        "input_tokens": "prompt_tokens",
-        "output_tokens": "completion_tokens",
-        "total_tokens": "total_tokens",
-        "input_tokens_details": "prompt_tokens_details",
-        "output_tokens_details": "completion_tokens_details",
-    }
-    return {name: usage[given] for given, name in names.items() if given in usage}
 
 
 def _reasoning(info: ModelInfo, refused: Refused) -> dict[str, object]:

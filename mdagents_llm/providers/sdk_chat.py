@@ -21,7 +21,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import reported
+from mdagents_llm.providers.checks import reported, reported_cost
 from mdagents_llm.providers.direct import DirectPosts
 from mdagents_llm.providers.error_body import (
     ErrorBody,
@@ -282,7 +282,8 @@ class SdkChat(ABC):
             tokens = reported(self._tokens, usage())
             if tokens.total_tokens == 0:
                 raise
-            reply = ChatReply("", tokens, StopReason.STOP, self._model)
+            cost = reported_cost(usage())
+            reply = ChatReply("", tokens, StopReason.STOP, self._model, cost_usd=cost)
             raise UnusableReplyError(reply) from error
 
     @abstractmethod

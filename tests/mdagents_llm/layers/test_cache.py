@@ -135,6 +135,12 @@ def test_who_asks_and_how_often_it_was_tried_is_not_in_the_key() -> None:
     assert cache_key("m", other) == cache_key("m", REQUEST)
 
 
+async def test_a_reported_cost_is_cached(cached: Callable[..., ChatModel]) -> None:
+    priced = replace(text_reply("hello"), cost_usd=0.0021)
+    await cached(FunctionModel(lambda _: priced)).generate(REQUEST)
+    assert (await cached(None).generate(REQUEST)).cost_usd == 0.0021
+
+
 async def test_an_error_is_replayed_and_a_live_run_asks_again(
     cached: Callable[..., ChatModel],
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any, Literal
 
 import httpx2
@@ -87,8 +88,8 @@ async def test_a_body_of_another_shape_is_a_broken_body(body: Any) -> None:
         ["many"],
         {"prompt_tokens": None, "completion_tokens": 2},
         {"prompt_tokens": "3", "completion_tokens": 2},
+        {"prompt_tokens": 3, "completion_tokens": float("inf")},
         {"total_tokens": 60},
-        {"input_tokens": 50, "output_tokens": 10},
     ],
     ids=str,
 )
@@ -97,6 +98,83 @@ async def test_a_reply_is_not_lost_for_its_usage(usage: Any) -> None:
     assert reply.text == "hello"
     assert reply.usage_estimated
     assert reply.usage.total_tokens > 0
+
+
+@pytest.mark.parametrize(
+    ("usage", "read"),
+    [
+        ({"prompt_tokens": 50.0, "completion_tokens": 9.6}, TokenUsage(50, 10)),
+        ({"input_tokens": 50, "output_tokens": 10}, TokenUsage(50, 10)),  # pi#2326
+        (
+            {
+                "prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60,
+                "input_tokens": 0, "output_tokens": 0, "input_tokens_details": None,
+            },
+            TokenUsage(50, 10),
+        ),
+        (
+            {
+                "input_tokens": 50, "output_tokens": 10, "prompt_tokens": 0,
+                "input_tokens_details": {"cached_tokens": 7},
+            },
+            TokenUsage(50, 10, cached_input_tokens=7),
+        ),
+        (  # Perplexity (open-webui-cost-tracker#6)
+            {
+                "prompt_tokens": 108, "completion_tokens": 3256, "total_tokens": 3364,
+                "reasoning_tokens": 73_248,
+            },
+            TokenUsage(108, 76_504, reasoning_tokens=73_248),
+        ),
+        (
+            {
+                "prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60,
+                "reasoning_tokens": 4,
+            },
+            TokenUsage(50, 10, reasoning_tokens=4),
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_tokens_are_booked_as_they_are_reported(
+    usage: dict[str, object], read: TokenUsage
+) -> None:
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert (reply.usage, reply.usage_estimated) == (read, False)
+
+
+@pytest.mark.parametrize(
+    ("more", "cost"),
+    [
+        ({"cost": 0.0021, "cost_details": {"upstream_inference_cost": 0.002}}, 0.0021),  # pi#3132
+        ({"cost": 0}, 0.0),
+        (  # forgecode#1641
+            {"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.036}}, 0.036
+        ),
+        ({"cost": 0, "is_byok": True}, None),
+        ({"cost": {"total_cost": 0.4, "currency": "USD"}}, 0.4),
+        ({"cost": {"total_cost": 0.4, "currency": "EUR"}}, None),
+        ({"cost_in_usd_ticks": 37_756_000}, 0.0037756),
+        ({"cost": -1}, None),
+        ({"cost": 10**400}, None),
+        ({"cost_in_usd_ticks": 10**400}, None),
+        ({"cost": float("inf")}, None),
+        ({"cost": "0.1"}, None),
+        ({"cost": True}, None),
+        ({}, None),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_a_reported_cost_is_booked_where_no_price_is_known(
+    more: dict[str, object], cost: float | None
+) -> None:
+    usage = {"prompt_tokens": 50, "completion_tokens": 10, **more}
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    row = partial(
+        CallRow.of, REQUEST, reply, provider="p", model="m", started_at="2026-01-01T00:00:00+00:00"
+    )
+    assert row(price=lambda _: None).cost_usd == cost
+    assert row(price=lambda _: Price(1, 1)).cost_usd == 60 / 1e6
 
 
 @pytest.mark.parametrize("name", ["cached_tokens", "prompt_cache_hit_tokens"])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mdagents_llm.chat import ChatReply
+from mdagents_llm.chat import ChatReply, TokenUsage
 from mdagents_llm.endpoints import Runtime
 from mdagents_llm.errors import ErrorKind
 from mdagents_llm.ledger import CallRow
@@ -15,13 +15,17 @@ from mdagents_llm.providers.http_errors import status_error
 from tests.conftest import SHARED
 from tests.mdagents_llm.providers.published_shapes import FRAMES, SHAPES
 from tests.mdagents_llm.providers.shapes import (
+    ANSWER,
     ANSWERED,
     DOWN,
     REFUSED,
     RETRIED,
     UNREADABLE,
+    USAGE,
     Opinion,
     Shape,
+    delta,
+    stream,
     what_comes,
 )
 
@@ -114,6 +118,71 @@ async def test_thoughts_that_are_only_in_the_total_are_output(
     _, reply, _ = await what_comes(SHAPES["thoughts in the total"], make_runtime)
     assert isinstance(reply, ChatReply)
     assert (reply.usage.output_tokens, reply.usage.reasoning_tokens) == (425, 405)
+
+
+ZEROS = dict.fromkeys(USAGE, 0)
+REPORTS: dict[str, list[dict[str, object]]] = {
+    "zeros first (CLIProxyAPI#4053)": [{"usage": ZEROS}, {"usage": USAGE}],
+    "zeros last (ggcode#1286)": [{"usage": USAGE}, {"usage": ZEROS}],
+    "null last": [{"usage": USAGE}, {"usage": dict.fromkeys(USAGE)}],
+    "input and output apart (ggcode#1286)": [
+        {"usage": {"prompt_tokens": 100, "completion_tokens": 0, "total_tokens": 100}},
+        {"usage": {"prompt_tokens": 0, "completion_tokens": 20, "total_tokens": 20}},
+    ],
+    "a count that grows": [
+        {"usage": {"prompt_tokens": 100, "completion_tokens": 9, "total_tokens": 109}},
+        {"usage": USAGE},
+    ],
+    "in a choice (pi#2017)": [
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop", "usage": USAGE}]}
+    ],
+}
+
+
+@pytest.mark.parametrize("reports", REPORTS.values(), ids=REPORTS)
+async def test_a_later_report_of_tokens_erases_none(
+    reports: list[dict[str, object]], make_runtime: Callable[..., Runtime]
+) -> None:
+    first, *more = [{"choices": []} | report for report in reports]
+    body = stream(first, delta(ANSWER), delta(None, "stop"), *more)
+    _, reply, _ = await what_comes(Shape("openai", ANSWERED, body, "", streams=True), make_runtime)
+    assert isinstance(reply, ChatReply)
+    assert (reply.usage, reply.usage_estimated) == (TokenUsage(100, 20), False)
+
+
+@pytest.mark.parametrize(
+    ("counts", "usage"),
+    [
+        ([(100, 70, 50, 170)], TokenUsage(100, 70, reasoning_tokens=50)),  # llm-gemini#75
+        ([(100, 20, 50, 170)], TokenUsage(100, 70, reasoning_tokens=50)),
+        ([(100, 20, 50, 120)], TokenUsage(100, 70, reasoning_tokens=50)),
+        ([(100, 9, 0, 109), (100, 20, 0, 120)], TokenUsage(100, 20)),
+        ([(100, 20, 0, 120), (0, 0, 0, 0)], TokenUsage(100, 20)),
+    ],
+)
+async def test_tokens_of_gemini(
+    counts: list[tuple[int, ...]], usage: TokenUsage, make_runtime: Callable[..., Runtime]
+) -> None:
+    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "totalTokenCount")
+    part = {"content": {"role": "model", "parts": [{"text": ANSWER}]}, "finishReason": "STOP"}
+    texts = [[part], *([] for _ in counts[1:])]
+    chunks = [
+        {"candidates": text, "usageMetadata": dict(zip(names, numbers, strict=True))}
+        for text, numbers in zip(texts, counts, strict=True)
+    ]
+    body = stream(*chunks, done=False)
+    _, reply, _ = await what_comes(Shape("gemini", ANSWERED, body, "", streams=True), make_runtime)
+    assert isinstance(reply, ChatReply)
+    assert (reply.usage, reply.usage_estimated) == (usage, False)
+
+
+async def test_fractions_of_tokens_are_rounded(make_runtime: Callable[..., Runtime]) -> None:
+    usage = {"input_tokens": 120.2, "output_tokens": 35, "cache_read_input_tokens": 80.8}
+    body = {"content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn"}
+    shape = Shape("anthropic", ANSWERED, body | {"usage": usage}, "new-api#1545")
+    _, reply, _ = await what_comes(shape, make_runtime)
+    assert isinstance(reply, ChatReply)
+    assert reply.usage == TokenUsage(201, 35, cached_input_tokens=81)
 
 
 async def test_a_reply_without_text_says_where_the_text_was(
