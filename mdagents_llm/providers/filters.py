@@ -32,9 +32,9 @@ _FINISHES = frozenset(
 )
 """Finish reasons of content filters: OpenAI, Anthropic, Z.ai (`sensitive`), Bedrock, Gemini and
 gateways."""
-_STATUSES = frozenset({None, 400, 403, 422, 424, 446, 451, 500})
-"""HTTP statuses of content filter errors; None for an error inside a reply. 446 is Portkey's, 424
-Cloudflare's."""
+_STATUSES = frozenset({None, 400, 403, 421, 422, 424, 446, 451, 498, 500})
+"""HTTP statuses of content filter errors; None for an error inside a reply. 421 is Xiaomi's, 424
+Cloudflare's, 446 Portkey's, 498 Cohere's."""
 _UNAVAILABLE = 451
 _FILTERED = re.compile(
     r"content[ _-]?filter|content management policy|contentpolicyviolation|content[ _]policy"
@@ -58,6 +58,20 @@ _ACCOUNT = re.compile(
     r"\b(deactivated|disabled|terminated|suspended|banned|restricted|blocked|flagged)\b"
 )
 """Pattern of messages about a blocked account, which would block every further call."""
+_DOWN = re.compile(
+    r"(?i)\b(guardrails?|moderation|content[ _-]?(safety|filter(ing)?|moderation))"
+    r"(( (ai|api|service|server|endpoint|provider|system|request|call|client))+ "
+    r"((has|is|was) )?(failed|error|unavailable|unreachable|down|timed out)"
+    r"| (identifier|version|id|config\w*)\b[^.]{0,60}(not exist|not found|invalid|missing))"
+    r"|content_filter_error|invalid guardrail"
+    r"|connection (attempts? failed|refused|reset|error|aborted|timed out)|\btimed? ?out\b"
+    r"|(could not|cannot|can't|failed to|unable to) (connect|reach|resolve|locate credentials)"
+    r"|name resolution|name or service not known|server disconnected|service unavailable"
+    r"|internal server error|(client|server) error '\d{3}"
+    r"|(AccessDenied|Throttling|ExpiredToken|UnrecognizedClient|ServiceUnavailable)Exception"
+    r"|not authorized to perform|guardrail '?[\w-]{1,60}'? failed to evaluate"
+)
+"""Pattern of messages about a filter that is down or set up wrongly, and blocked nothing."""
 _WRONG_FORM = re.compile(r"(?i)invalid responses api request")
 """Pattern of OpenRouter's message for a malformed request, whose code is also `invalid_prompt`."""
 
@@ -79,10 +93,10 @@ def is_withheld(status: int | None, said: ErrorBody) -> bool:
     if status == _UNAVAILABLE:
         return True
     words = f"{said.code} {own_words(said.words)}"
-    is_other = _ACCOUNT.search(words) or _WRONG_FORM.search(words)
+    is_other = any(other.search(words) for other in (_ACCOUNT, _DOWN, _WRONG_FORM))
     return status in _STATUSES and bool(_FILTERED.search(words)) and not is_other
 
 
 def is_filters(finish: str) -> bool:
     """Return whether a finish reason is that of a filter, such as `content_filter: SAFETY`."""
-    return finish.lower().partition(":")[0].strip() in _FINISHES
+    return finish.lower().partition(":")[0].strip().replace("-", "_") in _FINISHES

@@ -197,6 +197,73 @@ SHAPES = {
     "finish guardrail_intervened": Shape(
         "openai", REFUSED, completion({"content": ""}, "guardrail_intervened"), "ours"
     ),
+    "finish content-filter": Shape(
+        "openai", REFUSED, completion({"content": ""}, "content-filter"), "ours"
+    ),
+    **{
+        f"a guardrail blocks: {words[:40]}": Shape(
+            "openai", REFUSED, {"error": {"message": words, "code": str(status)}}, source, status
+        )
+        for status, words, source in (
+            (
+                500,
+                "Bedrock guardrail failed: I cannot respond to requests with PII",
+                "litellm#18261",
+            ),
+            (400, "Violated guardrail policy", "litellm#13321"),
+            (
+                400,
+                "Guardrail raised an exception, Guardrail: ours, Message: Denied",
+                "litellm#24347",
+            ),
+            (446, "The guardrail checks defined in the config failed.", "Portkey: Guardrails"),
+            (400, "Content blocked by guardrail version 3", "ours"),
+            (
+                400,
+                "An error occurred (ValidationException) when calling the Converse operation: "
+                "Output blocked by content filtering policy",
+                "ours",
+            ),
+            (400, "Request blocked by input guardrail 'demo'", "databricks/ucode#66"),
+            (498, "Your request violates our usage guidelines", "cohere-developer-experience#189"),
+            (421, "Content moderation: the input was blocked", "MiMo: Error Codes"),
+        )
+    },
+    **{
+        f"a guardrail is down: {words[:40]}": Shape(
+            "openai", comes, {"error": {"message": words, "code": str(status)}}, source, status
+        )
+        for comes, status, words, source in (
+            (
+                RETRIED,
+                500,
+                "Generic Guardrail API failed: All connection attempts failed",
+                "litellm#31286",
+            ),
+            (
+                RETRIED,
+                500,
+                "Bedrock guardrail failed: Client error '400 Bad Request' for url 'https://x'",
+                "litellm#20395",
+            ),
+            (DOWN, 403, "Bedrock guardrail request failed", "litellm#18383"),
+            (RETRIED, 500, "Content safety service unavailable", "ours"),
+            (
+                "bad_request",
+                400,
+                "The guardrail identifier or version provided in the request does not exist.",
+                "strands-agents/harness-sdk#713",
+            ),
+            ("bad_request", 400, "The provided guardrail identifier is invalid.", "openclaw#58588"),
+            (RETRIED, 500, "Output guardrail 'demo' failed to evaluate: x", "databricks/ucode#66"),
+            (
+                RETRIED,
+                500,
+                "Bedrock guardrail: An error occurred (ServiceUnavailableException)",
+                "ours",
+            ),
+        )
+    },
     "filter in a stream": Shape(
         "openai",
         REFUSED,
