@@ -15,7 +15,12 @@ from dataclasses import dataclass
 import httpx2
 
 from mdagents_llm.chat import ChatReply
-from mdagents_llm.providers.http_errors import OTHER_SHAPES, seconds_of_duration
+from mdagents_llm.providers.http_errors import (
+    OTHER_SHAPES,
+    TOO_MANY_REQUESTS,
+    retry_after_seconds,
+    seconds_of_duration,
+)
 
 _WORDS = frozenset(
     [
@@ -55,6 +60,13 @@ _CODES = frozenset(
         "statuscode",
     ]
 )
+_BASE_RESP = "base_resp"
+_STATUS_OF = {"1002": 429, "1004": 401, "1008": 402, "1039": 429, "2013": 400, "2049": 401}
+"""Code of MiniMax's `base_resp` -> HTTP status with that meaning; the others have none.
+
+https://platform.minimax.io/docs/api-reference/errorcode"""
+_WAITS = ("retrydelay", "retry_after", "retry_after_seconds")
+"""Names of fields with the seconds to wait before a retry, Google's first; in lower case."""
 _MODERATION = ("reasons", "flagged_input")  # OpenRouter
 _PER_DAY = "violations"  # Google
 _DEEPEST = 8  # maximum nesting depth
@@ -75,7 +87,8 @@ class ErrorBody:
     status: int | None = None
     """HTTP status in the body; None if it has none."""
     retry_after: float | None = None
-    """Seconds to wait before a retry (Google's RetryInfo); None if the body names none."""
+    """Seconds to wait before a retry (`_WAITS`, or headers in OpenRouter's body); None if the body
+    names none."""
 
 
 class ErrorInReplyError(Exception):
@@ -144,10 +157,24 @@ def error_in(reply: object, content: str) -> object | None:
         return None
     if reply.get("error") or reply.get("type") == "error" or reply.get("object") == "error":
         return reply
+    if _has_failed(reply.get(_BASE_RESP)):
+        return reply
     if reply.get(content):
         return None
-    names = ("detail", "message", "msg", "errors", "base_resp")
-    return reply if any(reply.get(name) for name in names) and "usage" not in reply else None
+    names = ("detail", "message", "msg", "errors", "error_code", "error_msg")
+    is_error = any(reply.get(name) for name in names) and not _has_tokens(reply.get("usage"))
+    return reply if is_error else None
+
+
+def _has_failed(base_resp: object) -> bool:
+    """Return whether MiniMax's status of a reply is that of an error."""
+    return isinstance(base_resp, dict) and base_resp.get("status_code") not in (None, 0, "0")
+
+
+def _has_tokens(usage: object) -> bool:
+    """Return whether a usage reports any tokens."""
+    counts = usage.values() if isinstance(usage, dict) else ()
+    return any(isinstance(count, int | float) and count for count in counts)
 
 
 class _Found:
@@ -191,7 +218,13 @@ class _Found:
         if "PerDay" in str(named.get(_PER_DAY)):
             self.codes.append("insufficient_quota")
         if self.retry_after is None:
-            self.retry_after = seconds_of_duration(named.get("retrydelay"))
+            waits = map(seconds_of_duration, map(named.get, _WAITS))
+            self.retry_after = next((wait for wait in waits if wait is not None), None)
+        if self.retry_after is None and isinstance(headers := named.get("headers"), dict):
+            texts = {str(name).lower(): str(value) for name, value in headers.items()}
+            self.retry_after = retry_after_seconds(texts, TOO_MANY_REQUESTS)  # OpenRouter
+        if isinstance(base_resp := named.get(_BASE_RESP), dict) and self.status is None:
+            self.status = _STATUS_OF.get(str(base_resp.get("status_code")))
         if isinstance(param := named.get("param"), str) and not self.param:
             self.param = param.rpartition(".")[2]
         if isinstance(place := named.get("loc"), list) and isinstance(named.get("msg"), str):

@@ -156,7 +156,9 @@ class GeminiChat:
             refusable = (*sent, STREAM)
             self._refused.raise_for(refusable, _HOST, status, words, said.param, said.code)
         headers = getattr(error.response, "headers", None) or {}
-        wait = retry_after_seconds(headers) if said.retry_after is None else said.retry_after
+        wait = said.retry_after
+        if wait is None:
+            wait = retry_after_seconds(headers, status)
         return status_error(
             _HOST,
             status,

@@ -19,14 +19,24 @@ OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError, Rec
 """Exceptions raised while reading a body that is not JSON (a ValueError), has an unexpected shape,
 or is nested too deeply."""
 
+TOO_MANY_REQUESTS = 429
+"""HTTP status of a rate limit."""
 _QUOTA = (
     "insufficient_quota",
     "billing_hard_limit",
+    "billing_not_active",
     "credit_balance",
     "credit balance",
     "spend_limit",
     "usage_limit",
     "your usage limit",
+    "usage limit reached",  # MiniMax
+    "api usage limits",  # Anthropic, for a limit that the user set
+    "regain access on",
+    "spend limit",
+    "spending limit",  # Fireworks
+    "spending cap",  # Gemini
+    "free allocation",  # Cloudflare
     "session usage limit",  # Ollama
     "monthly limit exhausted",  # Z.ai
     "insufficient_user_quota",  # one-api
@@ -34,6 +44,8 @@ _QUOTA = (
     "budget has been exceeded",
     "models-per-day",  # OpenRouter
     "insufficient balance",
+    "insufficient_balance",
+    "insufficient account balance",
     "balance is insufficient",  # SiliconFlow
     "insufficient credit",
     "insufficient funds",
@@ -46,7 +58,8 @@ _QUOTA = (
     "余额不足",  # Zhipu: insufficient balance
     "使用上限",  # Zhipu: usage limit
 )
-_OF_QUOTA = (None, 400, 403, 429, 500)  # Anthropic returns 400 to an account without credit
+_OF_QUOTA = (None, 400, 403, 412, 429, 500)
+"""HTTP statuses of an exhausted quota besides 402: 400 is Anthropic's, 412 Fireworks's."""
 _CONTEXT = (
     "context_length",
     "context length",
@@ -150,8 +163,18 @@ _NO_MODEL = (
     "use models api to get a list of supported models",  # Bedrock Access Gateway
     "no models loaded",  # LM Studio
     "failed to load model",
+    "model does not exist",  # SiliconFlow
+    "模型不存在",  # Zhipu
+    "invalid model name",  # LiteLLM
+    "provided model identifier is invalid",  # Bedrock
+    "on-demand throughput",  # Bedrock, for a model without an inference profile
+    "not supported model",  # Xiaomi
 )
 _NO_CHANNEL = ("无可用渠道", "no available channel")  # one-api: nobody serves the model
+_NOT_ALLOWED = 405
+_NO_METHOD = re.compile(r"(?i)\bnot allowed\b|\A\W*\Z")
+"""Messages with status 405 about the address; a firewall that blocks one request says so."""
+_NO_ENDPOINT = re.compile(r"(?i)unexpected endpoint or method")  # LM Studio, with status 200
 
 _NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _FILE = "SSL_CERT_FILE"
@@ -162,9 +185,13 @@ _AUTH = (
     "invalid_authentication",
     "authentication_error",
     "unauthorized",
-    "organization has been disabled",  # Anthropic
     "location is not supported",  # Gemini
 )
+_BARRED = re.compile(
+    r"\b(account|organi[sz]ation)( \S+)? (is|was|has been) "
+    r"(suspended|deactivated|disabled|restricted|banned|terminated)"
+)
+"""Wordings about an account that may call no model, of Anthropic, Groq and others."""
 _RATE = (
     "rate_limit",
     "rate limit",
@@ -212,6 +239,8 @@ def status_error(
     kind = (asked_with_pictures and _kind_of_picture(status, words)) or _kind(
         status, words, asked_with_schema
     )
+    if kind is ErrorKind.MODEL_NOT_FOUND and _has_no_route(status, own):
+        start = f"{start} (check the base URL)"
     if retry_after is None and kind in (ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED):
         retry_after = seconds_in_words(own)
     return ProviderError(
@@ -228,15 +257,17 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
         409: ErrorKind.SERVER,
         413: ErrorKind.CONTEXT_LENGTH,
         424: ErrorKind.SERVER,  # TGI: the generation failed
+        425: ErrorKind.SERVER,
         498: ErrorKind.OVERLOADED,
+        499: ErrorKind.CONNECTION,  # nginx: the connection to the server behind it was closed
         503: ErrorKind.OVERLOADED,
         529: ErrorKind.OVERLOADED,
     }
     if status == 402 or (status in _OF_QUOTA and _has(words, _QUOTA)):
         return ErrorKind.QUOTA
-    if status == 429 or (status in (None, 400, 403, 500) and _has(words, _RATE)):
+    if status == TOO_MANY_REQUESTS or (status in (None, 400, 403, 500) and _has(words, _RATE)):
         return ErrorKind.RATE_LIMIT
-    if _has(words, _NO_CHANNEL):
+    if _has(words, _NO_CHANNEL) or _has_no_route(status, words):
         return ErrorKind.MODEL_NOT_FOUND
     if asked_with_schema and status in (404, 500, 501) and _is_about_a_schema(words):
         return ErrorKind.SCHEMA_UNSUPPORTED
@@ -266,13 +297,20 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
         return ErrorKind.CONTEXT_LENGTH
     if _has(words, _NO_MODEL):
         return ErrorKind.MODEL_NOT_FOUND
-    if _has(words, _AUTH):
+    if _has(words, _AUTH) or _BARRED.search(words):
         return ErrorKind.AUTH
     if "json_validate_failed" in words:  # Groq: this sample missed the schema, another may fit
         return ErrorKind.BAD_BODY
     if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
     return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
+
+
+def _has_no_route(status: int | None, words: str) -> bool:
+    """Return whether an error means that an address takes no requests for replies."""
+    if _NO_ENDPOINT.search(words):
+        return True
+    return status == _NOT_ALLOWED and _NO_METHOD.search(words) is not None
 
 
 def _has(words: str, some: tuple[str, ...]) -> bool:
@@ -397,17 +435,39 @@ def without_key(message: str, key: str) -> str:
     return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
 
 
-def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds of `retry-after-ms` or else `Retry-After` (seconds or date), or None."""
+_FIRST_TIME = 1_000_000_000.0  # seconds since 1970; a smaller number is a duration
+_TIME = (
+    r"(?:\d{1,7}(?:\.\d{1,9})?\s?"
+    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:econds?|ecs?)?)(?![a-z])"
+    r"(?:,?\sand\s|,?\s)?){1,4}"
+)
+_DURATION = re.compile(f"(?ai){_TIME}")
+_WAIT = re.compile(
+    r"(?ai)\b(?:(?:try(?:ing)? again|retry|wait|reset)\w*\s(?:in|after)|wait(?:\sfor)?)\s"
+    rf"(?P<time>{_TIME})"
+)
+_PART = re.compile(r"(?ai)(?P<number>\d{1,7}(?:\.\d{1,9})?)\s?(?P<unit>ms|milli|h|m|s)")
+_SECONDS_OF = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
+
+
+def retry_after_seconds(headers: Mapping[str, str], status: int | None = None) -> float | None:
+    """Return the seconds that headers ask to wait, or None.
+
+    The headers are `retry-after-ms`, `Retry-After`, and for status 429 `X-RateLimit-Reset`.
+
+    Args:
+        headers: Headers, by their names in lower case.
+        status: HTTP status; None if it is unknown.
+    """
     milliseconds = _number(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
     value = headers.get("retry-after")
-    seconds = _number(value)
-    if seconds is not None:
-        return max(0.0, seconds)
     if value is None:
-        return None
+        return _reset_seconds(headers) if status == TOO_MANY_REQUESTS else None
+    seconds = _seconds_until(value)
+    if seconds is not None:
+        return seconds
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, OverflowError):
@@ -417,6 +477,45 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (date - datetime.now(UTC)).total_seconds())
 
 
+def _reset_seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until a rate limit is reset; None if another limit was reached."""
+    if _number(headers.get("x-ratelimit-remaining", 0)) != 0:
+        return None
+    return _seconds_until(headers.get("x-ratelimit-reset"))
+
+
+def _seconds_until(value: object) -> float | None:
+    """Return the seconds until a time, or None.
+
+    Args:
+        value: Duration, or a time in seconds or milliseconds since 1970.
+    """
+    seconds = seconds_of_duration(value)
+    if seconds is None or seconds < _FIRST_TIME:
+        return None if seconds is None else max(0.0, seconds)
+    time = seconds if seconds < _FIRST_TIME * 1000 else seconds / 1000
+    return max(0.0, time - datetime.now(UTC).timestamp())
+
+
+def seconds_in_words(message: str) -> float | None:
+    """Return the seconds that a message asks to wait, as in `try again in 7m12s`, or None."""
+    asked = _WAIT.search(message)
+    return None if asked is None else _sum_of_parts(asked["time"])
+
+
+def seconds_of_duration(value: object) -> float | None:
+    """Return the seconds of a number or of a duration such as `34.07s` or `1m30s`, or None."""
+    seconds = _number(value)
+    if seconds is None and _DURATION.fullmatch(str(value)):
+        return _sum_of_parts(str(value))
+    return seconds
+
+
+def _sum_of_parts(time: str) -> float:
+    parts = _PART.finditer(time)
+    return sum(float(part["number"]) * _SECONDS_OF[part["unit"].lower()] for part in parts)
+
+
 def _number(value: object) -> float | None:
     """Return a value as a finite number; None if it is not one."""
     try:
@@ -424,25 +523,3 @@ def _number(value: object) -> float | None:
     except ValueError:
         return None
     return number if math.isfinite(number) else None
-
-
-_WAIT = re.compile(
-    r"(?ai)\b(?:try(?:ing)? again|retry|wait|reset)\w*\s(?:in|after)\s"
-    r"(?P<time>(?:\d{1,7}(?:\.\d{1,9})?\s?"
-    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:econds?|ecs?)?)(?![a-z])\s?){1,4})"
-)
-_PART = re.compile(r"(?ai)(?P<number>\d{1,7}(?:\.\d{1,9})?)\s?(?P<unit>ms|milli|h|m|s)")
-_SECONDS_OF = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
-
-
-def seconds_in_words(message: str) -> float | None:
-    """Return the seconds that a message asks to wait, as in `try again in 7m12s`, or None."""
-    if (asked := _WAIT.search(message)) is None:
-        return None
-    parts = _PART.finditer(asked["time"])
-    return sum(float(part["number"]) * _SECONDS_OF[part["unit"].lower()] for part in parts)
-
-
-def seconds_of_duration(value: object) -> float | None:
-    """Return the seconds of a `google.protobuf.Duration` in JSON, such as `34.07s`, or None."""
-    return _number(str(value).removesuffix("s")) if value is not None else None

@@ -233,7 +233,7 @@ class InspectModel:
                 status,
                 said.words or said.code or str(cause),
                 code=said.code,
-                retry_after=retry_after_seconds(headers) if headers is not None else None,
+                retry_after=None if headers is None else retry_after_seconds(headers, status),
                 asked_with_schema=request.schema is not None,
                 asked_with_pictures=any(message.pictures for message in request.messages),
             )

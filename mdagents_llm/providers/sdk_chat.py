@@ -163,7 +163,7 @@ class SdkChat(ABC):
         except sdk.APIStatusError as error:
             if error.response.is_success:  # an error in a stream of Anthropic's typed methods
                 raise self.failure(None, error.body, body) from None
-            wait = retry_after_seconds(error.response.headers)
+            wait = retry_after_seconds(error.response.headers, error.status_code)
             said = parsed(error.response)
             raise self.failure(error.status_code, said, body, retry_after=wait) from None
         except (sdk.APIConnectionError, httpx2.HTTPError) as error:

@@ -6,6 +6,7 @@ Bodies are facts; the texts in them are ours.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tests.mdagents_llm.providers.shapes import (
     ANSWER,
@@ -21,6 +22,16 @@ from tests.mdagents_llm.providers.shapes import (
     delta,
     stream,
 )
+
+
+def status_of(code: int, words: str) -> dict[str, Any]:
+    return {"base_resp": {"status_code": code, "status_msg": words}}
+
+
+def minimax(code: int, words: str) -> dict[str, Any]:
+    usage = {"total_tokens": 0, "prompt_tokens": 0, "completion_tokens": 0}
+    return {"id": "x", "model": "m", "choices": None, "usage": usage} | status_of(code, words)
+
 
 SHAPES = {
     # Errors, by the place of their words.
@@ -499,6 +510,53 @@ SHAPES = {
     "a model with half a character": Shape(
         "openai", ANSWERED, completion(model="a\ud800"), "found by attack"
     ),
+    # MiniMax's status, which is 0 for success.
+    **{
+        f"MiniMax {name}": Shape(
+            "openai", comes, stream(body) if streams else body, source, streams=streams
+        )
+        for name, comes, streams, body, source in (
+            ("balance", DOWN, False, minimax(1008, "insufficient balance"), "cherry-studio#11287"),
+            ("balance in a stream", DOWN, True, minimax(1008, "insufficient balance"), "the same"),
+            ("wrong key", DOWN, False, minimax(2049, "invalid api key"), "MiniMax-01#37"),
+            ("no key", DOWN, False, minimax(1004, "login fail"), "ironclaw#1742"),
+            ("rate", RETRIED, False, minimax(1002, "rate limit exceeded(RPM)"), "GoModel#640"),
+            ("error", RETRIED, False, minimax(1000, "unknown error"), "MiniMax-M3#6"),
+            ("parameter", "bad_request", False, minimax(2013, "invalid params"), "GoModel#640"),
+            ("filter", REFUSED, False, minimax(1026, "input new_sensitive"), "GoModel#640"),
+            ("filter in a stream", REFUSED, True, minimax(1027, "output new_sensitive"), "ours"),
+            ("success", ANSWERED, False, completion(**status_of(0, "success")), "ours"),
+        )
+    },
+    "MiniMax success without choices": Shape(
+        "openai",
+        ANSWERED,
+        stream(delta(ANSWER, "stop", usage=USAGE), minimax(0, "success")),
+        "ours",
+        streams=True,
+    ),
+    "an error code beside a text": Shape(
+        "openai",
+        RETRIED,
+        stream(delta(), {"choices": None, "error_code": 500, "text": "minimax-api: error"}),
+        "Langchain-Chatchat#2607",
+        streams=True,
+    ),
+    "a status of nginx": Shape(
+        "openai", RETRIED, {"error": {"message": "client closed request"}}, "ours", 499
+    ),
+    "too early": Shape("openai", RETRIED, {"error": {"message": "too early"}}, "ours", 425),
+    "a wrong address": Shape("openai", DOWN, {"detail": "Method Not Allowed"}, "vllm#7463", 405),
+    "a wrong address without words": Shape("openai", DOWN, "", "open-webui#15124", 405),
+    "a wrong address in a 200": Shape(
+        "openai",
+        DOWN,
+        {"error": "Unexpected endpoint or method. (POST /chat/completions)"},
+        "LM Studio",
+    ),
+    "a firewall that blocks a question": Shape(
+        "openai", "bad_request", {"message": "Sorry, your request has been blocked"}, "ours", 405
+    ),
     # Tried after the code was written, as quoted.
     "context size in a 500": Shape(
         "openai",
@@ -726,6 +784,50 @@ SHAPES = {
                 "User location is not supported for the API use.",
                 "gemini-cli#24641",
             ),
+            (
+                DOWN,
+                400,
+                "anthropic",
+                "You have reached your specified API usage limits. You will regain access on "
+                "2026-12-01 at 00:00 UTC.",
+                "claude-code#2127",
+            ),
+            (
+                DOWN,
+                412,
+                "openai",
+                "Account x is suspended, possibly due to reaching the monthly spending limit",
+                "pollinations#12136",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "you have used up your daily free allocation of 10,000 neurons",
+                "OmniRoute#6980",
+            ),
+            (
+                DOWN,
+                429,
+                "anthropic",
+                "usage limit exceeded, 5-hour usage limit reached for Token Plan Starter (2056)",
+                "MiniMax-M2.7#36",
+            ),
+            (DOWN, 400, "openai", "Organization has been restricted.", "one-api#1764"),
+            (DOWN, 403, "openai", "Insufficient account balance", "sub2api#890"),
+            (DOWN, 400, "openai", "The provided model identifier is invalid.", "Roo-Code#9182"),
+            (DOWN, 400, "openai", "Model does not exist. Please check it.", "new-api#2734"),
+            (DOWN, 400, "openai", "[1211][模型不存在，请检查模型代码。][x]", "nexu#855"),
+            (DOWN, 400, "openai", "Invalid model name passed in model=foo.", "litellm#9663"),
+            (
+                DOWN,
+                400,
+                "openai",
+                "Invocation of model ID x with on-demand throughput isn’t supported.",
+                "opencode#396",
+            ),
+            (DOWN, 400, "openai", "Not supported model mimo-v2.5-pro-ultraspeed", "houston#1398"),
+            (DOWN, 429, "openai", "billing_not_active: please check your billing", "litellm#2743"),
             (
                 "context_length",
                 400,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from functools import partial
 from typing import Any, Literal
 
@@ -310,11 +311,60 @@ def test_what_looks_like_a_key_is_masked(text: str) -> None:
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 -0000"}, 0.0),
         ({"retry-after": "soon"}, None),
+        ({"retry-after": "60s"}, 60.0),
+        ({"retry-after": "1m30s"}, 90.0),
+        ({"retry-after": "1000000000"}, 0.0),  # a time of 2001
+        ({"x-ratelimit-reset": "9"}, None),
         ({}, None),
     ],
 )
 def test_the_wait_of_a_header(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_seconds(headers) == seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"x-ratelimit-reset": "{time}"}, 40),
+        ({"x-ratelimit-reset": "{time}000"}, 40),
+        ({"x-ratelimit-reset": "1000000000"}, 0),  # in 2001
+        ({"x-ratelimit-reset": "40"}, 40),
+        ({"x-ratelimit-reset": "1m30s", "x-ratelimit-remaining": "0"}, 90),
+        ({"x-ratelimit-reset": "40", "x-ratelimit-remaining": "7"}, None),
+        ({"x-ratelimit-reset": "40", "retry-after": "2"}, 2),
+        ({"x-ratelimit-reset": "soon"}, None),
+        ({"retry-after": "{time}"}, 40),  # cloud_controller_ng#2544
+    ],
+)
+@pytest.mark.parametrize("is_in_body", [False, True])
+async def test_the_reset_of_a_rate_limit(
+    headers: dict[str, str], seconds: float | None, is_in_body: bool
+) -> None:
+    """OpenRouter puts the headers into its body (openclaude#936, smolagents#361)."""
+    error: dict[str, Any] = {"message": "Rate limit exceeded", "code": 429}
+    reset = int(time.time()) + 40
+    headers = {name: value.format(time=reset) for name, value in headers.items()}
+    if is_in_body:
+        error["metadata"] = {"headers": {name.title(): value for name, value in headers.items()}}
+    model = chat({"error": error}, 429, {} if is_in_body else headers)
+    with pytest.raises(ProviderError) as caught:
+        await model.generate(REQUEST)
+    assert caught.value.kind is ErrorKind.RATE_LIMIT
+    wait = caught.value.retry_after
+    assert wait == (None if seconds is None else pytest.approx(seconds, abs=30))
+
+
+async def test_a_wait_in_a_field_of_the_body() -> None:
+    error = {"message": "User burst rate limit exceeded", "retry_after": 7}  # posthog#82310
+    with pytest.raises(ProviderError) as caught:
+        await chat({"error": error}, 429).generate(REQUEST)
+    assert caught.value.retry_after == 7
+
+
+async def test_the_reset_of_a_rate_limit_says_nothing_of_another_error() -> None:
+    with pytest.raises(ProviderError) as caught:
+        await chat({"error": "busy"}, 503, {"x-ratelimit-reset": "3600"}).generate(REQUEST)
+    assert caught.value.retry_after is None
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,10 @@ async def test_errors_mean_the_same_by_the_typed_way_of_an_sdk(
         ("Please retry after 86400 seconds.", 86_400),  # TinyLLM#17
         ("Your quota will reset after 5h59m59s.", 21_599),  # claude-relay-service#746
         ("Please try again in 300ms.", 0.3),
+        ("Please wait 8 hours 24 minutes and try again", 30_240),  # vscode-copilot-release#3210
+        ("Please wait for 1 hour and 5 minutes.", 3_900),
+        ("We waited 30 seconds for a worker.", None),
+        ("Please wait 3 steps.", None),
         ("Please try again later, in 5 steps.", None),
         ("Try again in a minute.", None),
         (f"Try again in {'9' * 400} seconds", None),
@@ -103,6 +107,9 @@ def test_a_wait_in_words(words: str, seconds: float | None) -> None:
         (504, "upstream request timeout: stream reset after 900s", ErrorKind.SERVER),
         (500, "GPU memory usage limit exceeded", ErrorKind.SERVER),
         (400, "max_tokens exceeds the token usage limit", ErrorKind.BAD_REQUEST),
+        (400, "The account of the patient was wrong", ErrorKind.BAD_REQUEST),
+        (400, "image model input: the size does not exist", ErrorKind.BAD_REQUEST),
+        (412, "Precondition failed", ErrorKind.BAD_REQUEST),
         (400, "Unsupported model parameter: top_k", ErrorKind.BAD_REQUEST),
         (400, "maximum context length 8192, HR 40 per minute", ErrorKind.CONTEXT_LENGTH),
     ],
