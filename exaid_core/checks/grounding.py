@@ -27,6 +27,12 @@ from exaid_core.checks.quantities import (
     plain,
     quantities,
 )
+from exaid_core.checks.schedules import (
+    Schedule,
+    dose_schedules,
+    new_schedules,
+    with_parts_of_day,
+)
 from exaid_core.checks.units import canonical_number, is_rounded, scale
 
 # Units of vital signs and ages, which are often omitted.
@@ -47,13 +53,6 @@ _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 # Oxygen is told with and without the minute: `2 L` and `2 L/min`.
 _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
-_EVERY = re.compile(  # behind a dose
-    r"\s?(?:\([^()]{1,30}\)\s?)?"
-    r"(?:(?:po|orally|by mouth|iv|im|sc|sq|subcut\w*|once|twice|tablets?)\s)*"
-    r"(?:(?P<day>daily|(?:a|per|each|every) day|/ ?d(?:ay)?\b|qd\b)"
-    r"|(?P<week>weekly|(?:a|per|each|every) week|/ ?w(?:ee)?k\b|qw\w*))",
-    re.IGNORECASE,
-)
 _SYSTOLIC = re.compile(
     r"\b(?:SBP|systolic (?:blood )?pressure|systolic (?:of )?(?=[0-9]))\b", re.IGNORECASE
 )
@@ -138,10 +137,6 @@ class _Evidence:
             for dimension, by_unit in basic.items()
         }
         """Values in the basic unit by basic unit and unit, in ascending order."""
-        self._periods: defaultdict[Measure, set[str | None]] = defaultdict(set)
-        for quantity in self._quantities:
-            for dose in _of_a_dose(quantity):
-                self._periods[dose].add(_period(support, quantity))
         self._labels: defaultdict[str, set[str]] = defaultdict(set)
         for label in labeled.values():
             self._labels[label.name].add(label.number)
@@ -165,10 +160,12 @@ class _Evidence:
             for claim in _claims(text, measured)
             if claim.start not in covered
             and (self._tells_frequency or not claim.is_frequency)
-            and not (
-                all(self._has(value, claim.unit) for value in claim.values)
-                and self._has_period(text, claim)
-            )
+            and not all(self._has(value, claim.unit) for value in claim.values)
+        ]
+        found += [
+            (dose.start, (None, dose.measures), dose.text)
+            for dose in self._with_another_schedule(text, measured)
+            if dose.certain
         ]
         if self._in_english:
             found += [
@@ -188,11 +185,27 @@ class _Evidence:
             return label.number in self._labels[label.name]
         return not label.is_word or label.number in self._numbers
 
-    def _has_period(self, text: str, claim: Quantity) -> bool:
-        """Return False for a daily dose that is only a weekly one in the support, or vice versa."""
-        period = _period(text, claim)
-        told = set(chain.from_iterable(self._periods[dose] for dose in _of_a_dose(claim)))
-        return period is None or not told or period in told or None in told
+    def _with_another_schedule(self, text: str, measured: Sequence[Quantity]) -> Iterator[Quantity]:
+        """Yield the doses of a text that the support gives more often or less often."""
+        drug_of = {given.dose.start: given.drug for given in drug_doses(text, measured)}
+        claims = [claim for claim in dose_schedules(text, measured) if claim.stated]
+        stated: defaultdict[tuple[Measure, ...], set[Schedule]] = defaultdict(set)
+        for claim in claims:
+            stated[claim.dose.measures].update(claim.possible)
+        for claim in claims:
+            drug = drug_of.get(claim.dose.start)
+            told = {
+                schedule
+                for dose in _of_a_dose(claim.dose)
+                for candidates, schedule in self._schedules.get(dose, ())
+                if drug is None or candidates is None or drug.name in candidates
+            }
+            known = with_parts_of_day(told) | self._new_schedules
+            claimed = set(claim.possible)
+            if any(schedule.part_of_day for schedule in claimed):
+                claimed = with_parts_of_day(stated[claim.dose.measures])
+            if told and not any(one.is_same(other) for one in claimed for other in known):
+                yield claim.dose
 
     def _has(self, value: str, unit: str | None) -> bool:
         if self._tells_systolic and unit in (None, "mmhg") and "/" in value:
@@ -241,6 +254,22 @@ class _Evidence:
         )
 
     @cached_property
+    def _schedules(self) -> Mapping[Measure, set[tuple[frozenset[str] | None, Schedule]]]:
+        """Candidate drugs and possible schedules of each dose in the support."""
+        given = {each.dose.start: each for each in drug_doses(self._support, self._quantities)}
+        told: defaultdict[Measure, set[tuple[frozenset[str] | None, Schedule]]] = defaultdict(set)
+        for each in dose_schedules(self._support, self._quantities):
+            drug_dose = given.get(each.dose.start)
+            candidates = drug_dose.candidates if drug_dose else None
+            for dose in _of_a_dose(each.dose):
+                told[dose].update((candidates, schedule) for schedule in each.possible)
+        return told
+
+    @cached_property
+    def _new_schedules(self) -> set[Schedule]:
+        return new_schedules(self._support)
+
+    @cached_property
     def _dosed(self) -> Mapping[Measure, Sequence[frozenset[str] | None]]:
         """Candidate drugs of each occurrence of a dose in the support."""
         dosed = defaultdict(list)
@@ -258,15 +287,6 @@ def _measured(text: str) -> tuple[tuple[Quantity, ...], Mapping[_Span, Label]]:
     with_unit = {quantity.start for quantity in measured if quantity.unit}
     labeled = {written.span(label.start, label.end): label for label in labels(written.digits)}
     return measured, {span: label for span, label in labeled.items() if span[0] not in with_unit}
-
-
-def _period(text: str, quantity: Quantity) -> str | None:
-    """Return `day` or `week` for a dose that is given once or more in each; None if not stated."""
-    if quantity.unit is not None and quantity.unit.endswith(_WEEKLY):
-        return "week"
-    # The `/day` of a unit is no part of it.
-    found = _EVERY.match(text, quantity.end) or _EVERY.search(quantity.text)
-    return found.lastgroup if found and quantity.unit else None
 
 
 def _of_a_dose(quantity: Quantity) -> Iterator[Measure]:

@@ -40,7 +40,11 @@ _THOUSANDS = re.compile(
     r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9]|,[0-9])"
 )
 _SEPARATORS = re.compile("[^0-9]")
-_EVERY = re.compile(r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?([hH](?:rs?)?|min|d|wk?)\b")
+_EVERY = re.compile(
+    r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?"
+    r"([hH](?:rs?)?|[hH]ours?|min(?:utes)?|d(?:ays)?|w(?:k|eeks)?|mo(?:nths)?)\b"
+)
+_EVERY_HOURS = re.compile(r"[qQ](?<!\w.) ?(4|6|8|12|24)(?![\w%]|[.,/-][0-9])")
 _BEFORE_NAME = re.compile("-[A-Z]{2}")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -120,7 +124,7 @@ def plain(text: str) -> str:
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
     text = _decimal_comma().sub(".", text)
-    return _EVERY.sub(r"every \1 \2", text)
+    return _EVERY_HOURS.sub(r"every \1 hours", _EVERY.sub(r"every \1 \2", text))
 
 
 def quantities(text: InDigits) -> Iterator[Quantity]:

@@ -1,0 +1,229 @@
+"""Reads how often a dose is given: `BID`, `every 8 hours`, `weekly`, `every Monday`."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from operator import attrgetter
+from typing import NamedTuple
+
+from exaid_core.checks.drugs import drugs
+from exaid_core.checks.quantities import Quantity
+from exaid_core.checks.units import scale
+from mdagents_llm.text import in_lower_case
+
+_REACH = 80
+"""Characters before and behind a dose that are searched for its schedule."""
+_TOLERANCE = 1.1
+"""Ratio up to which intervals are the same: a month, four weeks and 30 days."""
+
+_HOURS = {"h": 1.0, "d": 24.0, "w": 168.0, "m": 730.5}
+"""Hours of a unit of time by its first letter."""
+_WORDS = {
+    "hourly": 1.0, "qid": 6.0, "qds": 6.0, "tid": 8.0, "tds": 8.0, "bid": 12.0, "bds": 12.0,
+    "daily": 24.0, "qd": 24.0, "qday": 24.0, "qod": 48.0, "qad": 48.0, "alternateday": 48.0,
+    "alternatedays": 48.0, "tiw": 56.0, "weekly": 168.0, "qw": 168.0, "qwk": 168.0, "qweek": 168.0,
+    "monthly": 730.5, "qmonth": 730.5,
+}  # fmt: skip
+"""Hours between doses by a word without signs and spaces. `biweekly` has two meanings."""
+_COUNTS = {
+    "once": 1, "one": 1, "twice": 2, "two": 2, "other": 2, "second": 2, "thrice": 3, "three": 3,
+    "third": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "ten": 10, "twelve": 12,
+}  # fmt: skip
+
+# The patterns of schedules are for text in lower case.
+_COUNT = rf"(?:[1-9][0-9]{{0,2}}|{'|'.join(_COUNTS)})"
+_RANGE = rf"(?P<least>{_COUNT})(?:(?:-| to | or )(?P<most>{_COUNT}))?"
+# "twice daily", "3 times a week", "2-3x/day"
+_TIMES = re.compile(
+    rf"(?<![\w.]){_RANGE}(?:[ -]times?| ?x|(?<=once)|(?<=twice)|(?<=thrice))[ -]?"
+    r"(?:(?:an?|per|each|every) |/ ?)?(?P<unit>da(?:y|ily)|week(?:ly)?|month(?:ly)?)\b"
+)
+# "every 8 hours", "every other day"
+_EVERY = re.compile(
+    rf"\b(?:every|each) (?:{_RANGE}[ -]?)?(?P<unit>hours?|h|days?|d|weeks?|wk?|months?|mo)\b"
+)
+_WORD = re.compile(
+    r"(?<![\w.])(?:hourly|daily|weekly|monthly|alternate[ -]days?|[qtb]\.?i\.?d|[qtb]ds|tiw"
+    r"|q\.?[oa]\.?d|q\.? ?(?:d|day|w|wk|week|month))\b"
+)
+# "a week", "/day"
+_PER_UNIT = re.compile(
+    r"(?:\b(?:an?|per) |/ ?)(?P<unit>day|d|week|wk?|month)\b"
+    r"(?! (?:ago|earlier|later|before|prior|after)\b)"
+)
+_AND = r"(?:,? (?:and|&) |, ?|/|&)"
+_PART_OF_DAY = r"(?:am|pm|hs|h\.s|morning|noon|midday|afternoon|evening|night|bedtime)\b"
+# "every morning and at night", "qHS"
+_PARTS_OF_DAY = re.compile(
+    rf"\b(?:(?:every |each |q\.? ?)(?P<parts>{_PART_OF_DAY}"
+    rf"(?:{_AND}(?:(?:every|each|at|in the) |q)?{_PART_OF_DAY})*)|nightly\b)"
+)
+_WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b"
+# "every Monday", "on Tuesdays and Fridays", "Mon/Wed/Fri"
+_WEEKDAYS = re.compile(
+    rf"\b(?:(?:every|each) |on (?=[a-z]+days\b)|(?={_WEEKDAY}{_AND}{_WEEKDAY}))"
+    rf"{_WEEKDAY}(?:{_AND}{_WEEKDAY})*"
+)
+
+_ROUTE = (
+    r"po|orally|oral|by mouth|iv|im|sc|sq|subq|subcut\w*|intra[mv]\w+|inhaled|topically|tablets?"
+    r"|tabs?|capsules?|caps?|pills?|er|xr|sr|xl|cr|push|infusion"
+)
+# Text between a dose and its schedule, without the names of drugs
+_BETWEEN = re.compile(
+    r"\s?(?:\([^()]{1,40}\)\s?)?[,:-]?\s?"
+    rf"(?:(?:of|given|taken|once|twice|doses?|dosing|dosed|at|prn|low-dose|{_ROUTE})\b\s?)*[,(-]?\s?"
+)
+# Apart from its dose, what a noun follows is no schedule: "15 mg, weekly blood counts".
+_APART = re.compile(r"[,(-]\s?$|\n")
+_SEPARATES = re.compile(r"[,(\n]")
+_NOUN = re.compile(
+    r" (?!(?:for|until|till|with|then|as|at|by|and|but|or|in|on|from|after|before"
+    rf"|{_ROUTE})\b)[a-z]",
+    re.IGNORECASE,
+)
+_ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|;|\n(?=\s*[\n*•-])")
+_CHANGED = re.compile(r"\bto (?:an? )?$", re.IGNORECASE)
+
+
+class Schedule(NamedTuple):
+    """How often a dose is given."""
+
+    least: float
+    """Shortest interval in hours."""
+    most: float
+    """Longest interval in hours."""
+    part_of_day: str = ""
+    """Words of a daily dose at a part of the day: `nightly`, `qam`."""
+
+    def is_same(self, other: Schedule) -> bool:
+        """Return whether the intervals are the same, or overlap."""
+        return self.least <= other.most * _TOLERANCE and other.least <= self.most * _TOLERANCE
+
+
+class DoseSchedule(NamedTuple):
+    """A dose in a text, with how often it is given."""
+
+    dose: Quantity
+    """Quantity with any unit but one of time."""
+    stated: Schedule | None
+    """Schedule of the dose; None if that is not clear."""
+    possible: Sequence[Schedule]
+    """The stated schedule; without one, all that the sentence has before the next dose."""
+
+
+class _Found(NamedTuple):
+    start: int
+    end: int
+    schedule: Schedule
+
+
+def dose_schedules(text: str, measured: Iterable[Quantity]) -> Iterator[DoseSchedule]:
+    """Yield the doses in a text with their schedules.
+
+    A schedule belongs to the dose in front of it (`15 mg PO weekly`) or, if there is none, to the
+    dose behind it (`weekly methotrexate 15 mg`).
+
+    Args:
+        text: Text normalized by `plain`.
+        measured: Quantities in the text, as `quantities` yields them.
+    """
+    doses = [each for each in measured if each.unit and scale(each.unit).dimension != "s"]
+    found = _found(text) if doses else []
+    taken = 0
+    for dose, following in zip_longest(doses, doses[1:]):
+        sentence = _ENDS_SENTENCE.search(text, dose.end, dose.end + _REACH)
+        stop = sentence.start() if sentence else dose.end + _REACH
+        first = bisect_left(found, dose.start, key=attrgetter("start"))
+        behind = found[first : bisect_left(found, stop, key=attrgetter("start"))]
+        before = found[first - 1] if first else None
+        if behind and _follows(text, dose, behind[0]):
+            stated = behind[0]
+        elif before and before.start >= taken and _precedes(text, before, dose):
+            stated = before
+        else:
+            until = following.start if following else stop
+            yield DoseSchedule(dose, None, [each.schedule for each in behind if each.start < until])
+            continue
+        taken = stated.end
+        yield DoseSchedule(dose, stated.schedule, [stated.schedule])
+
+
+def new_schedules(text: str) -> set[Schedule]:
+    """Return the schedules that a text changes a dose to, wherever it is told: `increase to BID`.
+
+    Args:
+        text: Text normalized by `plain`.
+    """
+    return {
+        found.schedule
+        for found in _found(text)
+        if _CHANGED.search(text, max(found.start - 8, 0), found.start)
+    }
+
+
+def with_parts_of_day(schedules: set[Schedule]) -> set[Schedule]:
+    """Return schedules of a dose and, if it is given at several parts of the day, how often."""
+    times = len({schedule.part_of_day for schedule in schedules} - {""})
+    hours = _HOURS["d"] / max(times, 1)
+    return schedules | {Schedule(hours, hours)} if times > 1 else schedules
+
+
+def _found(text: str) -> Sequence[_Found]:
+    found: list[_Found] = []
+    for each in sorted(_schedules(in_lower_case(text)), key=lambda each: (each.start, -each.end)):
+        if not found or each.start >= found[-1].end:
+            found.append(each)
+    return found
+
+
+def _follows(text: str, dose: Quantity, found: _Found) -> bool:
+    if found.start < dose.end:  # the "/day" of a unit
+        return True
+    between = text[dose.end : found.start]
+    if _APART.search(between) and _NOUN.match(text, found.end):
+        return False
+    return _is_between(between)
+
+
+def _precedes(text: str, found: _Found, dose: Quantity) -> bool:
+    between = text[found.end : dose.start]
+    return len(between) <= _REACH and not _SEPARATES.search(between) and _is_between(between)
+
+
+def _is_between(text: str) -> bool:
+    """Return whether a text can be between a dose and its schedule."""
+    for start, end, _ in reversed(list(drugs(text))):
+        text = text[:start] + text[end:].lstrip()
+    return _BETWEEN.fullmatch(text.lower()) is not None
+
+
+def _schedules(text: str) -> Iterator[_Found]:
+    for match in _TIMES.finditer(text):
+        hours, (least, most) = _HOURS[match["unit"][0]], _counts(match)
+        yield _Found(*match.span(), Schedule(hours / most, hours / least))
+    for match in _EVERY.finditer(text):
+        hours, (least, most) = _HOURS[match["unit"][0]], _counts(match)
+        yield _Found(*match.span(), Schedule(hours * least, hours * most))
+    for match in _PER_UNIT.finditer(text):
+        hours = _HOURS[match["unit"][0]]
+        yield _Found(*match.span(), Schedule(hours, hours))
+    for match in _WORD.finditer(text):
+        hours = _WORDS[re.sub("[^a-z]", "", match[0])]
+        yield _Found(*match.span(), Schedule(hours, hours))
+    for match in _PARTS_OF_DAY.finditer(text):
+        times = len(re.findall(_PART_OF_DAY, match["parts"] or "")) or 1
+        hours = _HOURS["d"] / times
+        yield _Found(*match.span(), Schedule(hours, hours, match[0] if times == 1 else ""))
+    for match in _WEEKDAYS.finditer(text):
+        hours = _HOURS["w"] / len(re.findall(_WEEKDAY, match[0]))
+        yield _Found(*match.span(), Schedule(hours, hours))
+
+
+def _counts(match: re.Match[str]) -> tuple[int, int]:
+    least = match["least"] or "1"
+    first, last = (_COUNTS.get(count) or int(count) for count in (least, match["most"] or least))
+    return min(first, last), max(first, last)
