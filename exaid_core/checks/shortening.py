@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from exaid_core.checks.alerts import find_alerts
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
@@ -61,9 +62,20 @@ _CORRECTION = (
     r"|non-?adheren\w+|self-discontinued|turned out|amended|changed to|(?<!is )(?<!are )meant"
     r"|(?:fell|down) to|minority|overturned|scratch|removed|cancel\w*|ignore|disregard|revoked?"
     r"|forbids?|too (?:late|risky)|typo|should read|make (?:that|it)|already given|belongs? to"
-    r"|in error|addendum"
+    r"|in error|addendum|misspoke|strike that|should (?:be|have been)(?= \d)|actually(?= \d)"
+    r"|rescind\w*|correct (?:dose|value|number|result|reading|rate)|(?:another|different) patient"
+    r"|erroneous\w*|spurious\w*|implausible|mislabel\w*|pseudo-?(?:hyp|thrombo)\w+"
+    r"|(?:sample|specimen|tube|culture)s? (?:\w+ ){0,2}(?:clotted|contaminated)"
+    r"|(?:clotted|contaminated) (?:sample|specimen|tube|culture)s?"
+    r"|(?:re-?check(?:ed)?|second (?:sample|specimen|value|reading|measurement)):? "
+    r"(?:(?!(?:in|at|after|within|every)\b)\w+:? ){0,3}\d+(?:[.,/]\d+)*+"
+    r"(?! ?-?(?:h|hours?|hrs?|min\w*|days?|weeks?|months?|am|pm)\b)"
+    r"|(?:probe|sensor|leads?|electrodes?|cuff|cable|transducer) (?:\w+ ){0,3}"
+    r"(?:off|loose|disconnected|displaced|dislodged|detached|reversed)"
+    r"|poor (?:waveform|tracing|signal)|final (?:read|report)|over-?read"
+    r"|(?:lab|laboratory|radiology|pathology|microbiology) (?:called|phoned)"
     r"|otherwise(?! (?:healthy|normal|well|stable|unremarkable)\b))\b"
-    r"|\b(?:first|before(?:hand)?)\W*\Z"
+    r"|\b(?:first|before(?:hand)?)\W*\Z|\A\W*(?:sorry|actually|should be|i mean)\b"
 )
 # In the rest of a list, each of these may say something about the items that are kept.
 _QUALIFIES = re.compile(rf"{_DENIAL}|{_CONDITION}|{_VERB}|{_CORRECTION}|:", re.IGNORECASE)
@@ -101,6 +113,21 @@ _RELAPSES = re.compile(
     r"|returned(?! (?:to|from|home|for|normal|negative|clear|unremarkable)\b))\b",
     re.IGNORECASE,
 )
+# What happened to the patient after anything else that is kept.
+_WORST = re.compile(
+    r"(?:\A\W*|\b(?:he|she|patient|pt|baby|infant|child) (?:\w+ )?)(?:expired|coded|arrested)\b"
+    r"|\b(?:died|deceased|passed away|(?:pronounced|declared) dead|time of death"
+    r"|(?:re-?)?intubated"
+    r"|(?:transferred|moved|admitted) to (?:the )?\w{0,3}ICU|suicid(?:al|e attempt)"
+    r"|(?:plan\w*|inten\w+|threat\w+|attempt\w*|wants?) (?:\w+ ){0,2}(?:suicide|overdose"
+    r"|(?:kill|hang|harm|hurt) (?:him|her|them)sel(?:f|ves)))\b",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"\b(?:husband|wife|spouse|partner|father|mother|parents?|brother|sister|son|daughter|child"
+    r"|uncle|aunt|grand\w+|cousin|relatives?|family|friend)\b",
+    re.IGNORECASE,
+)
 # What is kept orders a treatment, and what is left out bars it.
 _TREATS = re.compile(
     r"\b(?:gave|give[ns]?|giving|administer\w*|prescrib\w+|infus(?:e|ed|ing)|inject(?:ed|ing)?"
@@ -113,8 +140,30 @@ _TREATS = re.compile(
 _BARS = re.compile(
     r"\b(?:contraindicat\w+|allerg(?:y|ic|ies)|hypersensitiv\w+|overdosed?|severe reaction"
     r"|(?:anaphyla\w+|angio-?edema) (?:to|with|on|in|from)"
-    r"|(?<!lactose )(?<!gluten )(?<!heat )(?<!cold )(?<!exercise )intoleran(?:t|ce))\b",
+    r"|(?<!lactose )(?<!gluten )(?<!heat )(?<!cold )(?<!exercise )intoleran(?:t|ce)"
+    r"|(?<!not )pregnant|breast-?feeding)\b",
     re.IGNORECASE,
+)
+_PERSON = (
+    r"(?:patient|pt|he|she|they|family|husband|wife|spouse|partner|father|mother|parents?|brother"
+    r"|sister|son|daughter|proxy|surrogate)"
+)
+_LIMITS = re.compile(
+    r"\b(?:max(?:imum)?\.?:? (?:\w+:? ){0,3}\d|at most|(?:to|not) exceed\w*|no (?:more|faster) than"
+    r"|refus\w+|jehovah\w*"
+    rf"|{_PERSON} (?:\w+ )?declin(?:es?|ed|ing))\b",
+    re.IGNORECASE,
+)
+_EPINEPHRINE = re.compile(r"\b(?:epinephrine|adrenaline)\b", re.IGNORECASE)
+_ANAPHYLAXIS = re.compile("anaphyla", re.IGNORECASE)
+# Each of these takes back the other.
+_CODE_STATUS = (
+    re.compile(r"\bfull code\b", re.IGNORECASE),
+    re.compile(
+        r"\b(?:DNR|DNAR|DNI|do not (?:attempt )?(?:resuscitate|intubate)|comfort (?:care|measures)"
+        r"|hospice)\b",
+        re.IGNORECASE,
+    ),
 )
 _NONE_OF_IT = re.compile(r"\b(?:no|denie[sd]|without|none|nkda|nka|absent)\b", re.IGNORECASE)
 _NEWS = re.compile(r"\W*(?:now|new|since|started|suddenly)\b", re.IGNORECASE)
@@ -181,28 +230,47 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     reassures = _REASSURES.search(kept) is not None
     treats = _TREATS.search(kept) is not None
+    tells_danger = bool(_dangers(kept))
+    tells_worst = _is_worst(kept)
     statements = _STATEMENT_END.split(rest)
-    return any(
-        _CONTINUES.match(statement)
-        or _STOPS.match(statement)
-        or _CORRECTS.search(statement)
-        or (
-            _DENIES.search(statement)
-            and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
+    return (
+        any(
+            _CONTINUES.match(statement)
+            or _STOPS.match(statement)
+            or _CORRECTS.search(statement)
+            or (
+                _DENIES.search(statement)
+                and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
+            )
+            for statement in statements
         )
-        for statement in statements
-    ) or any(
-        (reassures and _is_bad_news(statement)) or (treats and _says(_BARS, statement))
-        for statement in [rest_of_list, *statements]
+        or any(
+            (reassures and (_NEWS.match(statement) or _says(_RELAPSES, statement)))
+            or (treats and (_says(_BARS, statement) or _LIMITS.search(statement)))
+            or ((reassures or not tells_danger) and _is_danger(statement, kept))
+            or (not tells_worst and _is_worst(statement))
+            for statement in [rest_of_list, *statements]
+        )
+        or any(
+            one.search(kept) and other.search(rest)
+            for one, other in (_CODE_STATUS, reversed(_CODE_STATUS))
+        )
     )
 
 
-def _is_bad_news(statement: str) -> bool:
-    return bool(
-        _NEWS.match(statement)
-        or _says(_RELAPSES, statement)
-        or next(find_alerts(statement), None) is not None
-    )
+def _is_danger(statement: str, kept: str) -> bool:
+    """Return whether a statement reports a danger that is no reason for a treatment in `kept`."""
+    treated = _EPINEPHRINE.search(kept) is not None
+    return any(not (treated and _ANAPHYLAXIS.match(alert)) for alert in _dangers(statement))
+
+
+@lru_cache(maxsize=256)  # a statement is left out of several cuts
+def _dangers(text: str) -> tuple[str, ...]:
+    return tuple(find_alerts(text))
+
+
+def _is_worst(statement: str) -> bool:
+    return _says(_WORST, statement) and not _OTHERS.search(statement)
 
 
 def _says(words: re.Pattern[str], statement: str) -> bool:
