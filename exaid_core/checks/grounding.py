@@ -50,6 +50,7 @@ _ORDINALS = (
 )  # fmt: skip
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 
+_STRENGTHS = frozenset({"mg", "g", "ug"})
 # Oxygen is told with and without the minute: `2 L` and `2 L/min`.
 _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
@@ -215,6 +216,13 @@ class _Evidence:
         if any(measure(value, told) in self._measures for told in (unit, _told_as(unit))):
             return True
         if self._is_converted(value, unit):
+            return True
+        strengths = value.split("/")  # of two drugs: "875-125 mg" is also told as "875/125 mg"
+        if (
+            unit in _STRENGTHS
+            and len(strengths) == 2
+            and self._measures.issuperset(measure(strength, unit) for strength in strengths)
+        ):
             return True
         if unit == "%" and (None, as_share(value)) in self._measures:
             return True

@@ -44,7 +44,22 @@ _EVERY = re.compile(
     r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?"
     r"([hH](?:rs?)?|[hH]ours?|min(?:utes)?|d(?:ays)?|w(?:k|eeks)?|mo(?:nths)?)\b"
 )
-_EVERY_HOURS = re.compile(r"[qQ](?<!\w.) ?(4|6|8|12|24)(?![\w%]|[.,/-][0-9])")
+_EVERY_HOURS = re.compile(r"[qQ](?<![\w(;].) ?(4|6|8|12|24)(?![\w%]|[.,/-][0-9])")
+# "x3 days", "BP90/60", "T38.5", "Na118", "Sat94%": a number that touches its name. A letter or two
+# may be another name (T2, K1), unless the number is a usual value.
+_TOUCHING = re.compile(
+    r"[xX](?<![\w.].)(?=[0-9]{1,3} ?(?:h|hrs?|hours?|d|days?|wks?|weeks?|mos?|months?|doses?)\b)"
+    r"|\b(?:(?:[SD]?BP|MAP|[SO]pO2|[Ss]ats?|LVEF|EF|[Ww]t|[Hh]t|HR|Temp|Hgb|Hct|INR|[Pp]lts?|WBC)"
+    r"(?=[0-9]{2,3}(?![0-9])|[0-9]{1,2}\.[0-9])"
+    r"|Na(?=1[0-9]{2}\b)|K(?=[1-9]\.[0-9]\b)|Cr(?=[0-9]{1,2}\.[0-9])|T(?=(?:3[3-9]|4[0-2])\.[0-9]))"
+)
+_POWER_OF_10 = re.compile(r"(?<=[0-9])(?: ?[xX*]? ?10[*eE]| 10\^)([0-9]{1,2})(?= ?/)")
+# "32w4d", "32 4/7 weeks", "32+4 weeks"
+_GESTATION = re.compile(
+    r"\b([1-4][0-9])(?: ?w ?([0-6]) ?d\b|(?: (?=./7)|\+)([0-6])(?:/7)? ?(?:weeks?|wks?)\b)",
+    re.IGNORECASE,
+)
+_HEART_RATE = re.compile("HR[ :=]{0,2}[0-9]")  # no unit: "T 38.5 HR 110"
 _BEFORE_NAME = re.compile("-[A-Z]{2}")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 
@@ -57,10 +72,10 @@ _MEASURES = phrases(
 _OVER = re.compile(r" ?/ ?| over | out of ")
 _POWER = (
     r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++"
-    r"|k(?![a-z])| k(?= ?/)| (?:thousand|million)\b)?+"
+    r"|k(?![a-z])| (?:k|thou|th)(?= ?/)| (?:thousand|million)\b)?+"
 )
-_EXPONENTS = {"k": "e3", "thousand": "e3", "million": "e6"}
-_SIZE = re.compile(" ?(k|thousand|million)$")
+_EXPONENTS = {"k": "e3", "th": "e3", "thou": "e3", "thousand": "e3", "million": "e6"}
+_SIZE = re.compile(" ?(k|th|thou|thousand|million)$")
 _SIMPLE_FRACTIONS = {"1/2": "0.5", "1/4": "0.25", "3/4": "0.75"}
 _LARGEST_EXPONENT = 15
 
@@ -118,12 +133,16 @@ def plain(text: str) -> str:
 
     Characters are normalized (NFKC), except that exponents keep a `^`; dashes, fraction and
     multiplication signs and the digits of any script become ASCII; thousands separators are
-    removed; a decimal comma becomes a point.
+    removed; a decimal comma becomes a point. A number that touches its name is parted from it
+    (`BP90/60`), and `q8h`, `32w4d` and `10*3/uL` are written out.
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
     text = _decimal_comma().sub(".", text)
+    text = _TOUCHING.sub(r"\g<0> ", text)
+    text = _POWER_OF_10.sub(r" x 10^\1", text)
+    text = _GESTATION.sub(lambda weeks: f"{weeks[1]} weeks {weeks[2] or weeks[3]} days", text)
     return _EVERY_HOURS.sub(r"every \1 hours", _EVERY.sub(r"every \1 \2", text))
 
 
@@ -136,9 +155,11 @@ def quantities(text: InDigits) -> Iterator[Quantity]:
     for match in _pattern().finditer(text.digits.lower()):
         if _BEFORE_NAME.match(text.digits, match.end()):
             continue
-        start, end = text.span(*match.span())
+        is_name = match["unit"] and _HEART_RATE.match(text.digits, match.start("unit"))
+        unit = None if is_name else match["unit"] and canonical_unit(match["unit"])
+        last = match.end("last" if match["last"] else "first") if is_name else match.end()
+        start, end = text.span(match.start(), last)
         kind = text.kind(match.start())
-        unit = match["unit"] and canonical_unit(match["unit"])
         unit = None if unit == UNITY else unit
         values = [_canonical(value) for value in match.group("first", "side", "last") if value]
         if unit:

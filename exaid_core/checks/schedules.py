@@ -24,8 +24,8 @@ _HOURS = {"h": 1.0, "d": 24.0, "w": 168.0, "m": 730.5}
 _WORDS = {
     "hourly": 1.0, "qid": 6.0, "qds": 6.0, "tid": 8.0, "tds": 8.0, "bid": 12.0, "bds": 12.0,
     "daily": 24.0, "qd": 24.0, "qday": 24.0, "qod": 48.0, "qad": 48.0, "alternateday": 48.0,
-    "alternatedays": 48.0, "tiw": 56.0, "weekly": 168.0, "qw": 168.0, "qwk": 168.0, "qweek": 168.0,
-    "monthly": 730.5, "qmonth": 730.5,
+    "alternatedays": 48.0, "tiw": 56.0, "biw": 84.0, "weekly": 168.0, "qw": 168.0, "qwk": 168.0,
+    "qweek": 168.0, "monthly": 730.5, "qmonth": 730.5,
 }  # fmt: skip
 """Hours between doses by a word without signs and spaces. `biweekly` has two meanings."""
 _COUNTS = {
@@ -46,7 +46,7 @@ _EVERY = re.compile(
     rf"\b(?:every|each) (?:{_RANGE}[ -]?)?(?P<unit>hours?|h|days?|d|weeks?|wk?|months?|mo)\b"
 )
 _WORD = re.compile(
-    r"(?<![\w.])(?:hourly|daily|weekly|monthly|alternate[ -]days?|[qtb]\.?i\.?d|[qtb]ds|tiw"
+    r"(?<![\w.])(?:hourly|daily|weekly|monthly|alternate[ -]days?|[qtb]\.?i\.?d|[qtb]ds|tiw|biw"
     r"|q\.?[oa]\.?d|q\.? ?(?:d|day|w|wk|week|month))\b"
 )
 # "a week", "/day"
@@ -59,7 +59,7 @@ _PART_OF_DAY = r"(?:am|pm|hs|h\.s|morning|noon|midday|afternoon|evening|night|be
 # "every morning and at night", "qHS"
 _PARTS_OF_DAY = re.compile(
     rf"\b(?:(?:every |each |q\.? ?)(?P<parts>{_PART_OF_DAY}"
-    rf"(?:{_AND}(?:(?:every|each|at|in the) |q)?{_PART_OF_DAY})*)|nightly\b)"
+    rf"(?:{_AND}(?:(?:every|each|at|in the) |q)?{_PART_OF_DAY})*)|nightly\b|nocte\b)"
 )
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b"
 # "every Monday", "on Tuesdays and Fridays", "Mon/Wed/Fri"
@@ -173,8 +173,9 @@ def with_parts_of_day(schedules: set[Schedule]) -> set[Schedule]:
 
 
 def _found(text: str) -> Sequence[_Found]:
+    text = in_lower_case(text).replace("\n", " ")
     found: list[_Found] = []
-    for each in sorted(_schedules(in_lower_case(text)), key=lambda each: (each.start, -each.end)):
+    for each in sorted(_schedules(text), key=lambda each: (each.start, -each.end)):
         if not found or each.start >= found[-1].end:
             found.append(each)
     return found

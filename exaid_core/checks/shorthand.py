@@ -11,6 +11,7 @@ from mdagents_llm.text import in_lower_case
 
 _LETTER = re.compile(
     r"(?<![\w.,/-])(?P<number>[0-9]{1,3}(?:\.[0-9]+)?)(?P<gap> ?)/?(?P<letter>[MFC])\b"
+    r"(?=(?P<patient> (?:with|who|presents|presenting|p/w|c/o|h/o|s/p|admitted)\b)?)"
 )
 _DIGIT = re.compile("[0-9]")
 _CELSIUS, _FAHRENHEIT = range(25, 46), range(77, 116)
@@ -127,7 +128,8 @@ def _unit_of_letter(match: re.Match[str]) -> str | None:
     whole = int(number.partition(".")[0])
     if letter == "C":
         return "°c" if whole in _CELSIUS else None
-    may_be_age = number.isdecimal() and not match["gap"]
+    is_patient = match["patient"] and whole not in _FAHRENHEIT
+    may_be_age = number.isdecimal() and (is_patient or not match["gap"])
     if letter == "F" and whole in _FAHRENHEIT and not (may_be_age and whole < _OLDEST):
         return "°f"
     return "years" if may_be_age else None

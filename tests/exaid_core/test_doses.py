@@ -141,6 +141,9 @@ def test_a_weekly_dose_is_no_daily_one(
         ("cefepime 2 g q8h, vancomycin 1 g q12h", "cefepime 2 g q12h"),
         ("apixaban 5 mg BID", "apixaban 5 mg daily"),
         ("1 tablet twice a day", "1 tablet daily"),
+        ("Take 1 tablet every week", "Take 1 tablet three times a day"),  # metriport/metriport#4906
+        ("fremanezumab 225 mg every four weeks", "fremanezumab 225 mg every other week"),
+        ("1 tab PO BID x7 days", "1 tab PO daily for 7 days"),  # maziyarpanahi/openmed#879
     ],
 )
 def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary: str) -> None:
