@@ -123,7 +123,8 @@ def attempting(replies: int, ledger: Ledger, clock: Clock | None = None) -> Atte
     return Attempt(model, ledger, provider="p", model="m", price=lambda _: None, clock=clock)
 
 
-async def test_next_requests_are_sent_while_replies_wait() -> None:
+async def test_next_requests_are_sent_while_replies_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: 100.0)  # no turn takes long
     events, model = [], attempting(60, Ledger(lambda _: None))
 
     async def ask() -> None:
