@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 
-from exaid_core.checks.assertion import is_affirmed, is_general, sentence_spans
+from exaid_core.checks.assertion import denies_itself, is_affirmed, is_general, sentence_spans
 from exaid_core.checks.cue_files import normal, read_cues
-from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.cue_finder import CueFinder, Found
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
@@ -59,7 +59,12 @@ def find_alerts(text: str) -> Iterator[str]:
     last_end = 0
     is_general_at = cache(lambda span: is_general(text[slice(*span)]))
     sentences: list[tuple[int, int]] = []  # split on first use: most texts have no alert
-    for start, end in sorted(chain(_phrases(text), dangerous_readings(text))):
+    stated = (
+        (phrase.start, phrase.end)
+        for phrase in _phrases(text)
+        if not denies_itself(text[phrase.start : phrase.end], phrase.cue.expression)
+    )
+    for start, end in sorted(chain(stated, dangerous_readings(text))):
         alert = " ".join(text[start:end].split())
         # "systolic BP 60/40" matches as a reading of two vital signs.
         if start < last_end or alert.casefold() in seen or not is_affirmed(text, start, end):
@@ -110,10 +115,8 @@ def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", normal(text).lower())) - _FUNCTION_WORDS
 
 
-def _phrases(text: str) -> Iterator[tuple[int, int]]:
-    for found in _phrase_finder().find(text):
-        if found.cue.kind != "none":
-            yield found.start, found.end
+def _phrases(text: str) -> Iterator[Found]:
+    return (found for found in _phrase_finder().find(text) if found.cue.kind != "none")
 
 
 @cache

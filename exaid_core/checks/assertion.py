@@ -20,17 +20,29 @@ REACH = 160
 _PAST = ("history", "past")
 _DENYING = ("order", "negation")
 
-_PLAIN_VALUE = re.compile(r"(?=.*\d)(?:->|[^<>≤≥])*", re.DOTALL)  # and no threshold
+ARROW = r"(?:-{1,3}>|={1,2}>|>>|[→⇒»])"
+"""Regular expression for an arrow between two values."""
+
+_PLAIN_VALUE = re.compile(rf"(?=.*\d)(?:{ARROW}|[^<>≤≥])*", re.DOTALL)  # and no threshold
 _BOUND = re.compile(
-    r"(?<!-)>|[<≤≥]|\b(?:less|under|below|greater|more|over|above)\b", re.IGNORECASE
+    r"(?<![>-])(?<!\d\s=)>(?!>)|[<≤≥]|\b(?:less|under|below|greater|more|over|above)\b",
+    re.IGNORECASE,
 )
 _APART = re.compile(r"[,:]|\s-\s")
 _OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
+_OBJECT_APART = re.compile(r"\w,\s|\w\s+(?:c/b|complicated by|with)\s", re.IGNORECASE)
 _OBJECT_AND_COLON = re.compile(r"\w(?<!following)\s*:\s", re.IGNORECASE)
 _OTHER_OBJECT = re.compile(  # "without oxygen his", but not "without a" or "without signs of"
     r"(?!\s*(?:an?|the|any|his|her)\s+\Z)[^(:]*\b(?!(?:of|in|or|nor|with|to)\b)\w+\s*",
     re.IGNORECASE,
 )
+_LEADS_TO_STATE = re.compile(  # after "no fever,"
+    r"\s*(?:and\s+)?(?:(?:the\s+)?(?:patient|pt)\s+)?(?:(?:now|\w+ly)\s+)*(?:in\s+)?",
+    re.IGNORECASE,
+)
+_BOX = r"(?:\[[\s_]{0,3}\]|\(\s{1,3}\)|[☐□])"
+_TICKED = r"(?:[\[(]\s?x\s?[\])]|[☑☒✓✔✅])"
+_IN_AN_EMPTY_BOX = re.compile(rf"{_BOX}\s*(?:\w+\s+)?\Z")
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -49,12 +61,34 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     """
     finding = text[start:end]
     before = _clause_end().split(text[max(start - REACH, 0) : start])[-1]
-    after = _clause_end().split(text[end : end + REACH], maxsplit=1)[0]
+    rest = text[end : end + REACH]
+    after = _clause_end().split(rest, maxsplit=1)[0]
+    if _IN_AN_EMPTY_BOX.search(before) or _answered_no().match(rest):
+        return False
     if _cue_after().match(after.replace("n't", " not")):
+        return False
+    if _any("over").match(text, start, end + REACH):
         return False
     return not any(
         _reaches(str(cue.lastgroup), before[cue.end() :], finding, after)
         for cue in _cue_before().finditer(before)
+    )
+
+
+def denies_itself(finding: str, pattern: str) -> bool:
+    """Return whether words between those of a finding deny it: "CPR was not performed".
+
+    Words of its pattern ("no pulse") do not, nor does what is denied before a comma or "but".
+
+    Args:
+        finding: Words of the finding.
+        pattern: Regular expression that found them.
+    """
+    own = re.findall(r"[a-z']+", pattern.lower())
+    last = _clause_end().split(finding.rpartition(",")[2])[-1]
+    return any(
+        cue.lastgroup in _DENYING and cue[0].lower() not in own
+        for cue in _cue_before().finditer(last)
     )
 
 
@@ -92,7 +126,11 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
         return ": " not in between and not _any("now").search(between)
     if kind in _PAST and _any("present").search(between):
         return False
-    if kind == "history" and _OBJECT_AND_IN.search(between):
+    if kind == "history" and (
+        _OBJECT_AND_IN.search(between) or (_OBJECT_APART.search(between) and _today().match(after))
+    ):
+        return False
+    if kind in _DENYING and _reason().match(between):
         return False
     if kind == "order" and _OBJECT_AND_COLON.search(between):
         return False
@@ -112,7 +150,7 @@ def _stands_alone(between: str, finding: str) -> bool:
     if any(map(str.isdigit, finding)):
         return "," in between or _any("and").search(between) is not None
     first, comma, last = between.rpartition(",")
-    if not comma or last.strip() not in ("", "and", "in", "now in"):
+    if not comma or not _LEADS_TO_STATE.fullmatch(last):
         return False
     if last.rstrip().endswith("in"):
         return True
@@ -169,13 +207,43 @@ def _new_statement() -> re.Pattern[str]:
 
 
 @cache
+def _reason() -> re.Pattern[str]:
+    """Return a pattern for a denied object and what it is due to: "no CT because he is …"."""
+    of_it = rf"(?:{_any('link').pattern}|{_any('no object').pattern}|\w+ly\b)"
+    return re.compile(
+        rf"(?!\W*(?:\w+\s+)?{_any('sign').pattern}).*?\b(?!{of_it})[^\W\d]\w*[\s,]+"
+        rf"{_any('reason').pattern}",
+        re.IGNORECASE | re.DOTALL,
+    )
+
+
+@cache
+def _today() -> re.Pattern[str]:
+    return re.compile(rf"[^,]{{0,25}}?{_any('today').pattern}", re.IGNORECASE)
+
+
+@cache
+def _ends() -> str:
+    # Behind a comma or colon the denial ends its clause: "BP 70/40, no urine output" denies none.
+    return rf"(?=\W*\Z|\s*[,)(|–.;\n-]|\s+{_any('denied by').pattern})"
+
+
+@cache
+def _answered_no() -> re.Pattern[str]:
+    """Return a pattern for answers of forms: "…? No", "… (Y/N): N", "…: [ ] Yes [x] No"."""
+    return re.compile(
+        rf"\s*(?:\(y/n\)\s*)?(?:[:?]\s*{_any('answer').pattern}{_ends()}|\((?:-|neg)\)|neg{_ends()}"
+        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}})?{_TICKED}\s*no\b)",
+        re.IGNORECASE,
+    )
+
+
+@cache
 def _cue_after() -> re.Pattern[str]:
     links = rf"(?:{_any('link').pattern}\s+){{1,5}}"
-    # Behind a comma or colon the denial ends its clause: "BP 70/40, no urine output" denies none.
-    ends = rf"(?=\W*\Z|\s*[,)(|–-]|\s+{_any('denied by').pattern})"
     denied = _any("denied").pattern
     return re.compile(
-        rf"[\s*_:=()|–,-]{{0,4}}(?:{links}{denied}|{denied}{ends}|{_any('after').pattern})"
+        rf"[\s*_:=()|–,-]{{0,4}}(?:{links}{denied}|{denied}{_ends()}|{_any('after').pattern})"
         rf"|[\s*_]{{0,4}}(?!no\b){denied}"
         rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from exaid_core.checks.assertion import ARROW
 from exaid_core.checks.cue_files import any_of, read_cues
 from exaid_core.checks.cue_finder import CueFinder
 
@@ -23,6 +24,9 @@ _NO_VALUE = (
     r"|hours?|days?|weeks?|months?|years?|mg|mcg|leads?|doses?)\b"
     r"|\s?\(\d\d\s?% ?ci)"
 )
+
+
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)\b"  # "Sat 22 Nov"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,13 @@ class _VitalSign:
 # Keyed by the kind of the names in `vital_signs.txt`. The thresholds are more extreme than those of
 # early warning scores, because such values are common in ordinary case reports.
 _VITAL_SIGNS: Mapping[str, _VitalSign] = {
-    "oxygen saturation": _VitalSign(20, 85, tail=r"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|/))"),
-    "systolic pressure": _VitalSign(20, 81),
-    "mean pressure": _VitalSign(15, 56, tail=r"(?!\s?cm)"),
+    "oxygen saturation": _VitalSign(
+        20,
+        85,
+        tail=rf"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|:\d|{_MONTH})){_NO_VALUE}",
+    ),
+    "systolic pressure": _VitalSign(20, 81, tail=r"(?!\s?%)"),
+    "mean pressure": _VitalSign(15, 56, tail=r"(?!\s?(?:cm|%))"),
     "blood pressure": _VitalSign(
         20,
         81,
@@ -65,14 +73,23 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         is_pair=True,
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
-    "heart rate": _VitalSign(10, 30, tail=rf"(?!\s?(?:%|ms\b)){_NO_VALUE}"),
+    "heart rate": _VitalSign(10, 30, tail=rf"(?!\s?(?:%|points?|ms\b)){_NO_VALUE}"),
     # A relative risk is abbreviated RR as well, and has decimals.
     "respiratory rate": _VitalSign(
         1, 8, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:liters?|l\b|%|days?|hours?|times))"
     ),
     # not a dose
-    "potassium": _VitalSign(6.5, 12, too_low=False, tail=r"(?!\s?(?:m?eq|mg|g|days?|%)\b(?!/))"),
-    "blood ph": _VitalSign(6.51, 7.0),
+    "potassium": _VitalSign(
+        6.5,
+        12,
+        too_low=False,
+        tail=r"(?!\s?(?:m?eq|mg|g|ml|u|units?|amps?|hours?|days?|weeks?|months?|years?|%)\b(?!/))",
+    ),
+    "blood ph": _VitalSign(
+        6.51,
+        7.0,
+        tail=r"(?!\s(?:(?:in|on|of|the)\s){0,2}(?:pleural|synovial|csf|urine|ascit|gastric))",
+    ),
 }
 
 _NEWBORN_SYSTOLIC = 46
@@ -117,7 +134,7 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
                 yield name.start, responses.end()
             continue
         reading = _reading(sign.tail).match(text, name.end)
-        if not reading or _not_of().search(text, max(name.start - 40, 0), name.start):
+        if not reading or _not_of().search(text, max(name.start - 80, 0), name.start):
             continue
         next_name = bisect_left(starts, reading.end())
         stop = starts[next_name] if next_name < len(starts) else len(text)
@@ -162,7 +179,9 @@ def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int |
     if not is_dangerous:
         return None
     later = _later().match(text, end, min(end + 60, stop))
-    return end if not later or sign.least <= _value(later["last"]) < sign.bound else None
+    if later:
+        return end if sign.least <= _value(later["last"]) < sign.bound else None
+    return None if _invalid().match(text, end, min(end + 45, stop)) else end
 
 
 @cache
@@ -190,7 +209,7 @@ def _mother() -> re.Pattern[str]:
 @cache
 def _reading(tail: str) -> re.Pattern[str]:
     """Return a pattern for readings after a name: "70-75", "fell from 95/60 to 70/40"."""
-    filler = rf"(?:[\s:=(),*_~|↓↑-]|{_words('filler', 'from').pattern})"
+    filler = rf"(?:[\s:=(),*_~|↓↑→-]|->|\(!\)|{_words('filler', 'from').pattern})"
     own = rf"(?!{_words('another', 'not of').pattern})"
     # "on admission was", "on high-flow nasal cannula:"
     phrase = (
@@ -200,9 +219,9 @@ def _reading(tail: str) -> re.Pattern[str]:
     return re.compile(
         rf"(?P<filler>\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
         rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"
-        rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>[>≥]|{_words('more').pattern}))?=?\s?"
+        rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>(?<!-)[>≥]|{_words('more').pattern}))?=?\s?"
         rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"
-        rf"(?:(?P<change>→|->|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
+        rf"(?:(?P<change>{ARROW}|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
         rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
         rf"{tail}",
         re.IGNORECASE,
@@ -214,7 +233,8 @@ def _coma_responses() -> re.Pattern[str]:
     """Return a pattern for the Glasgow coma scale as points of three responses: "E1V1M1"."""
     return re.compile(
         rf"(?:[\s:=(),-]|{_words('filler', 'from').pattern}){{0,8}}?"
-        r"E ?(?P<eyes>[1-4])[\s,+]{0,2}V ?(?P<voice>[1-5T])[\s,+]{0,2}M ?(?P<limbs>[1-6])\b",
+        r"E(?:yes?)?:? ?(?P<eyes>[1-4])[\s,+]{0,2}V(?:erbal)?:? ?(?P<voice>[1-5T])[\s,+]{0,2}"
+        r"M(?:otor)?:? ?(?P<limbs>[1-6])\b",
         re.IGNORECASE,
     )
 
@@ -226,7 +246,12 @@ def _points(response: str) -> int:
 
 @cache
 def _not_of() -> re.Pattern[str]:
-    return re.compile(rf"{_words('not of').pattern}{_APART}(?:\w+{_APART}){{0,2}}$", re.IGNORECASE)
+    # "urine pH", "Urine: color yellow, pH"
+    return re.compile(
+        rf"(?:{_words('not of').pattern}{_APART}(?:\w+{_APART}){{0,2}}"
+        rf"|{_words('specimen').pattern}:[^.;:\n]*)$",
+        re.IGNORECASE,
+    )
 
 
 @cache
@@ -241,7 +266,7 @@ def _next_value(tail: str, is_pair: bool) -> re.Pattern[str]:
     return re.compile(
         rf"(?:(?P<now>(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}"
         rf"(?:(?:it )?is |only )?)"
-        rf"|(?:{own}(?:[^.,;\n]|\.\d)){{0,40}}?(?:[,;]|→|->|\band\b)\s?(?:and )?)"
+        rf"|(?:{own}(?:[^.,;\n]|\.\d)){{0,40}}?(?:[,;]|{ARROW}|\band\b)\s?(?:and )?)"
         rf"{pair if is_pair else ''}(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}(?!\s?h\b(?!/)){tail}"
         rf"{'' if is_pair else f'(?={occasion})'}"
         rf"(?![^,;.\n]{{0,20}}?{_words('not later').pattern})",
@@ -255,6 +280,15 @@ def _later() -> re.Pattern[str]:
     return re.compile(
         rf"(?:{own}[^.\n]){{0,25}}?{_words('later').pattern}"
         rf"(?:{own}[^.;\d\n]){{0,20}}(?P<last>{_NUMBER})",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _invalid() -> re.Pattern[str]:
+    """Return a pattern for what makes the value before it invalid: "7.2 (specimen hemolyzed)"."""
+    return re.compile(
+        rf"(?:(?!{_words('valid').pattern})[^.;\n]){{0,30}}?{_words('invalid').pattern}",
         re.IGNORECASE,
     )
 

@@ -1,0 +1,228 @@
+"""What the words around a danger deny, plan or fear, and what they only seem to."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from exaid_core.checks.alerts import find_alert, find_alerts
+
+# Patterns of public reports: openmed#928 and #1182, biomedicus#96 and #100, fenominal#42,
+# negspacy#10, #14 and #44, chexpert-labeler#15, medspacy#105, ottehr#6084, nougat#200,
+# smart-ccc#67.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She is not cyanotic.",
+        "He is no longer cyanotic.",
+        "The child was not blue at any time.",
+        "CPR was not performed.",
+        "Chest compressions were never needed.",
+        "Resuscitation was not started because he was awake.",
+        "She received no CPR.",
+        "He required no intubation.",
+        "The intubation went well and nothing failed.",
+        "Pupils are equal and not fixed.",
+        "pupils equal, reactive, not dilated or fixed",
+        "hypotension, not requiring pressors",
+        "Hypotension resolved without pressors.",
+        "hypotensive overnight, off pressors now",
+        "hypotension resolved, weaned off norepinephrine",
+        "non-massive PE",
+        "sub-massive PE",
+    ],
+)
+def test_a_denial_between_the_words_of_an_alert(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "He was deeply cyanotic.",
+        "CPR was immediately started.",
+        "Pupils equal but fixed.",
+        "Pupils are not equal, left fixed and dilated.",
+        "Pupils not reactive, fixed and dilated.",
+        "Hypotension not responding to fluids, requiring pressors",
+        "Intubation was attempted twice and failed.",
+        "Intubation was not possible and failed.",
+        "BP not recordable.",
+        "no palpable pulse",
+        "not breathing",
+    ],
+)
+def test_a_denial_that_is_part_of_the_alert_or_of_something_else(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "History could not be obtained as the patient was unresponsive.",
+        "ROS could not be obtained due to unresponsiveness.",
+        "CT was not done due to hemodynamic instability.",
+        "Metoprolol was not given due to cardiogenic shock.",
+        "Metoprolol not given 2/2 cardiogenic shock",
+        "No beta-blocker because of cardiogenic shock.",
+        "She does not follow commands because she is comatose.",
+        "Denies pain because she is obtunded.",
+        "He cannot be weaned from norepinephrine due to septic shock.",
+        "Cannot speak because of severe respiratory distress.",
+        "No CT as patient is in hemorrhagic shock",
+        "Not intubated given his septic shock",
+        "No antibiotics yet despite septic shock",
+        "Not a candidate for tPA as the patient is comatose",
+        "Not anticoagulated due to massive GI bleed",
+    ],
+)
+def test_the_reason_of_a_denial_is_not_denied(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The hypotension is not due to septic shock.",
+        "This is not because of cardiogenic shock.",
+        "Her hypotension is not thought to be due to septic shock.",
+        "Not primarily due to anaphylaxis",
+        "It is unlikely due to tamponade.",
+        "Doubt that this is due to massive PE.",
+        "I doubt the hypotension is due to septic shock.",
+        "No evidence that her hypotension is due to septic shock.",
+        "No signs of hypoperfusion due to septic shock.",
+        "He is not in shock given his normal lactate.",
+        "She does not have shock because her lactate is normal.",
+        "No evidence of septic shock.",
+    ],
+)
+def test_a_denied_reason(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No PMH, brought in pulseless by EMS.",
+        "No known allergies, brought to the ED comatose.",
+        "No trauma, BIBEMS unresponsive.",
+        "No chest pain, rapidly unresponsive.",
+        "No fever, progressively obtunded.",
+        "No history available, patient obtunded.",
+        "No significant past medical history, brought in cardiac arrest.",
+    ],
+)
+def test_a_state_behind_a_denied_list(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[ ] unresponsive [x] alert",
+        "☐ Anaphylaxis ☑ Rash",
+        "( ) STEMI (x) NSTEMI",
+        "Anaphylaxis: [ ] Yes [x] No",
+        "Anaphylaxis: ☐ Yes ☑ No",
+        "Anaphylaxis: [x] No [ ] Yes",
+        "Asystole? No, a loose lead.",
+        "Septic shock? No",
+        "Septic shock (Y/N): N",
+        "Shock: denies",
+        "Tamponade: neg",
+        "STEMI (-)",
+        "w/o tamponade",
+        "Neg tamponade",
+        "STEMI neg",
+        "STEMI was r/o",
+        "STEMI r/o'd",
+        "low c/f septic shock",
+        "r/o tamponade",
+    ],
+)
+def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[x] unresponsive [ ] alert",
+        "☑ Septic shock ☐ Sepsis",
+        "Anaphylaxis: [x] Yes [ ] No",
+        "- [ ] Give antibiotics for the septic shock",
+        "Septic shock? Yes.",
+        "Septic shock? No improvement after fluids.",
+        "Septic shock (Y/N): Y",
+        "FAST neg, in hemorrhagic shock",
+        "Trop neg, STEMI on EKG",
+        "Shock r/o sepsis",
+        "c/f septic shock",
+        "w/o response to fluids, septic shock",
+        "Cannot r/o tension pneumothorax",
+        "Can't r/o tamponade",
+        "STEMI protocol activated.",
+        "Anaphylaxis protocol initiated, epinephrine given.",
+        "Malignant hyperthermia protocol was activated.",
+        "Massive hemorrhage protocol activated.",
+    ],
+)
+def test_what_only_looks_like_a_denial(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Epinephrine 0.3 mg IM PRN anaphylaxis",
+        "Lorazepam PRN status epilepticus",
+        "Glucagon PRN severe hypoglycemia",
+        "Naloxone 0.4 mg IV PRN for RR <8 or unresponsive",
+        "Return to ED for loss of consciousness, confusion, or vomiting",
+        "Call 911 for unresponsiveness",
+        "Go to the ER for: unresponsiveness, apnea, blue lips",
+        "Discussed risks including bleeding, infection, cardiac arrest and death",
+        "Patient was educated about anaphylaxis",
+        "EpiPen prescribed for anaphylaxis",
+        "Alarm limits: HR <30, SpO2 <80",
+        "Titrate to MAP of 55",
+        "STEMI protocol not activated.",
+        "The anaphylaxis protocol is posted in the hall.",
+    ],
+)
+def test_an_order_for_later_advice_a_consent_or_a_target(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lorazepam 2 mg IV PRN given for status epilepticus",
+        "Morphine PRN, now in septic shock.",
+        "Called 911 for unresponsiveness at 14:00",
+        "Returned to ED for septic shock",
+        "Escalated to ICU for septic shock",
+        "Epinephrine given for anaphylaxis",
+        "EpiPen given for anaphylaxis",
+        "He was intubated for GCS < 8.",
+        "Alarm: HR 22",
+        "Norepinephrine titrated, MAP 45",
+    ],
+)
+def test_what_was_done_for_a_danger(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["no CT because ", "[ ] shock ", "prn for shock, ", "shock? ", "pupils not ", "no K 7 => "],
+)
+def test_a_long_text_takes_no_more_than_linear_time(piece: str) -> None:
+    text = piece * (20_000 // len(piece))
+    start = time.process_time()
+    find_alert(text)
+    assert time.process_time() - start < 5

@@ -1,0 +1,130 @@
+"""Dangers of the past, of somebody else, or over by now, and today's beside them."""
+
+from __future__ import annotations
+
+import pytest
+
+from exaid_core.checks.alerts import find_alert, find_alerts
+
+# Patterns of public reports: openmed#306, #368, #2190 and #2466, medspacy#26 and #230, edsnlp#323.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "65M h/o COPD p/w respiratory failure.",
+        "65M with h/o COPD here with respiratory failure.",
+        "65 yo M with PMH of CAD c/b VF arrest this morning",
+        "PMH of CAD with cardiac arrest this morning",
+        "Pt with history of CHF comes in with respiratory failure.",
+        "Pt with h/o asthma, intubated for respiratory failure overnight.",
+        "A man with a history of hypertension, cardiac arrest at home today.",
+        "72M hx AAA, ruptured AAA on CT",
+        "Pt is a 60 yo M w h/o EtOH abuse BIBA after being found down, unresponsive",
+        "58F hx breast ca, tamponade on echo today",
+        "history of atrial fibrillation transferred with massive PE",
+    ],
+)
+def test_an_event_of_today_behind_the_history(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A history of STEMI in 2015.",
+        "history of septic shock and cardiac arrest.",
+        "h/o cardiac arrest, STEMI and CHF",
+        "PMH: COPD with respiratory failure in 2019",
+        "history of cardiac arrest, admitted today with pneumonia",
+        "PMHx: cardiac arrest (2018)",
+        "PMHx significant for STEMI",
+        "STEMI (PMH)",
+        "STEMI (2015)",
+        "STEMI 3/2015 s/p DES to LAD",
+        "Cardiac arrest in March 2015",
+        "Had a cardiac arrest in his 40s",
+        "Cardiac arrest 2 wks ago",
+        "cardiac arrest 10 yrs ago",
+        "Cardiac arrest (10y ago)",
+        "resolved septic shock",
+    ],
+)
+def test_a_danger_of_the_past(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Cardiac arrest 2 hrs ago",
+        "Cardiac arrest 10 minutes ago",
+        "Cardiac arrest at 3:15",
+        "Cardiac arrest at 2015, ROSC 2022",  # times of the day
+        "Cardiac arrest (10 min)",
+        "Cardiac arrest on 3/4/2015 at 10:00",
+        "STEMI on 11/29/2026 today",
+        "Cardiac arrest in a boy 3 weeks old",
+    ],
+)
+def test_a_danger_of_the_last_hours_or_days(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The other driver was unresponsive at the scene",
+        "Witnessed his friend's cardiac arrest",
+        "Paternal uncle - cardiac arrest at 40",
+        "Maternal grandmother: eclampsia",
+    ],
+)
+def test_a_danger_of_somebody_else(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Daughter found him unresponsive.",
+        "Wife says her husband has been unresponsive",
+        "A woman brings her husband, who is unresponsive.",
+        "Son reports patient is unresponsive",
+        "Mother is in hemorrhagic shock after delivery.",
+        "Struck by the other driver and unresponsive at scene",
+    ],
+)
+def test_a_danger_that_somebody_else_reports(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Initially unresponsive, now alert and oriented.",
+        "Unresponsive on arrival but now awake.",
+        "He was obtunded on arrival and is now awake and talking.",
+        "VF converted to sinus rhythm after one shock.",
+        "VF terminated, now sinus",
+        "Pulseless VT, cardioverted, now in sinus rhythm with BP 120/80.",
+    ],
+)
+def test_a_state_that_is_over(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Initially alert, now unresponsive.",
+        "unresponsive, now intubated",
+        "unresponsive, now alert to pain only",
+        "He became unresponsive, rhythm now sinus tachycardia.",
+        "VF arrest, now sinus rhythm",
+        "Cardiac arrest, ROSC after 10 min",
+        "One shock of 200 J is given.",
+    ],
+)
+def test_a_state_that_is_not_over(text: str) -> None:
+    assert find_alert(text) is not None

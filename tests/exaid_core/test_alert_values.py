@@ -1,0 +1,234 @@
+"""Vital signs and laboratory values as charts, monitors and nurses write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from exaid_core.checks.alerts import find_alert, find_alerts, mentions_alert
+
+# Forms of public reports: openmed#656, mimic-code#749, #765 and #2168,
+# human-phenotype-ontology#8155.
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("K 4.1 --> 7.2", "K 4.1 --> 7.2"),
+        ("K 4.1 >> 7.2", "K 4.1 >> 7.2"),
+        ("SpO2 97% => 72%", "SpO2 97% => 72"),
+        ("GCS 15 --> 6", "GCS 15 --> 6"),
+        ("pH 7.30 --> 6.90", "pH 7.30 --> 6.90"),
+        ("MAP 70 => 48", "MAP 70 => 48"),
+        ("BP 118/70 --> 70/40", "BP 118/70 --> 70/40"),
+        ("SpO2 -> 72%", "SpO2 -> 72"),
+        ("No chest pain, K 4.1 => 7.2", "K 4.1 => 7.2"),
+        ("Blood Pressure: (!) 70/40", "Blood Pressure: (!) 70/40"),
+        ("SpO2: (!) 78 %", "SpO2: (!) 78"),
+        ("Heart Rate: (!) 24", "Heart Rate: (!) 24"),
+        ("Resp: (!) 4", "Resp: (!) 4"),
+        ("Resp rate 4", "Resp rate 4"),
+        ("B/P 70/40", "B/P 70/40"),
+        ("b.p. 70/40", "b.p. 70/40"),
+        ("Sp02 72%", "Sp02 72"),
+        ("pH, Ven 6.9", "pH, Ven 6.9"),
+        ("pH Art 6.90", "pH Art 6.90"),
+        ("Potassium, serum 7.2 mmol/L", "Potassium, serum 7.2"),
+        ("Potassium level critical at 7.2.", "Potassium level critical at 7.2"),
+        ("K elevated at 7.4", "K elevated at 7.4"),
+        ("Hyperkalemia (7.1 mmol/L)", "Hyperkalemia (7.1"),
+        ("BP then 60/30.", "BP then 60/30"),
+        ("BP at 0400: 62/30", "BP at 0400: 62/30"),
+        ("BP 0400 62/30", "BP 0400 62/30"),
+        ("SpO2 at 04:00 72%", "SpO2 at 04:00 72"),
+        ("SpO2 on 15L NRB 72%", "SpO2 on 15L NRB 72"),
+        ("SpO2 on 100% FiO2 72%", "SpO2 on 100% FiO2 72"),
+        ("SpO2 72% on 100% FiO2", "SpO2 72"),
+        ("sats dropping to 60's", "sats dropping to 60"),
+        ("SpO2 dropped into the 60s", "SpO2 dropped into the 60"),
+        ("desat to low 70s", "desat to low 70"),
+        ("hypoxic in the 60s on RA", "hypoxic in the 60"),
+        ("MAP's 40s", "MAP's 40"),
+        ("brady to the 20s", "brady to the 20"),
+        ("brady'd to 20s, atropine given", "brady'd to 20"),
+        ("Glasgow 4", "Glasgow 4"),
+        ("GCS eye 1 verbal 2 motor 1", "GCS eye 1 verbal 2 motor 1"),
+        ("BP: 72/40(50) {68/38(48) - 120/70(86)} mmHg", "BP: 72/40"),
+        ("RR: 6 (6 - 24) insp/min", "RR: 6"),
+    ],
+)
+def test_arrows_marks_names_times_and_oxygen(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K+ 7.2 --> 4.8",
+        "SpO2 72% => 97%",
+        "GCS 6 --> 15",
+        "HR 28 --> 72",
+        "pH 6.9 --> 7.35",
+        "BP 70/40 -> 110/70",
+        "SpO2 > 80",
+        "MAP >= 55",
+        "SpO2 88% on 2 L",
+        "GCS 15 at 6 am",
+        "RR 18 on 4 L",
+        "BP 118/70 at 0400",
+        "BP at 0400: 118/70",
+        "SpO2 on 100% FiO2 97%",
+        "Resp: 16",
+        "resp_1",
+        "hypoxia for 24 hours",
+        "Hyperkalemia: 10 units insulin",
+        "treated hyperkalemia with 10 mL calcium gluconate",
+        "mean pressure gradient 45 mmHg",
+        "University of Glasgow 8",
+        "BP: 120/70(86) {68/38(48) - 120/70(86)} mmHg",
+        "K LESS THAN 10 mEq/L",
+    ],
+)
+def test_harmless_values_in_these_forms(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SBP falls 25 mmHg with inspiration",
+        "systolic BP decreased 25 mmHg from supine to standing",
+        "HR rose 25 bpm on standing",
+        "heart rate increased 25 beats per minute on standing",
+        "GCS decreased 4 points",
+        "Mean arterial pressure fell 30%",
+        "SpO2 dropped 20%",
+        "MAP 20% above baseline",
+        "HR 20 points above baseline",
+    ],
+)
+def test_an_amount_of_change_is_no_value(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "oxygen saturation fell to 72%",
+        "SpO2 fell from 95% to 70%",
+        "SpO2 dropped 72%",
+        "GCS dropped to 6",
+        "BP dropped 70/40 mmHg",
+        "SBP 62",
+        "MAP fell 45",
+    ],
+)
+def test_the_value_after_a_change(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CSF pH 6.9",
+        "Pleural fluid: pH 6.9, glucose 20",
+        "pH 6.8 pleural fluid",
+        "synovial pH 6.9",
+        "Urine: color yellow, pH 6.8",
+        "SVC saturation 70%",
+        "cerebral saturation 60%",
+        "ScvO2 saturation 65%",
+        "Patient sat up 45 degrees",
+        "She sat in 30 degree position",
+        "Sat 22 Nov",
+        "Sat 22:15",
+    ],
+)
+def test_another_specimen_site_or_meaning(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "venous pH 6.9",
+        "Pleural fluid: pH 7.1. ABG pH 6.9",
+        "ABG: pH 6.9, urine: pH 6",
+        "cord pH 6.9",
+        "sat 70 on RA",
+        "sat down to 72%",
+        "He sat with SpO2 70%",
+        "sats 70s",
+    ],
+)
+def test_a_value_of_the_blood(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Potassium 7.2 (specimen hemolyzed)",
+        "K 7.2 was hemolyzed",
+        "K 7.3 (clotted sample)",
+        "K 7.2, pseudohyperkalemia",
+        "K 6.9 (hemolyzed), repeat K 4.4",
+        "SpO2 60% (poor waveform)",
+        "BP 70/40 with wrong cuff size, manual 122/78",
+    ],
+)
+def test_a_value_that_was_not_measured_right(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "K 7.2 (not hemolyzed)",
+        "K 7.2, non-hemolyzed",
+        "K 7.0, mildly hemolyzed",
+        "K 7.2 on repeat, first sample hemolyzed",
+        "K 6.9, grossly hemolyzed, repeat 6.8",
+        "K 7.2. The wound is contaminated.",
+    ],
+)
+def test_a_value_that_was_measured_right(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tension pneumo",
+        "Resp arrest",
+        "status epi",
+        "massive UGIB, hgb 4.1",
+        "Pt seizing x 30 min",
+        "decerebrate",
+        "No response to sternal rub",
+        "no palpable radial or femoral pulses",
+        "absent femoral and carotid pulses",
+    ],
+)
+def test_short_forms_of_a_danger(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text", ["absent pulses in the left foot", "no palpable pedal pulses", "seizing for 1 min"]
+)
+def test_what_looks_like_these_forms(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("summary", "alert"),
+    [
+        ("Hyperkalemia (7.1 mmol/L) with ECG changes", "K 7.1"),
+        ("Hypoxic at 72%", "SpO2 72"),
+        ("mean pressure 45 mmHg", "MAP 45"),
+        ("Glasgow 5", "GCS 5"),
+        ("arrested, ROSC after 10 min", "cardiac arrest"),
+    ],
+)
+def test_a_summary_that_names_the_sign_in_other_words(summary: str, alert: str) -> None:
+    assert mentions_alert(summary, alert)
