@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from exaid_core.checks.alerts import LONGEST_ALERT, alerts_of_chunk
+from exaid_core.checks.alerts import CONTEXT, alerts_of_chunk
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import letters
 from exaid_core.policy import TriggerPolicy
@@ -132,7 +132,7 @@ class Segmenter:
         """Return the critical alerts of a chunk, including those split between chunks."""
         before = self._ends.pop(chunk.agent_id, "")
         if chunk.reason not in _ENDS_A_TEXT:
-            self._ends[chunk.agent_id] = (before + chunk.text)[-LONGEST_ALERT:]
+            self._ends[chunk.agent_id] = (before + chunk.text)[-CONTEXT:]
         return alerts_of_chunk(before, chunk.text)
 
 

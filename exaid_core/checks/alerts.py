@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
+from operator import itemgetter
 
 from exaid_core.checks.assertion import denies_itself, is_affirmed, is_general, sentence_spans
 from exaid_core.checks.cue_files import normal, read_cues
@@ -20,8 +21,8 @@ from exaid_core.checks.cue_finder import CueFinder, Found
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
-LONGEST_ALERT = 160
-"""Maximum characters of an alert together with its negation."""
+CONTEXT = 400
+"""Number of characters before a chunk of a text that are read together with it."""
 
 _FUNCTION_WORDS = phrases(
     "a, an, the, of, in, into, at, on, to, from, by, with, is, was, has, had, been, are, were"
@@ -54,42 +55,25 @@ def find_alerts(text: str) -> Iterator[str]:
     Yields:
         The words of an alert with single spaces.
     """
-    text = normal(text)
-    seen = set()
-    last_end = 0
-    is_general_at = cache(lambda span: is_general(text[slice(*span)]))
-    sentences: list[tuple[int, int]] = []  # split on first use: most texts have no alert
-    stated = (
-        (phrase.start, phrase.end)
-        for phrase in _phrases(text)
-        if not denies_itself(text[phrase.start : phrase.end], phrase.cue.expression)
-    )
-    for start, end in sorted(chain(stated, dangerous_readings(text))):
-        alert = " ".join(text[start:end].split())
-        # "systolic BP 60/40" matches as a reading of two vital signs.
-        if start < last_end or alert.casefold() in seen or not is_affirmed(text, start, end):
-            continue
-        sentences = sentences or sentence_spans(text)
-        if is_general_at(sentences[bisect_right(sentences, (start, len(text))) - 1]):
-            continue
-        last_end = end
-        seen.add(alert.casefold())
-        yield alert
+    return (alert for _, alert in _affirmed(normal(text)))
 
 
 def alerts_of_chunk(before: str, chunk: str) -> tuple[str, ...]:
     """Return the critical alerts of a chunk of a text, including one that began before the chunk.
 
+    The text before the chunk tells what the chunk denies ("no evidence of" at its end). Its own
+    alerts are not returned: they belong to an earlier chunk.
+
     Args:
-        before: Text before the chunk; the last `LONGEST_ALERT` characters are used.
+        before: Text before the chunk; the last `CONTEXT` characters are used.
         chunk: Text of the chunk.
     """
-    alerts = list(find_alerts(chunk))
-    if before := before[-LONGEST_ALERT:]:
-        known = tuple(alert.casefold() for alert in (*alerts, *find_alerts(before)))
-        joined = find_alerts(before + chunk)
-        alerts += [alert for alert in joined if not alert.casefold().startswith(known)]
-    return tuple(alerts)
+    before = normal(before[-CONTEXT:])
+    told = {start for start, _ in _affirmed(before)}
+    joined = _affirmed(before + normal(chunk), len(before))
+    new = [(start < len(before), alert) for start, alert in joined if start not in told]
+    new.sort(key=itemgetter(0))  # those of the chunk alone come first
+    return tuple(dict.fromkeys(alert for _, alert in new))
 
 
 def mentions_alert(summary_text: str, alert: str) -> bool:
@@ -113,6 +97,36 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[^\W_]+", normal(text).lower())) - _FUNCTION_WORDS
+
+
+def _affirmed(text: str, chunk: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield the start and the words of the alerts that a text affirms, in order, each once.
+
+    Args:
+        text: Text normalized by `exaid_core.checks.cue_files.normal`.
+        chunk: Index from which alerts are yielded even if they were found before it.
+    """
+    seen = set()
+    last_end = 0
+    is_general_at = cache(lambda span: is_general(text[slice(*span)]))
+    sentences: list[tuple[int, int]] = []  # split on first use: most texts have no alert
+    stated = (
+        (phrase.start, phrase.end)
+        for phrase in _phrases(text)
+        if not denies_itself(text[phrase.start : phrase.end], phrase.cue.expression)
+    )
+    for start, end in sorted(chain(stated, dangerous_readings(text))):
+        alert = " ".join(text[start:end].split())
+        key = (start >= chunk, alert.casefold())
+        # "systolic BP 60/40" matches as a reading of two vital signs.
+        if start < last_end or key in seen or not is_affirmed(text, start, end):
+            continue
+        sentences = sentences or sentence_spans(text)
+        if is_general_at(sentences[bisect_right(sentences, (start, len(text))) - 1]):
+            continue
+        last_end = end
+        seen.add(key)
+        yield start, alert
 
 
 def _phrases(text: str) -> Iterator[Found]:
