@@ -53,6 +53,13 @@ _DISEASE = r"""
     panic\ attack|anxiety|concussion|croup|uti|reflux|eczema|gallstones?|trao\ nguoc|hoang\ loan|
     tay\ chan\ mieng|roi\ loan\ \w+
 """
+_TRIVIAL = r"""
+    heartburn|indigestion|gas|wind|bloating|constipation|(?:a\ )?cold|stress|nerves|tiredness|
+    fatigue|cramps?|
+    (?:an?\ )?(?:virus|bug|strain|sprain|hangover|allergy|(?:pulled|strained)\ muscle)|
+    met\ moi|cang\ thang|day\ hoi|kho\ tieu|cam\ lanh|cam\ cum
+"""
+"""What danger is mistaken for."""
 # A word without its diacritics may be another one: "can" is not "cần", nor "nghi" "nghỉ". So
 # Vietnamese cues are searched as they are written, and folded only in texts without diacritics.
 _MAYBE = re.compile(
@@ -150,6 +157,12 @@ _CHANGED = re.compile(
     \b(?:stop|skip|pause|come\s+off|double(?:\s+up\s+on)?|halve|cut|hold|reduce|increase|raise|
       lower|change)\s+(?:taking\s+|using\s+)?(?:your|the|his|her)\s+(?:\S+\s+){{0,2}}?
       (?:dose|medicines?|medications?|tablets|pills|thinner|inhaler|antidepressants?|{_MEDICINE})\b
+    | \b(?:don't|dont|do\s+not|not)\s+(?:take|use|inject)\s+(?:your|his|her)\s+(?:\S+\s+){{0,2}}?
+      (?:dose|medicines?|medications?|tablets|pills|thinner|inhaler|antidepressants?|{_MEDICINE})\b
+      (?![^.;]{{0,30}}\b(?:without|before|until|unless|if|more|again|twice|with|double)\b)
+    | \b(?:dung|khong)\s+(?:nen\s+)?(?:uong|tiem)\s+thuoc\s+(?:\S+\s+){{0,3}}?
+      (?:chong\s+dong|loang\s+mau|huyet\s+ap|tieu\s+duong|tim|dong\s+kinh|hen|hang\s+ngay)\b
+      (?![^.;]{{0,40}}\b(?:khi|neu|ma|chua|truoc|gap\s+doi)\b)
     | \b(?:ngung|ngừng|bo|gap\s+doi|tang|giam)\s+(?:lieu\s+)?thuoc\b | \bdouble\s+dose\b
     """,
     re.VERBOSE,
@@ -161,11 +174,19 @@ _CERTAIN = re.compile(
       (?:\S+\s+){{0,3}}?(?:{_DISEASE})\b
     | \b(?:case\s+of|confirms?)\s+(?:\S+\s+)?(?:{_DISEASE})\b
     | \b(?:diagnosis|diagnosed)\s+(?:is|with|as|of)\b
+    | (?<!possible\ )(?<!differential\ )(?<!likely\ )(?<!working\ )(?<!suspected\ )
+      \b(?:diagnosis|dx)\s?[:=]\s*(?!\S*\?)\w
+    | \b(?:this|it|that|day|do)(?:'s|\s+is)?\s+(?:\w+ly\s+)?(?:just|only|simply|merely|chi\s+la)\s+
+      (?:{_TRIVIAL})\b
+    | (?<!until\ )(?<!until\ a\ )(?<!unless\ )(?<!unless\ a\ )(?<!once\ )(?<!once\ a\ )
+      \b(?:{_DISEASE})\s+(?:is|was|has\s+been|have\s+been)\s+(?:ruled\s+out|excluded)\b
+    | \b(?:rules|ruled|excludes|excluded)\s+(?:out\s+)?(?:\w+\s+){{0,2}}?(?:{_DISEASE})\b
     | \b(?:definitely|certainly|clearly|surely|undoubtedly|obviously|no\ doubt)\b
       [^,;:]{{0,60}}\b(?:{_DISEASE})\b
-    | \b(?:ban|anh|chi|em|ong|ba|be|chau|benh\ nhan|day|do)\s+(?:da\s+|dang\s+)?(?:bi|mac|la)\s+
+    | \b(?:ban|anh|chi|em|ong|ba|be|chau|benh\ nhan|day|do)\s+
+      (?:(?:da|dang|chi)\s+)?(?:bi|mac|la)\s+
       (?:benh\s+|con\s+|chung\s+)?(?:{_DISEASE})\b
-    | \b(?:chan\ doan)\s+(?:la|xac\ dinh|:)
+    | \bchan\ doan(?:\s+(?:la|xac\ dinh)\b|\s*:)
     | \b(?:chac\ chan|ro\ rang|nhat\ dinh)\b[^,;:]{{0,60}}\b(?:{_DISEASE})\b
     """,
     re.VERBOSE,
@@ -187,15 +208,30 @@ _STAY_AWAY = re.compile(
       {_NO_MATTER_OF_CARE.replace(" ", chr(92) + " ")}[^.;]{{0,40}}\b{_CARE}
     | \binstead\ of\ (?:going\ to\ |calling\ |seeing\ )?(?:the\ |an?\ |your\ )?{_CARE}
     | \b{_CARE}[^.;]{{0,20}}\ (?:is\ not|isn't)\ (?:necessary|needed|required)\b
-    | \bwithout\ (?:seeing|calling|going\ to)\ (?:a|the|your|an)\  | \bsafe\ to\ wait\b
+    | \bwithout\ (?:seeing|calling|going\ to)\ (?:a|the|your|an)\  | \bsafe\ to\ (?:wait|sleep)\b
+    | \bsafe\ to\ (?:stay|remain|rest)\ (?:at\ )?home\b
+    | \bsafely\ (?:stay|remain|rest|manage|treat|recover)\b
+    | \b(?:manage|treat|handle|deal\ with)d?\ (?:(?:this|it|that|these|them)\ )?
+      (?:\w+ly\ )?at\ home\b
+    | \b(?:sleep|ride|tough)\ (?:it|this)\ (?:off|out)\b
+    | \bno\ (?:\w+\ )?{_CARE}\ (?:visit\ |trip\ |is\ )?(?:needed|necessary|required)\b
+    | (?<!to\ )\bavoid\ (?:(?:calling|visiting|seeing)\ )?(?:the\ |an?\ |your\ )?{_CARE}
+    | ^not\ (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
+    | \b(?:co\ the|cu|chi\ can)\ (?:yen\ tam\ )?
+      (?:o|nghi|tu\ (?:theo\ doi|dieu\ tri|chua))\ (?:tai\ |o\ )?nha\b
+    | \bda\ loai\ tru\ (?:kha\ nang\ )?(?:{_DISEASE})\b
     | \b(?:dont|do\ not|don't)\ (?:go|call|see|visit)\b(?!\ (?:alone|yourself|by))
       [^.;,]{{0,30}}\b{_CARE}
     | (?<!if\ )\b(?:this|it|that)(?:\ is\ not|'s\ not|\ isn't)\ (?:an?\ )?
-      (?:emergency|serious|dangerous|urgent)\b
+      (?:emergency|serious|dangerous|urgent|life[-\ ]threatening|critical)\b
     | (?<!if\ )\b(?:this|it|that|you)(?:\ is|\ are|'s|'re)?(?:\ not|n't)\ (?:having\ |have\ )?
       (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
     | \b(?:safely|can)\ wait\b | \bwait\ and\ see\b | \bno\ cause\ for\ concern\b
-    | \byou\ are\ fine\b | \bharmless\b | \bwaste\ of\ time\b | \boverkill\b
+    | (?<!if\ )(?<!sure\ )\b(?:you(?:\ are|'?re)
+      |(?:you|he|she|they|your\ \w+)(?:\ will|'?ll|\ should|(?:'[rs]e?|\ are|\ is)\ going\ to)\ be)
+      \ (?:\w+ly\ )?(?:fine|ok|okay|all\ right|alright)\b(?!\ to\b)
+    | \b(?:ban|anh|chi|em|be)\ (?:se\ )?(?:on|khoe)\ (?:thoi|ca|ngay)\b | \bharmless\b
+    | \bwaste\ of\ time\b | \boverkill\b
     | \brather\ than\ going\ to\ (?:the\ )?{_CARE}
     | \bkhong\ can(?!\ (?:doi|cho))[^.]{{0,40}}\b(?:kham|bac\ si|benh\ vien|cap\ cuu|vien|115)\b
     | \b(?:chua|chang|khoi)\ can[^.]{{0,40}}\b(?:kham|bac\ si|benh\ vien|cap\ cuu|vien|115)\b
@@ -215,7 +251,7 @@ _URGES = re.compile(
     r"(?:^|[,;:.]\s*)(?:please |hay )?(?:call|go|goi|den)\b[^.;]{0,40}"
     r"\b(?:911|999|112|115|er|emergency|ambulance|hospital|cap cuu|benh vien)\b"
 )
-_NEGATED = re.compile(r"\b(?:not|never|n't|don't|do not)\s+(?:\w{1,20}\s+)?$")
+_NEGATED = re.compile(r"(?:\b(?:not|never|cannot|dont|cant)|n't)\s+(?:\w{1,20}\s+)?$")
 _NEAR = 40
 """Number of characters before a phrase in which its negation is looked for."""
 
