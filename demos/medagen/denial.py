@@ -11,9 +11,18 @@ answer denies its field ("Chest pain: no").
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-from demos.medagen.denial_cues import AFTER_AGAIN, AFTER_WHO, ANSWERED_NO, BEFORE_COMPLAINT, CUES
+from demos.medagen.denial_cues import (
+    AFTER_AGAIN,
+    AFTER_PET,
+    AFTER_WHO,
+    ANSWERED_NO,
+    ASKS,
+    BEFORE_COMPLAINT,
+    BEFORE_PET,
+    CUES,
+)
 from demos.medagen.lexicon import Found
 from demos.medagen.tokenizer import Words
 
@@ -65,7 +74,8 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     if marks["prevention"] and not marks["happening"] | marks["them"]:
         elsewhere |= {parts[at] for at in marks["verb of others"]}
     supposed = _supposed_places(words, marks)
-    after_story = _places_after_stories(words, marks)
+    after_story = _places_after(words, marks["end of a story"], BEFORE_COMPLAINT)
+    of_pets = _places_after(words, _pet_subjects(words, parts, marks), BEFORE_COMPLAINT | AFTER_PET)
     return [
         one
         for one in found
@@ -76,6 +86,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         and parts[one.start] not in elsewhere
         and sentences[one.start] not in not_real
         and one.start not in supposed
+        and one.start not in of_pets
         and (one.start in after_story or not _is_of_a_story(one, sentences, marks))
     ]
 
@@ -93,18 +104,21 @@ def _marks(words: Words) -> dict[str, set[int]]:
     """Return the start positions of each kind of cue."""
     marks: dict[str, set[int]] = defaultdict(set)
     cancelled: set[int] = set()
+    over: set[int] = set()  # "no longer have" denies, "no longer breathing" does not
     reasons: set[int] = set()  # "vì" in "mất vì" begins no new part
     for one in CUES.find(words):
         marks[one.concept].add(one.start)
         if one.concept == "no denial":
             cancelled.update(range(one.start, one.end))
+        elif one.concept == "over":
+            over.add(one.start + 1)
         elif one.concept == "not now":
             reasons.add(one.end - 1)
         elif one.concept == "never":
             marks["words of never"].update(range(one.start + 1, one.end))
         elif one.concept == "thought not":
             marks["named in doubt"].update(range(one.start, one.end))
-        elif one.concept == "animal":
+        elif one.concept in ("animal", "pet"):
             marks["its words"].update(range(one.start, one.end))
         elif one.concept in ("story", "knowledge", "nobody"):
             marks["told"].update(range(one.start - 1, one.end))
@@ -124,7 +138,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
             cancelled.update(range(one.start - _NEAR, one.start))
     for at in marks["but for"]:
         cancelled.update(_denial_before(words, at, marks))
-    marks["denied"] -= cancelled
+    marks["denied"] = marks["denied"] - cancelled | over
     marks["denied after it"] -= cancelled
     marks["not now"] = {at for at in marks["not now"] if at - 1 not in marks["denied"]}
     marks["turn"] -= reasons | marks["words of never"]
@@ -174,13 +188,27 @@ def _supposed_places(words: Words, marks: dict[str, set[int]]) -> set[int]:
     return places
 
 
-def _places_after_stories(words: Words, marks: dict[str, set[int]]) -> set[int]:
-    """Return the positions of what comes right after a story: "saw a film, then chest pain"."""
+def _pet_subjects(
+    words: Words, parts: Sequence[int], marks: Mapping[str, set[int]]
+) -> Iterator[int]:
+    """Yield the positions after pets that begin a clause in which nobody else appears."""
+    people = {parts[at] for at in marks["hurt by it"] - marks["its words"]}
+    for start in marks["pet"]:
+        begins = start == 0 or words.parts_clauses(start - 1) or start - 1 in marks["turn"]
+        if (begins or words.words[start - 1] in BEFORE_PET) and parts[start] not in people:
+            end = start
+            while end in marks["its words"]:
+                end += 1
+            yield end
+
+
+def _places_after(words: Words, ends: Iterable[int], passed_over: Container[str]) -> set[int]:
+    """Return the positions of what comes right after a place: "saw a film, then chest pain"."""
     places: set[int] = set()
-    for end in marks["end of a story"]:
+    for end in ends:
         for place in range(end, min(end + _FAR, len(words.words))):
             places.add(place)
-            if words.words[place] not in BEFORE_COMPLAINT:
+            if words.words[place] not in passed_over:
                 break
     return places
 
@@ -192,7 +220,11 @@ def _answered_no(words: Words, marks: dict[str, set[int]]) -> set[int]:
         if words.words[at] in ANSWERED_NO and words.words[at - 1] in ":–—?(":
             field = _field_before(words, at - 1)
             is_answer = at + 1 == len(words.words) or words.parts_clauses(at + 1)
-            if (is_answer or _is_field(words, at + 1)) and not marks["person"].intersection(field):
+            is_asked = words.words[at - 1] == "?" and ASKS.issuperset(
+                words.words[each] for each in field[:1]
+            )
+            is_own = marks["person"].intersection(field) and not is_asked
+            if (is_answer or _is_field(words, at + 1)) and not is_own:
                 places.update(field)
     return places
 

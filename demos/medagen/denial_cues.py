@@ -29,9 +29,30 @@ _OTHERS_VI = "hàng+xóm|đồng+nghiệp|người+quen|bạn+học|sếp|thầy
 _ANYONE = "someone|somebody|anyone|anybody|people|a+person|a+man|a+woman|a+child|a+kid|a+baby"
 _ANYONE_VI = "ai|ai+đó|có+ai|có+người|người+ta|một+người|người+nào"
 _SUPPOSED = "has|have|had|gets|is|faints|collapses|chokes|drinks|swallows|eats|starts"
+_WHOSE = "my|our|the|a|his|her|their"
+_PET = "dog|dogs|cat|cats|puppy|pup|kitten|hamster|rabbit|bunny|pony|horse|parrot"
+_PET_VI = "chó|mèo|cún"
 _SHOWN = "movie|film|show|series|documentary|tv|television|telly|netflix|youtube|game|book"
 _WRITTEN = "story|novel|book|screenplay|script|fanfic"
 _SCHOOL = "homework|assignment|essay|exam|quiz|class|course"
+BEFORE_PET = frozenset(["help", "hi", "hello", "hey", "please", "urgent"])
+"""Words before a pet that is the subject, besides the end of a clause."""
+AFTER_PET = frozenset(
+    [
+        "suddenly",
+        "just",
+        "cant",
+        "couldnt",
+        "keeps",
+        "started",
+        "tự",
+        "nhiên",
+        "đột",
+        "ngột",
+        "ngất",
+    ]
+)
+"""Words between a pet and what it has, besides those before any complaint."""
 AFTER_AGAIN = frozenset(["too", "again", "as", "also", "since", "nữa", "vậy"])
 """Words that may follow "five years ago and today", besides the end of a clause."""
 AFTER_WHO = frozenset(
@@ -61,19 +82,21 @@ ANSWERED_NO = frozenset(
     ["no", "none", "nil", "nope", "negative", "absent", "n", "không", "ko", "khong", "k"]
 )
 """Answers that deny a field of a form."""
+ASKS = frozenset(["do", "does", "did", "have", "has", "had", "are", "is", "any", "bạn", "có"])
+"""First words of a question to the patient."""
 CUES = Lexicon(
     {
         "denied": [
             "no|not|never|without|nor|neither|denies|deny|denied|denying",
             "dont|doesnt|didnt|havent|hasnt|hadnt|isnt|arent|wasnt|aint",
             "free of",
-            "negative for",
+            "negative|neg for",
             f"{_NOT}|chưa|k",
             "=hông|hổng|chả",  # "hong" is also the throat, and "cha" the father
             "hết",
             "=đỡ|khỏi",
         ],
-        "whole list": ["denies|deny|denied|denying", "negative for"],
+        "whole list": ["denies|deny|denied|denying", "negative|neg for"],
         "never": ["never", f"{_NOT}|chưa {_NEVER}"],
         # Cues that cancel a denial, depending on the words that follow.
         "no denial": [
@@ -120,6 +143,10 @@ CUES = Lexicon(
             f"hết rồi|hẳn _ {_BACK_VI}",
             f"hết rồi|hẳn , _ {_BACK_VI}",
             f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
+        ],
+        "over": [
+            "no longer have|has|having|had|get|gets|getting|experience|experiences|experiencing",
+            f"{_NOT}|k còn bị|đau|nhức|tức|sốt|nôn|ói|khó|co|chảy",
         ],
         # A complaint from long ago that is back. The second kind ends its clause.
         "again": [
@@ -202,8 +229,16 @@ CUES = Lexicon(
             f"{_KIN} {_OWN} thì|mới có|bị",
         ],
         "animal": [
-            "my|our dog|dogs|cat|puppy|kitten|hamster|rabbit|pony had|has|is|was|keeps|started",
+            f"my|our {_PET} had|has|is|was|keeps|started",
             "chó|mèo|cún nhà|của em|mình|tôi|con bị|co|nôn",
+        ],
+        # A pet as the subject of what follows it: "my dog collapsed".
+        "pet": [
+            f"{_WHOSE} {_PET}",
+            f"{_WHOSE} neighbors|neighbours|friends|old|little|elderly|poor {_PET}",
+            f"={_PET_VI} nhà|của {_OWN}",
+            f"=con|bé|em {_PET_VI} nhà|của {_OWN}",
+            f"=con|bé|em {_PET_VI}",
         ],
         "hurt by it": [
             "i|im|ive|me|my|he|hes|him|his|she|shes|her|we|us|our|they|them|baby|child|kid|son",

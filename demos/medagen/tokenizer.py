@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from demos.medagen.dictionary import fold, is_rather_vietnamese
+from demos.medagen.forms import read_form
 from demos.medagen.schemas import Language
 
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)?|[^\W\d_]+|[.!?;:…\n(),/–—]")
@@ -47,7 +48,7 @@ class Words:
 
 def split(text: str) -> Words:
     """Split a message into words."""
-    text = _APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower())
+    text = read_form(_APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower()))
     for written, word in _WRITTEN_AS.items():
         text = written.sub(word, text)
     words = _TOKEN.findall(text.replace("_", " "))

@@ -417,3 +417,150 @@ def test_an_answer_denies_its_field_of_a_form() -> None:
     }
     found = levels(FORMS_WITH_DANGER)
     assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+
+
+BOXES = (
+    "[ ] chest pain [ ] trouble breathing [x] runny nose",
+    "☐ chest pain ☐ trouble breathing ☑ runny nose",
+    "[ ] chest pain\n[ ] trouble breathing\n[x] runny nose",
+    "Symptoms: ( ) chest pain ( ) fainting (x) runny nose",
+    "Chest pain: [ ] yes [x] no. Runny nose: [x] yes",
+    "Chest pain [ ] Yes [x] No\nRunny nose [x] Yes [ ] No",
+    "Q: Any chest pain? A: No. Q: What is wrong? A: runny nose",
+    "Q: Any chest pain?\nA: No\nQ: What is wrong?\nA: runny nose",
+    "Chest pain (Y/N): N\nRunny nose (Y/N): Y",
+    "neg for chest pain, neg for dyspnea, needs bp med refill",
+    "chest pain (-), runny nose (+)",
+    "chest pain (-) runny nose (+)",
+    "(-) chest pain (+) runny nose",
+    "chest pain [ ]\nfainting [ ]\nrunny nose [x]",
+    "no longer have chest pain, doctor said muscle strain",
+    "Chest pain: no. Runny nose: yes",
+    "em không còn đau ngực nữa",
+    "[ ] đau ngực [ ] khó thở [x] sổ mũi",
+    "☐ Đau ngực ☐ Khó thở ☑ Sổ mũi",
+    "Đau ngực: [ ] có [x] không. Sổ mũi: [x] có",
+    "đau ngực (-), sổ mũi (+)",
+    "Hỏi: đau ngực không? Đáp: không",
+    "1) [ ] chest pain 2) [x] runny nose",
+    "- [ ] chest pain\n- [x] runny nose",
+    "[ ] chest pain [ ] trouble breathing [ ] runny nose",
+    "ông không còn khó thở nữa",
+    "neg for chest pain or dyspnea",
+    "Do you have chest pain? [ ] Yes [x] No\nCough? [x] Yes [ ] No",
+    "Cardiac: [ ] chest pain [ ] syncope\nENT: [x] runny nose",
+    "ROS: (-) chest pain, (-) dyspnea, (+) rhinorrhea",
+    "Do you have chest pain? No. Do you have a cough? Yes",
+    "no longer having seizures since the new pills",
+)
+"""Forms and notes in which nobody has an emergency."""
+
+BOXES_WITH_DANGER = (
+    "[x] chest pain [ ] runny nose",
+    "☑ chest pain ☐ runny nose",
+    "Q: chest pain? A: yes",
+    "Chest pain? Yes.",
+    "Chest pain: [x] yes [ ] no",
+    "Chest pain: [ ] yes [ ] no",
+    "chest pain [x] runny nose [ ]",
+    "chest pain (+), runny nose (-)",
+    "(+) chest pain (-) runny nose",
+    "runny nose [ ] chest pain [x]",
+    "[ ] runny nose [x] chest pain [ ] ",
+    "[ ] fever\nI have chest pain",
+    "[ ] fever [x] cough. Also chest pain",
+    "no longer breathing",
+    "she no longer responds",
+    "ông không còn thở",
+    "mẹ không còn biết gì",
+    "[x] đau ngực [ ] sổ mũi",
+    "chest pain (10 min)",
+    "I have crushing chest pain [ ]yes",
+    "[ ] runny nose. chest pain since noon",
+    "chest pain (neg covid test)",
+    "[ ] fever [ ] cough I have chest pain and cannot breathe",
+    "[ ] runny nose [ ] cough, crushing chest pain",
+    "❌ chest pain ❌ sleep",
+    "cannot breathe [ ] yes",
+    "ông không còn khó thở nữa nhưng đau ngực dữ dội",
+    "he no longer has a fever but can't breathe",
+    "she no longer has a pulse",
+    "I have chest pain? No",
+    "Do you have chest pain? No idea",
+    "Do you have chest pain? [x] Yes [ ] No",
+    "Triệu chứng: [x] khó thở [ ] sốt",
+)
+"""Forms and notes with an emergency that is ticked, unanswered or outside of the boxes."""
+
+
+def level_of(message: str) -> Level:
+    return shipped_rules().screen([message], language_of([message])).triage_level
+
+
+@pytest.mark.parametrize("message", BOXES)
+def test_an_empty_box_denies_what_stands_at_it(message: str) -> None:
+    assert level_of(message).rank < Level.URGENT.rank
+
+
+@pytest.mark.parametrize("message", BOXES_WITH_DANGER)
+def test_a_box_hides_nothing_else(message: str) -> None:
+    assert level_of(message) is Level.EMERGENCY
+
+
+@pytest.mark.parametrize(
+    "piece", ["[ ] chest pain ", "[x] ", "(-)", "? a: ", "   ", "my dog ", ":"]
+)
+def test_the_time_of_forms_grows_with_their_length_only(piece: str) -> None:
+    assert level_of(f"{piece * 500}. I have chest pain") is Level.EMERGENCY
+
+
+PETS = """
+my dog collapsed
+my dog passed out
+my cat can't breathe
+the dog had a seizure
+our puppy fainted
+my dog had a seizure
+help, my dog just collapsed
+hi, the cat suddenly passed out
+our rabbit is unconscious
+my dog can not stop seizing
+my neighbors dog collapsed
+chó nhà em bị ngất
+con chó nhà em tự nhiên ngất xỉu
+con mèo nhà tôi khó thở
+mèo của em co giật
+my cat stopped breathing yesterday
+the vet says my cat is having seizures
+"""
+"""What a pet has, one a line."""
+
+BESIDE_PETS = """
+my dog bit my throat
+the dog knocked her down and she collapsed
+collapsed while walking the dog
+fainted near the cat
+he was walking the dog collapsed
+my cat makes my chest tight and I can't breathe
+I can't breathe around my cat
+my dog scratched my face, it's bleeding heavily and won't stop
+my dog jumped and my son is unconscious
+the dog pulled grandad over, unconscious
+my cat died and I passed out
+con chó cắn bé, bé ngất
+chó cắn con em ngất xỉu
+my dog found my wife unconscious
+my dog and I had a car crash, I can't breathe
+the dog collapsed on the baby and the baby is not breathing
+my guide dog collapsed and I fell and passed out
+"""
+"""What a person has beside a pet, one a line."""
+
+
+def test_what_a_pet_has_raises_nothing() -> None:
+    raised = {text for text in PETS.strip().splitlines() if level_of(text) is Level.EMERGENCY}
+    assert raised == set()
+    missed = {
+        text for text in BESIDE_PETS.strip().splitlines() if level_of(text) is not Level.EMERGENCY
+    }
+    assert missed == set()

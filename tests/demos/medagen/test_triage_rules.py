@@ -241,6 +241,131 @@ def test_what_is_not_denied_counts(message: str) -> None:
     assert screened(message).triage_level is Level.EMERGENCY
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "my son is in anaphylaxis",
+        "i think it's anaphylaxis",
+        "she is having an anaphylactic reaction",
+        "going into anaphylaxis help",
+        "I had to use my epipen ten minutes ago",
+        "i just gave my son his epipen",
+        "we used the EpiPen and she feels better now",
+        "he needed his epipen at school today",
+        "allergic reaction and cant swallow",
+        "my dad is in anaphylactic shock",
+        "used my epipen after peanuts",
+        "the school nurse gave him his epi-pen",
+        "gave her the Jext and she is pink again",
+        "epipen given 20 min ago, what now",
+        "my wife used her auto-injector and is ok",
+        "he had an anaphylactic reaction an hour ago, used adrenaline, better now",
+        "I jabbed myself with my EpiPen",
+        "cannot swallow after an allergic reaction",
+        "vừa tiêm epipen cho con xong, giờ đỡ rồi",
+        "con em đang bị phản vệ",
+        "tôi tự chích adrenaline rồi",
+        "con bị phản vệ, em tiêm adrenalin rồi",
+        "vua tiem epipen cho con",
+    ],
+)
+def test_a_severe_allergic_reaction_needs_no_cause(message: str) -> None:
+    assert "anaphylaxis" in screened(message).red_flags or "named_emergency" in fired(message)
+    assert screened(message).triage_level is Level.EMERGENCY
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "need a new epipen script",
+        "my epipen is expired, need a refill",
+        "I had anaphylaxis as a kid, need new epipen prescription",
+        "what is anaphylaxis",
+        "anaphylaxis two years ago, fine since",
+        "how do I use an epipen",
+        "I was given an epipen by my allergist",
+        "my doctor gave me an epipen",
+        "used my epipen last year, need a new one",
+        "how do I dispose of a used epipen",
+        "I have never had to use my epipen",
+        "never used my epipen, it expired",
+        "we practiced using an epipen trainer at school",
+        "should I carry an epipen",
+        "when do I have to use the epipen?",
+        "history of anaphylaxis, needs flu jab",
+        "can I fly with an epipen",
+        "what if he has to use his epipen at school?",
+        "the nurse showed me how to use the epipen",
+        "I am scared of going into anaphylaxis",
+        "cách dùng epipen",
+        "xin đơn mua epipen mới",
+        "epipen hết hạn, mua ở đâu",
+        "em có nguy cơ phản vệ không",
+        "toi can mua epipen",
+        "in case of anaphylaxis use the epipen, says the plan; she has a mild cold",
+    ],
+)
+def test_adrenaline_that_nobody_used_is_no_emergency(message: str) -> None:
+    assert screened(message).triage_level.rank < Level.URGENT.rank
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "seizing for 10 minutes",
+        "my daughter has epilepsy, seizing now",
+        "coffee ground vomit",
+        "coffee-ground emesis",
+        "bloody emesis since noon",
+        "28 weeks pregnant with gush of fluid",
+        "leaking fluid, 30 weeks pregnant",
+        "I'm pregnant. There was a gush of water down my legs",
+        "34 weeks, fluid is trickling, not pee",
+        "i have pills and im going to take them",
+        "ive got a bottle of pills and im going to take them all",
+        "i have enough pills and i will swallow them all",
+        "gush of fluid at 28 weeks pregnant",
+        "vomiting coffee grounds",
+        "em có vỉ thuốc ngủ, em sẽ uống hết",
+        "em có cả đống thuốc và em định uống hết",
+        "bầu 34 tuần, nước chảy xuống chân",
+        "em mang thai 30 tuần bị rỉ nước",
+        "bầu 32 tuần tự nhiên ra nhiều nước",
+        "the pain is so bad I want to take all my pills",
+        "his legs are jerking, he is seizing",
+    ],
+)
+def test_an_emergency_counts_in_any_order_of_its_words(message: str) -> None:
+    assert screened(message).triage_level is Level.EMERGENCY
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "I have pills and my doctor will review them",
+        "coffee makes me vomit",
+        "i have pain pills from the dentist and im going to take them with food",
+        "I got new pills from my gp and will take them all as prescribed",
+        "i have antibiotic tablets and am going to take them",
+        "my knee keeps seizing for a few minutes",
+        "28 weeks pregnant, breasts leaking fluid",
+        "28 weeks pregnant and my nose is dripping water",
+        "I am pregnant and the tap is leaking water",
+        "28 weeks pregnant, retaining fluid in my ankles",
+        "em có thuốc kháng sinh và sẽ uống hết theo đơn",
+        "bầu 30 tuần chảy nước mũi",
+        "em bầu 20 tuần, chảy nước mắt sống",
+        "my engine is seizing now",
+        "I had coffee ground fresh and feel sick",
+        "I have my pills and want to know when to take them",
+        "pregnant 20 weeks, drinking water, leaking a bit of pee when I cough",
+        "I got new pills and will take them all with dinner",
+    ],
+)
+def test_such_words_about_something_else_raise_nothing(message: str) -> None:
+    assert screened(message).triage_level.rank < Level.URGENT.rank
+
+
 # -- facts ------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,67 @@
+"""Reads the boxes and answers of forms: an empty box denies what stands at it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_EMPTY = r"\[ ?\]|\( \)|[☐□⬜◻]|\(\s?[-–−]\s?\)"
+_TICKED = r"\[ ?[x✓✔*v] ?\]|\([x✓✔]\)|[☑☒✅✔✓■]|\(\s?\+\s?\)"
+_YES = r"yes|y|có|co"
+_NO = r"no|n|không|khong"
+_BOX = re.compile(rf"(?P<empty>{_EMPTY})|(?P<ticked>{_TICKED})")
+_END = r"(?=\s{0,3}(?:$|[^\w\s]))"
+_CHOICE_LEFT = re.compile(rf"(?:{_EMPTY}) ?(?:{_YES}|{_NO})\b{_END}", re.MULTILINE)
+"""An answer whose box is empty."""
+_CHOICE = re.compile(
+    rf"(?P<mark>[:?]?)\s{{0,3}}(?:{_TICKED}) ?(?P<answer>{_YES}|{_NO})\b{_END}", re.MULTILINE
+)
+_SEGMENT = re.compile(r"[^\n.;!?]+")
+_LABEL = re.compile(r"(?:[^:]{0,60}:)?[\s\-–•*\d)]*")
+"""What may stand before the first box of a line: "Symptoms:"."""
+_OPTIONS = re.compile(rf"\((?:{_YES}) ?[/|] ?(?:{_NO})\)")
+_ANSWER = re.compile(
+    r"(?:\b(?:không|khong|ko)\s?)?\?\s*"
+    r"(?:a|ans|answer|patient|pt|bn|đáp|trả lời|tra loi) ?: ?(?=\w)"
+)
+"""The end of a question and the label of its answer."""
+_DENIED, _LISTED, _ANSWERED_NO = "\nwithout ", "\n", ": no ."
+
+
+def read_form(text: str) -> str:
+    """Return a message with its boxes and answers as sentences.
+
+    Boxes before their items ("[ ] chest pain [x] cough") become "without chest pain" and "cough";
+    behind them ("chest pain [ ], cough [x]"), "chest pain: no" and "cough". Where the boxes of a
+    line may be either, none counts.
+
+    Args:
+        text: Message in lower case.
+    """
+    text = _ANSWER.sub("? ", _OPTIONS.sub("", text))
+    if not _BOX.search(text):
+        return text
+    text = _CHOICE_LEFT.sub("", text)
+    text = _CHOICE.sub(lambda ticked: f"{ticked['mark'] or ':'} {ticked['answer']} . ", text)
+    return _SEGMENT.sub(lambda segment: _in_words(segment.group()), text)
+
+
+def _in_words(line: str) -> str:
+    boxes = list(_BOX.finditer(line))
+    if not boxes:
+        return line
+    is_first = _LABEL.fullmatch(line, 0, boxes[0].start()) is not None
+    is_last = not line[boxes[-1].end() :].strip(" ,")
+    if is_first == is_last:
+        return _BOX.sub(" ", line)
+    empty, ticked = (_DENIED, _LISTED) if is_first else (_ANSWERED_NO, " .")
+    return _filled(line, boxes, empty, ticked)
+
+
+def _filled(line: str, boxes: Sequence[re.Match[str]], empty: str, ticked: str) -> str:
+    parts: list[str] = []
+    done = 0
+    for box in boxes:
+        parts += [line[done : box.start()], empty if box["empty"] else ticked]
+        done = box.end()
+    return "".join([*parts, line[done:]])
