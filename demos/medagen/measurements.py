@@ -44,6 +44,8 @@ _NORMAL = {
     "temperature_celsius": 36.8, "heart_rate": 80, "respiratory_rate": 16, "oxygen_saturation": 98,
     "systolic_bp": 120, "diastolic_bp": 80, "glucose_mmol_l": 6,
 }  # fmt: skip
+_NOT_YET = 0.99
+"""Part of an age that a person who is younger has reached."""
 _POSSIBLE = {
     "temperature_celsius": (28, 44), "heart_rate": (20, 300), "respiratory_rate": (3, 120),
     "oxygen_saturation": (40, 100), "systolic_bp": (40, 300), "diastolic_bp": (20, 200),
@@ -55,6 +57,20 @@ _SPACES = re.compile(r"\s+")
 _POINT = re.compile(r"(?<=\d)[·∙°](?=\d)")
 _FRACTION = re.compile(r"(?<=\d) ?([¼½¾])")
 _WORD = re.compile(r"[a-z]{4,}")
+_APOSTROPHES = re.compile(r"(?<=old)['’]s\b|['’]")
+_WRITTEN_AS = {
+    re.compile(r"\bb\.? ?[/.] ?p\b\.?"): "bp",
+    re.compile(r"\b(temp|sats?|resp|sys|dia|pul)\.(?=\s)"): r"\1",
+    re.compile(r"(?:\b(?:degrees?|deg) )?\bf[ae]h?renhei?[gh]*t\b"): "°f",
+    re.compile(r"(?:\b(?:degrees?|deg) )?\b(?:celsius|celcius|centigrade)\b"): "°c",
+    # A pulse oximeter shows the saturation and the pulse.
+    re.compile(
+        r"\b(oximeter|pulse ox|may (?:do )?(?:spo2|oxy))"
+        r"((?: (?!between|from)[a-z]+){0,3}[ :]{1,2}\d{2,3}%?)"
+        r"(?: and | & | va | ?/ ?| )(\d{2,3})\b(?! ?%|[,.]? ?\d| (?:then|now|later|percent))"
+    ): r"\1\2 pulse \3",
+}
+"""Other ways to write a reading -> as the patterns have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +97,7 @@ class _Patterns:
         } | {"<N>": _N, "<UNIT>": f"({'|'.join(_DAYS)})"}
         self.newborn, self.baby = self._one(read["newborn"]), self._one(read["baby"])
         self.ages = self._all(read["ages"])
+        self.ages_below = self._all(read["ages_below"])
         self.age_and_sex = self._one(read["age_and_sex"])
         self.other_numbers = self._all(read["other_numbers"])
         self.long_ago = self._one(r"[^\w.\n]{0,3}<LONG AGO>\b")
@@ -179,7 +196,10 @@ def _plain(text: str) -> str:
     text = _FRACTION.sub(lambda found: f"{unicodedata.numeric(found[1])}"[1:], text)
     text = in_digits(unicodedata.normalize("NFKC", text).lower())
     plain = "".join(fold(letter) if letter.isalpha() else letter for letter in text)
-    return _WORD.sub(_as_meant, plain.translate({ord(mark): None for mark in "'’"}))
+    plain = _WORD.sub(_as_meant, _APOSTROPHES.sub("", plain))
+    for written, reading in _WRITTEN_AS.items():
+        plain = written.sub(reading, plain)
+    return plain
 
 
 def _as_meant(found: re.Match[str]) -> str:
@@ -206,6 +226,11 @@ def _ages(text: str) -> list[float]:
             age = _number(one.group(1)) * _AGES.get(one.group(2) or "year", 1)
             if 0 <= age <= 120:
                 ages.append(age)
+    ages += [
+        _number(one.group(1)) * _AGES[one.group(2)] * _NOT_YET
+        for pattern in _patterns().ages_below
+        for one in pattern.finditer(text)
+    ]
     if not ages and _patterns().newborn.search(text):
         ages.append(0.02)
     if not ages and _patterns().baby.search(text):
@@ -263,10 +288,18 @@ def _named(sign: _Sign, text: str) -> Iterator[tuple[re.Match[str], bool]]:
 
 
 def _in_units(kind: str, number: str, unit: str | None) -> Iterator[tuple[str, float]]:
-    """Yield the fields of `VitalSigns` that a value gives, in their units."""
+    """Yield the fields of `VitalSigns` that a value gives, in their units.
+
+    Of a decade ("in the 80s"), the value nearest to a normal one counts.
+    """
+    if number.endswith("s"):
+        lowest, highest = (dict(_in_units(kind, each, unit)) for each in _decade(number))
+        for name, low in lowest.items():
+            yield name, min(max(_NORMAL[name], low), highest[name])
+        return
     value = _number(number)
     if kind == "temperature":
-        if unit == "f" or (unit is None and 90 <= value <= 115):
+        if unit == "f" or (not unit and 90 <= value <= 115):
             value = round((value - 32) / 1.8, 1)
         yield "temperature_celsius", value
     elif kind == "glucose":
@@ -282,3 +315,9 @@ def _in_units(kind: str, number: str, unit: str | None) -> Iterator[tuple[str, f
             yield "diastolic_bp", lower
     else:
         yield kind, value
+
+
+def _decade(number: str) -> tuple[str, str]:
+    """Return the lowest and the highest number of "80s"; those of "300s" are 300 and 399."""
+    lowest = number.removesuffix("s")
+    return lowest, lowest[:-2] + "99" if lowest.endswith("00") else lowest[:-1] + "9"

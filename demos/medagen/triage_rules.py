@@ -73,6 +73,10 @@ _NO_FEVER = [
 ]
 """Temperatures without a fever, as they are written."""
 _REMEMBERED = 1_000  # messages whose findings are cached
+_LABELS = frozenset(
+    ["spo", "sp", "pr", "pul", "sys", "dia", "map", "bpm", "mmhg", "hr", "rr", "bp"]
+)
+"""Labels of devices for vital signs, which belong to no language."""
 _EXPLAINED = 3
 """Maximum number of rules that the reasoning explains."""
 
@@ -323,7 +327,8 @@ def shipped_rules() -> Rules:
 
 
 def _is_foreign(message: str) -> bool:
-    return is_foreign([word for word in split(message).words if word.isalpha()])
+    words = split(message).words
+    return is_foreign([word for word in words if word.isalpha() and word not in _LABELS])
 
 
 def _filled(phrase: str, words: Mapping[str, str]) -> str:

@@ -192,7 +192,10 @@ def test_what_is_no_temperature() -> None:
         assert measured([text]).vital_signs.temperature_celsius == 39.6, text
 
 
-@pytest.mark.parametrize("filler", [" ", "\n", "-", "98, ", "98 then ", "spo2 ", "of ", "° "])
+@pytest.mark.parametrize(
+    "filler",
+    [" ", "\n", "-", "98, ", "98 then ", "spo2 ", "of ", "° ", "b ", "oximeter a ", "in the 80s "],
+)
 def test_the_time_grows_with_the_length_only(filler: str) -> None:
     # A pattern that backtracks would take hours, not milliseconds.
     assert measured([f"spo2 97 {filler * 2_000} pulse 72"]).vital_signs.heart_rate == 72
@@ -227,3 +230,160 @@ def test_a_flat_battery_is_no_low_sugar() -> None:
     for text in ("the meter reads low battery", "the bp monitor says low"):
         level = shipped_rules().screen([text], Language.ENGLISH).triage_level
         assert level.rank < Level.URGENT.rank, text
+
+
+DANGEROUS_READINGS = """
+my newborn's temperature is 38.6
+the newborn's got a fever
+my newborn's not feeding
+my newborn's breathing is very fast
+my newborns temp is 101
+neonate with temp 38.5
+preemie temp 38.5
+10 days of age temp 38.5
+baby under 3 months fever
+my baby is not even 3 months old and has a fever
+nearly 3 months old, temp 38.4
+bé chưa đầy 3 tháng bị sốt
+bé dưới 3 tháng tuổi sốt
+trẻ sinh non sốt 38.5
+my wife's blood pressure's 70/40
+her BP's 70/40
+her pulse's 35
+newborn temperature 101
+B/P 70/40
+b.p. 70/40
+b/p: 68/40
+SYS 70 DIA 40 PULSE 130
+sys. 72 dia. 44
+HR in the 30s
+heart rate in the 180s
+pulse in the low 30's
+his sats are in the 80s
+oxygen dropped into the low 80s
+sats down to the 70s
+systolic in the 70s
+blood sugar in the 40s
+60 breaths a minute
+40 breaths/min at rest
+thở 50 nhịp thở một phút
+oxygen sat. is 82
+temp. 41.5, shivering? newborn
+4 week old, 102 Fahrenheit
+6 week old 100.8 rectal
+my 4 week old is 101.2
+my 4 week old is 102
+6 week old, 38.5 Celsius
+SpO2 97 yesterday, 82 now
+oximeter says 98, 97, 82
+oximeter says 85 and 72
+oximeter reads 97 and 185
+heart rate 185 at rest
+my max heart rate was 185 in bed last night
+SpO2 82 PR 84
+bp 84/50
+resp 40 and shallow
+glucose HI and vomiting
+glucose: HI
+my BG is LO
+đường huyết: HI
+bp 60-70
+bp 70-40
+bp is 70 by 40
+máy đo spo2 báo 82
+temp 41.5 degrees celsius
+18 days old, fever of 100.5
+our 6 week old had 102!!!
+my 3-week-old's temp is 100.9
+SpO2: 88 PR: 47
+huyết áp 85/50, mạch 120
+"""
+"""Readings and ages as people and devices write them, one a line."""
+
+HARMLESS_READINGS = """
+my newborn's temperature is 36.8
+my newborn's clothes are too big
+her BP's 118/76
+I am a neonatal nurse with a cold
+I work with newborns and have a fever
+he was a preemie and now has a fever
+my gran is 104
+he is 103 years old
+B/P 118/76
+heart rate in the 60s
+sats in the 90s
+bp in the 120s
+sugars in the 100s
+98.6 Fahrenheit
+85 fahrenheit outside
+16 breaths a minute
+SpO2 97 PR 84
+PR 72 SpO2 98
+SYS 118 DIA 76 PUL 72
+oximeter says 98 and 72
+pulse ox 97/68
+máy đo spo2 báo 98 và 72
+target heart rate 150
+max heart rate 185 on treadmill
+nhịp tim mục tiêu 150
+tổng quát ok, huyết áp 118/76, PR 72
+my creatinine is 100.8
+cholesterol 101.2
+I paid 101.2 for it
+radio 101.2 FM
+I weigh 102.5 lbs
+HR 72 in her 30s
+bp 118-76
+baby under 1 year with a cold
+4 week old weighs 102 oz
+my child is under 5 and has a cold
+my 4 month old drank 104 ml
+taking tablets for less than 3 months
+kids on a sugar high
+hi, my glucose is 6
+glucose 6.1. Hi, I have a cold
+bp 140 by 85
+102 degrees fahrenheit
+85°F outside, I have a cold
+đường huyết, lo quá
+SYS 128 mmHg DIA 82 mmHg PULSE 70 /min
+SpO2 98% PR 76 bpm PI 5.2
+ECG: PR 200 ms
+garmin max HR 190 at the marathon
+10 week old, 99.1 under the arm, happy
+what is a normal heart rate, mine is in the 70s
+"""
+"""Normal readings, and other numbers beside such words, one a line."""
+
+
+@pytest.mark.parametrize("text", DANGEROUS_READINGS.strip().splitlines())
+def test_dangerous_readings_as_people_and_devices_write_them(text: str) -> None:
+    level = shipped_rules().screen([text], Language.ENGLISH).triage_level
+    assert level is Level.EMERGENCY
+
+
+@pytest.mark.parametrize("text", HARMLESS_READINGS.strip().splitlines())
+def test_harmless_readings_as_people_and_devices_write_them(text: str) -> None:
+    level = shipped_rules().screen([text], Language.ENGLISH).triage_level
+    assert level.rank < Level.URGENT.rank
+
+
+def test_values_as_devices_show_them() -> None:
+    for text, name, value in (
+        ("SYS 118 DIA 76 PUL 72", "systolic_bp", 118),
+        ("SYS 118 DIA 76 PUL 72", "heart_rate", 72),
+        ("SpO2 97 PR 84", "heart_rate", 84),
+        ("oximeter says 98 and 72", "oxygen_saturation", 98),
+        ("oximeter says 98 and 72", "heart_rate", 72),
+        ("oximeter says 98 and now 82", "oxygen_saturation", 82),
+        ("oximeter between 98 and 82", "oxygen_saturation", 82),
+        ("bp 118-76", "diastolic_bp", 76),
+        ("her HR is in the 80s", "heart_rate", 80),
+        ("pulse in the 40s", "heart_rate", 49),
+        ("sugars in the 300s", "glucose_mmol_l", 16.7),
+        ("98.6 Fahrenheit", "temperature_celsius", 37.0),
+        ("102 degrees fahrenheit", "temperature_celsius", 38.9),
+        ("she is 102.4", "temperature_celsius", 39.1),
+        ("target heart rate is 150", "heart_rate", None),
+    ):
+        assert getattr(measured([text]).vital_signs, name) == value, text
