@@ -14,14 +14,15 @@ _NAMES = (
 )  # fmt: skip
 _FINAL = "<|channel|>final"  # gpt-oss
 _DETAILS, _DETAILS_END = '<details type="reasoning"', "</details>"  # Open WebUI
+_SOLAR, _GEMMA = "<|think|>", "<|channel>thought"
 _TAGS = {
     **{f"<{name}>": (f"</{name}>",) for name in _NAMES},
     "<mm:think>": ("</mm:think>", "</think>"),  # MiniMax-M3
     "[think]": ("[/think]",),  # Magistral
     "◁think▷": ("◁/think▷",),  # Kimi-VL
     "<|channel|>analysis": ("<|end|>", _FINAL),
-    "<|think|>": ("<|end|>", "<|content|>", "<|/think|>"),  # Solar Open
-    "<|channel>thought": ("<channel|>",),  # Gemma 4
+    _SOLAR: ("<|end|>", "<|content|>", "<|/think|>"),  # Solar Open
+    _GEMMA: ("<channel|>",),  # Gemma 4
     "<|channel>\n": ("<channel|>",),
     "<unused94>": ("<unused95>",),  # MedGemma
     "<|start_thinking|>": ("<|end_thinking|>", "<|start_response|>", "<|start_text|>"),  # Cohere
@@ -42,8 +43,14 @@ _CLOSING = tuple(
         end for ends in _TAGS.values() for end in ends if end not in (*_MARKS, _DETAILS_END)
     )
 )
-OPENING = re.compile("|".join(map(re.escape, _TAGS)), re.IGNORECASE)
-"""Pattern of an opening tag."""
+_AT_START = frozenset([_DETAILS, _SOLAR, _GEMMA])
+"""Opening tags that begin a line or follow another tag; elsewhere, a text mentions them."""
+_START = r"(?:^|(?<=>)|(?<=<\|begin\|>assistant))[ \t]*"
+OPENING = re.compile(
+    "|".join((_START if tag in _AT_START else "") + re.escape(tag) for tag in _TAGS),
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Pattern of an opening tag, with the space before it."""
 CLOSING = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
 """Pattern of a closing tag, before which text may be reasoning whose opening tag is missing."""
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
@@ -55,9 +62,13 @@ _IN_WORDS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Reasoning that Granite 3 and HuatuoGPT-o1 begin a text with; words without both are a text."""
-_ANY = re.compile(f"{OPENING.pattern}|{CLOSING.pattern}|{_MARK.pattern}", re.IGNORECASE)
+_DETAILS_TAG = re.compile(
+    rf"(?P<reasoning>{_START}{_DETAILS})|(?P<end>{_DETAILS_END})|<details\b",
+    re.IGNORECASE | re.MULTILINE,
+)
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
+_ANY = re.compile("|".join(map(re.escape, _EVERY_TAG)), re.IGNORECASE)
 _LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
 
 
@@ -78,6 +89,7 @@ class ThinkTags:
         self._pending = ""  # possible beginning of a tag
         self._closing: tuple[str, ...] = ()  # closing tags to look for while inside reasoning
         self._visible = False  # whether any visible text other than whitespace was seen
+        self._is_at_start = True  # whether a tag of `_AT_START` may follow
         self._hidden: list[str] = []
 
     @property
@@ -98,9 +110,12 @@ class ThinkTags:
             if start is None:
                 self._pending = text[end:]
                 break
-            tag = text[end:start].lower()
-            self._closing = () if self._closing else _TAGS.get(tag, ())
-            text = text[start:]
+            tag, text = text[end:start], text[start:]
+            if tag.lower() in _AT_START and not self._closing and not self._is_at_start:
+                self._put(tag, visible)
+                continue
+            self._closing = () if self._closing else _TAGS.get(tag.lower(), ())
+            self._is_at_start = True
         return "".join(visible)
 
     def end(self) -> str:
@@ -127,6 +142,8 @@ class ThinkTags:
             return
         if not self._visible and self._hidden:
             text = text.lstrip()  # blank lines between the reasoning and the reply
+        if before := text.rstrip(" \t"):
+            self._is_at_start = before.endswith(("\n", ">"))
         self._visible = self._visible or bool(text.strip())
         visible.append(text)
 
@@ -138,7 +155,7 @@ def split_reasoning(text: str) -> tuple[str, str]:
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
     if found := _IN_WORDS.match(text):
-        return text[found.end() :], found[1] or found[2]
+        return text[found.end() :], found[1] or found[2] or ""
     if finals := list(_FINAL_HEADER.finditer(text)):  # a header before it may be malformed
         before, text = text[: finals[-1].start()], text[finals[-1].end() :]
         return _MARK.sub("", text), _MARK.sub("", _HEADER.sub("", before))
@@ -162,9 +179,18 @@ def without_blocks(text: str) -> str:
     """Return a text without reasoning whose end is no tag of reasoning elsewhere.
 
     These are `</details>` of Open WebUI, and the headings of Granite and HuatuoGPT-o1. Reasoning
-    in `<details>` that is never closed is left out to the end.
+    in `<details>` may contain other `<details>`; if it is never closed, it is left out to the end.
     """
     if found := _IN_WORDS.match(text):
         text = text[found.end() :]
-    said, *blocks = re.split(re.escape(_DETAILS), text, flags=re.IGNORECASE)
-    return said + "".join(block.partition(_DETAILS_END)[2] for block in blocks)
+    said: list[str] = []
+    rest = depth = 0  # start of the text that follows; number of open tags
+    for tag in _DETAILS_TAG.finditer(text):
+        if depth == 0 and tag["reasoning"]:
+            said.append(text[rest : tag.start()])
+            rest, depth = len(text), 1
+        elif depth and tag["end"]:
+            rest, depth = tag.end(), depth - 1
+        elif depth:
+            depth += 1
+    return "".join([*said, text[rest:]])

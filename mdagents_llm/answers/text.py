@@ -49,7 +49,7 @@ _CONTRACTIONS = (
 # A reasoning model's thoughts are not its reply: they weigh letters that the reply then drops. The
 # opening tag may be in the prompt template, and a truncated reply may lack the closing one.
 _THOUGHTS_CLOSE = re.compile(rf"{CLOSING.pattern}|</(?:reasoning|scratchpad)>", re.IGNORECASE)
-_THOUGHTS_OPEN = re.compile(rf"{OPENING.pattern}|<(?:reasoning|scratchpad)>", re.IGNORECASE)
+_THOUGHTS_OPEN = re.compile(rf"{OPENING.pattern}|<(?:reasoning|scratchpad)>", OPENING.flags)
 
 # First characters of all markup up to `_SNAKE_CASE`; most texts contain none of them.
 _MARKUP_SIGN = re.compile(r"[<\[~\\_]")

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning, without_reasoning
+from mdagents_llm.reasoning_tags import (
+    ThinkTags,
+    split_reasoning,
+    without_blocks,
+    without_reasoning,
+)
 
 TEXTS = [
     ("<think>a</think>B", "B", "a"),
@@ -62,6 +67,15 @@ TEXTS = [
         "<details><summary>Why</summary>A</details>B",
         "",
     ),
+    ("Use <|think|> here. B", "Use <|think|> here. B", ""),
+    (
+        'B, see <details type="reasoning" done> and <|channel>thought.',
+        'B, see <details type="reasoning" done> and <|channel>thought.',
+        "",
+    ),
+    ("A:\n <|think|>a<|end|>B", "A:\n B", "a"),
+    ("<|begin|>assistant<|think|>a<|end|>B", "B", "a"),
+    ('<think>a</think><details type="reasoning">b</DETAILS>B', "B", "a>b"),
     ("the channel> of thought, <|channel>final", "the channel> of thought, <|channel>final", ""),
     ("", "", ""),
 ]
@@ -103,6 +117,34 @@ def test_reasoning_below_a_heading_needs_both_headings(text: str) -> None:
     unclosed = text.partition("a\n")[0] + "B"
     for said in (unclosed, f"First: {text}"):
         assert split_reasoning(said) == (said, "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Here is my thought process:Here is my response:B",
+        "## Thinking\n\n## Final Response\nB",
+    ],
+)
+def test_reasoning_below_a_heading_may_be_empty(text: str) -> None:
+    assert split_reasoning(text) == ("B", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('<details type="reasoning">a</DETAILS>B', "B"),
+        ('A\n<DETAILS type="reasoning">a</details>B', "A\nB"),
+        ('<details type="reasoning">a <details>b</details> c</details>B', "B"),
+        ('<details type="reasoning">a\n<details type="reasoning">b</details>c</details>B', "B"),
+        ('<details type="reasoning">a <details> b</details>B', "B"),
+        ('<details type="reasoning">a', ""),
+        ('B, not <details type="reasoning">', 'B, not <details type="reasoning">'),
+        ("<details>a</details>B", "<details>a</details>B"),
+    ],
+)
+def test_blocks_of_reasoning_are_left_out(text: str, said: str) -> None:
+    assert without_blocks(text) == said
 
 
 @pytest.mark.parametrize("header", ["commentary?commentary?", "commentary to=assistant", "??"])

@@ -484,6 +484,11 @@ def test_a_thought_that_is_cut_off_is_no_answer(opening: str) -> None:
     assert parse_answer(f"The answer is B.\n{opening}So A", OPTIONS).letter == "B"
 
 
+@pytest.mark.parametrize("tag", ['<details type="reasoning">', "<|think|>", "<|channel>thought"])
+def test_a_mention_of_a_tag_of_reasoning_hides_no_answer(tag: str) -> None:
+    assert parse_answer(f"I do not write {tag} here.\nThe answer is B", OPTIONS).letter == "B"
+
+
 # One lower-case letter is an answer only as the whole reply, an option's text as the last line.
 @pytest.mark.parametrize(
     "reply",
