@@ -222,13 +222,14 @@ class _Blocks:
     """Accumulates the content blocks of a streamed message.
 
     The API starts a block empty. A gateway may start it with the first text, or all of it
-    (https://github.com/earendil-works/pi/issues/7283).
+    (https://github.com/earendil-works/pi/issues/7283), and repeat that as the first delta.
     """
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
         self._texts: list[str] = []
         self._inputs: dict[object, str] = {}  # index of a block -> whole input of its tool
+        self._starts: dict[object, str] = {}  # index of a block without a delta -> its first text
         self.thoughts: list[str] = []
 
     def start(self, event: Mapping[str, Any]) -> None:
@@ -236,7 +237,9 @@ class _Blocks:
         block = event.get("content_block") or {}
         if block.get("type") == "tool_use" and block.get("input"):
             self._inputs[event.get("index")] = _said(block)
-        self._say(block.get("text"))
+        if isinstance(text := block.get("text"), str):
+            self._starts[event.get("index")] = text
+            self._say(text)
         self.thoughts.append(str(block.get("thinking") or ""))
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -244,7 +247,9 @@ class _Blocks:
         delta = event["delta"]
         if piece := delta.get("partial_json"):
             self._inputs.pop(event.get("index"), None)
-        self._say(delta.get("text") or piece)
+        text = delta.get("text") or piece
+        if text != self._starts.pop(event.get("index"), None):
+            self._say(text)
         self.thoughts.append(str(delta.get("thinking") or ""))
 
     def end(self) -> str:
