@@ -1,8 +1,8 @@
 """Event streams (server-sent events) as servers and gateways send them.
 
 The format is https://html.spec.whatwg.org/multipage/server-sent-events.html. Beyond it, this
-module reads an event that the stream's end or the next event ends instead of a blank line, and JSON
-without a field name, such as the error of a gateway.
+module reads an event that the next event ends instead of a blank line, a complete one that the
+stream's end ends, and JSON without a field name, such as the error of a gateway.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 from mdagents_llm.files.json_text import parse_json
@@ -56,9 +57,11 @@ class EventStream:
         return found
 
     def end(self) -> list[str]:
-        """Return the data of the events that the end completes, with the errors of `feed`."""
-        found = self.feed(b"\n")
-        self._dispatch(found)
+        """Return the data of the last events; one that was cut off is dropped."""
+        found: list[str] = []
+        with suppress(UnicodeDecodeError):  # cut off inside a character
+            found = self.feed(b"\n")
+        self._dispatch(found, is_last=True)
         return found
 
     def _without_returns(self, piece: bytes) -> bytes:
@@ -91,13 +94,14 @@ class EventStream:
             self._data.append(line)
 
     def _ends_before(self, text: str) -> bool:
-        """Return whether the data is complete; JSON has no line between `}` and `{`."""
-        return self._data[-1].endswith("}") and text.startswith(("{", DONE))
+        """Return whether the data is complete; in JSON, no `{` or `[` follows a `}`."""
+        return self._data[-1].endswith("}") and text.startswith(("{", "["))
 
-    def _dispatch(self, found: list[str]) -> None:
+    def _dispatch(self, found: list[str], *, is_last: bool = False) -> None:
         data = "\n".join(self._data)
         is_comment = data.startswith(":")
-        is_data = not self._is_bare or data.startswith(DONE) or _is_json(data)
+        is_certain = not (self._is_bare or is_last) or data.startswith(DONE)
+        is_data = is_certain or _is_json(data)
         if data and not is_comment and is_data and self._name != _IGNORED:
             found.append(data)
         self._name, self._data, self._is_bare = "", [], False

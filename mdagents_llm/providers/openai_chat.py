@@ -199,8 +199,7 @@ class OpenAIChat(SdkChat):
 
     def _whole(self, chunks: Any, request: ChatRequest) -> ChatReply:
         tokens = reported(self._tokens, chunks.usage)
-        says_something = _says(chunks.message) or tokens.total_tokens > 0
-        has_ended = (chunks.is_done or not chunks.message) and says_something
+        has_ended = chunks.is_done if chunks.message else tokens.total_tokens > 0
         if chunks.finish is None and not has_ended:
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)

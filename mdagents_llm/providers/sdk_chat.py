@@ -304,12 +304,11 @@ class SdkChat(ABC):
                     return await self._read_events(chunks, request, on_text)
             response = await self._posts.open(body)
             try:
-                content, pieces = b"", self._posts.pieces(response)
-                if "event-stream" in response.headers.get("content-type", ""):
-                    content = await _beginning(pieces)
-                    if not is_bare(content):
-                        events = self._events(pieces, content)
-                        return await self._read_events(events, request, on_text)
+                pieces = self._posts.pieces(response)
+                content = await _beginning(pieces)
+                if not is_bare(content):  # whatever its type says
+                    events = self._events(pieces, content)
+                    return await self._read_events(events, request, on_text)
                 content += b"".join([piece async for piece in pieces])
             finally:
                 await response.aclose()

@@ -89,6 +89,12 @@ async def _reply(
         pytest.param(_stream("data:", FIRST, "data: ", *END), id="empty data"),
         pytest.param(_stream("retry: 3000\nid: 1\n" + FIRST, *END), id="other fields"),
         pytest.param(_stream(FIRST, *END).rstrip(), id="no line break at the end"),
+        pytest.param(_stream(FIRST, *END[:-1]).rstrip(), id="no end of the last event"),
+        pytest.param(_stream(FIRST, *END[:-1], 'data: {"id":"x","us').rstrip(), id="cut off"),
+        pytest.param(_stream(FIRST, *END[:-1]) + b'data: {"id":"\xc3', id="cut off in a character"),
+        pytest.param(
+            _stream(FIRST, *END[:-1], "data: [DO", between="\n").rstrip(), id="cut off end marker"
+        ),
         pytest.param(b"\xef\xbb\xbf" + _stream(FIRST, *END), id="byte order mark"),
         # https://github.com/rexxars/eventsource-parser/issues/31
         pytest.param(_stream(FIRST, *END, between="\n"), id="one line break"),
@@ -107,6 +113,25 @@ async def test_a_stream_is_read(body: bytes) -> None:
     assert (reply.text, reply.usage.total_tokens, said) == ("Héllo", 5, ["Hé", "llo"])
 
 
+async def test_a_stream_of_another_type_may_begin_with_any_field() -> None:
+    body = _stream("other: 1\n" + FIRST, *END)
+    reply = await _reply(body, "Content-Type: text/plain", on_text=lambda _: None)
+    assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
+
+
+async def test_reasoning_before_the_end_marker_is_a_reply() -> None:
+    chunk = _chunk("a").replace('"content"', '"reasoning_content"')
+    body = _stream(chunk, "data: [DONE]")
+    reply = await _reply(body, "Content-Type: text/event-stream", on_text=lambda _: None)
+    assert (reply.text, reply.reasoning) == ("", "a")
+    assert reply.note == "its text was in reasoning_content"
+
+
+async def test_an_empty_body_in_place_of_a_stream_is_named() -> None:
+    with pytest.raises(ProviderError, match="ended the stream before"):
+        await _reply(b"", "Content-Type: application/json", on_text=lambda _: None)
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -114,6 +139,7 @@ async def test_a_stream_is_read(body: bytes) -> None:
         # https://github.com/ggml-org/llama.cpp/pull/16109: an error in a field of its own
         _stream('error: {"code":500,"message":"slot is gone"}'),
         _stream(FIRST),
+        _stream(FIRST, 'data: {"choices":[{"del').rstrip(),
         b"",
     ],
 )
