@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from mdagents.datasets.questions import LETTERS
 
@@ -14,8 +14,9 @@ _MARKED_TEXT = re.compile(
 
 _LABELED = re.compile(r"(?:\(([A-J])\)|([A-J])([).:]))\s*(.*)", re.DOTALL)
 _LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
-_GOES_ON = re.compile(r"(?:only|alone)\W*\Z|(?:and|or|nor|but)\b|[,;&+/]", re.IGNORECASE)
+_GOES_ON = re.compile(r"(?:(?:and|or|nor|but(?: not)?)\s+|[,;&+/]\s*)\(?[A-J]\b(?!-)")
 """Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
+_ONLY = re.compile(r"(?:only|alone)\W*", re.IGNORECASE)
 _PLAIN = ("yes", "no", "true", "false", "maybe")
 _LETTER_AND_MARK = tuple(f"{letter}{mark}" for letter in "ABCDEFGHIJ" for mark in ").:")
 
@@ -57,8 +58,8 @@ def without_labels(options: Mapping[str, str]) -> dict[str, str]:
         options: Letter -> text; an empty text stays.
     """
     found = _labels(options)
-    texts = [match[4] for match in found.values()]
-    if any(_GOES_ON.match(text) or _LABEL_WITHIN.search(text) for text in texts):
+    has_label_within = any(_LABEL_WITHIN.search(match[4]) for match in found.values())
+    if has_label_within or _mention_options(found.values()):
         return dict(options)
     are_few = len(found) < 3 and any(
         match[3] == "." and match[4].casefold() not in _PLAIN for match in found.values()
@@ -80,7 +81,7 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
 
     Returns:
         Letter -> text; None if the texts begin with letters that may be part of names as well:
-        `C. albicans`, `A. fumigatus`, `B. dermatitidis`.
+        `C. albicans`, `A. fumigatus`, `B. dermatitidis`. Two such species are texts.
     """
     by_place = dict(zip(LETTERS, texts, strict=False))
     found = _labels(by_place)
@@ -90,13 +91,18 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
         {*labels},
         {*LETTERS[: len(labels)]},
     )
-    marks = {match[3] for match in found.values()}
-    is_mention = any(_GOES_ON.match(match[4]) for match in found.values())
-    if not are_letters or [*labels] == [*labels.values()] or len(marks) > 1 or is_mention:
+    if not are_letters or [*labels] == [*labels.values()]:
         return by_place
-    rests = [match[4] for match in found.values() if match[4].casefold() not in _PLAIN]
-    if marks == {"."} and rests and (len(found) < 3 or all(rest[0].islower() for rest in rests)):
-        return None
+    marks = {match[3] for match in found.values()}
+    if len(marks) > 1 or _mention_options(found.values()):
+        return by_place
+    names = [match[4] for match in found.values() if match[4].casefold() not in _PLAIN]
+    if marks == {"."} and names:
+        are_species = all(name[0].islower() for name in names)
+        if len(found) < 3 and are_species:
+            return by_place
+        if len(found) < 3 or are_species:
+            return None
     others = (letter for letter in by_place if letter not in letters)  # of empty texts
     named = {place: labels.get(place) or next(others) for place in by_place}
     return {
@@ -124,7 +130,14 @@ def _labels(options: Mapping[str, object]) -> dict[str, re.Match[str]]:
 
 
 def _label(match: re.Match[str]) -> str:
+    """Return the letter of a label."""
     return match[1] or match[2]
+
+
+def _mention_options(found: Collection[re.Match[str]]) -> bool:
+    """Return whether texts mention options: `(A) and B`, or `(A) only` beside `(B) only`."""
+    are_only = sum(bool(_ONLY.fullmatch(match[4])) for match in found) > 1
+    return are_only or any(match[1] and _GOES_ON.match(match[4]) for match in found)
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:

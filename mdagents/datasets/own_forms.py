@@ -95,8 +95,12 @@ def in_own_form(record: Record, where: str) -> Record:
     Raises:
         ConfigError: The right option is ambiguous or invalid; the message names the field.
     """
-    record = _with_letters_for_numbers(_with_letters_for_labels(record))
+    record = _with_letters_for_labels(record)
+    numbered = letters_of_numbers(record)
+    record = _with_letters_for_numbers(record, numbered)
     options, order = _options(record, where)
+    if numbered:
+        order = list(numbered.values())
     if isinstance(options, dict) and all(isinstance(text, str) for text in options.values()):
         options = without_labels(options)
     read: dict[str, Any] = {"options": options}
@@ -151,12 +155,15 @@ def letters_of_numbers(record: Record) -> dict[str, str]:
     return dict(zip(in_order, letters, strict=False))
 
 
-def _with_letters_for_numbers(record: Record) -> Record:
+def _with_letters_for_numbers(record: Record, letters: Mapping[str, str]) -> Record:
     """Return a record with `option_a`, … for its columns `option1`, …, also as an answer.
 
     A number alone as an answer stays ambiguous.
+
+    Args:
+        record: Record with field names in any case.
+        letters: Column -> letter, from `letters_of_numbers`.
     """
-    letters = letters_of_numbers(record)
     read: dict[str, Any] = {}
     for name, value in record.items():
         if letter := letters.get(plain(name)):
@@ -252,7 +259,10 @@ _LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a let
 
 
 def _options(record: Record, where: str) -> tuple[object, Sequence[str]]:
-    """Return (letter -> text of the options, their letters in the order of the record)."""
+    """Return (letter -> text of the options, their letters in the order of a list or object).
+
+    The letters of columns are in alphabetical order.
+    """
     columns = _columns(record, where)
     for name, options in record.items():
         if plain(name) in _LISTS:

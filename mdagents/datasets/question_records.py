@@ -27,7 +27,7 @@ from mdagents_llm.errors import ConfigError
 
 ID_FIELDS = ("realidx", "id", "question_id", "pubid", "idx", "sample_id")
 """Field names for the id of a question; the first that is present counts. A name in another
-spelling (`ID`, `Question ID`) counts if there is none of these."""
+spelling (`ID`, `Question ID`) counts if there is none of these and its value is an id."""
 
 LONGEST_TEXT = 100_000
 """Maximum number of characters of a question or an option: ten times the longest published ones. A
@@ -194,9 +194,8 @@ def id_field(record: Mapping[str, object]) -> str | None:
     for field in ID_FIELDS:
         if record.get(field) is not None:
             return field
-    named = [name for name in record if _names_id(name)]
-    # An object or a list, such as the `_id` of a database, is not meant as the id of a question.
-    named = [name for name in named if not isinstance(record[name], dict | list | None)]
+    # Another value, such as the `_id` object of a database, is not meant as the id of a question.
+    named = [name for name in record if _names_id(name) and _is_id(record[name])]
     return min(named, key=lambda name: _PLAIN_IDS.index(plain(name)), default=None)
 
 
@@ -206,6 +205,14 @@ _PLAIN_IDS = [plain(field) for field in ID_FIELDS]
 @lru_cache(maxsize=256)  # the records of a file have the same fields
 def _names_id(name: str) -> bool:
     return plain(name) in _PLAIN_IDS
+
+
+def _is_id(value: object) -> bool:
+    """Return whether a value is a whole number or one line of text."""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return False
+    id_ = str(value).strip()
+    return 0 < len(id_) <= LONGEST_ID and id_.isprintable()
 
 
 def _id(record: Mapping[str, object], where: str, number: int) -> str:

@@ -21,7 +21,8 @@ from mdagents.datasets.questions import LETTERS
 from mdagents_llm.text import well_formed
 
 _LETTERS = frozenset(LETTERS)
-_IN_ONE_TEXT = re.compile(r"(?<!\w)\(([A-J])\)(?!-\w)")  # not of Factor(B), or (E)-stilbene
+_ANY_LABEL = re.compile(r"\(([A-J])\)")
+_LABEL_APART = re.compile(r"(?<!\w)\(([A-J])\)(?!-\w)")  # not of Factor(B), or (E)-stilbene
 
 _BETWEEN_LETTERS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")
 
@@ -73,7 +74,19 @@ def _in_one_text(text: str) -> dict[str, str]:
     Returns:
         The options; empty without any, or if they can be told apart in several ways.
     """
-    marks = list(_IN_ONE_TEXT.finditer(text))
+    labels = list(_ANY_LABEL.finditer(text))
+    of_all = _between(labels, text)
+    of_apart = _between(list(_LABEL_APART.finditer(text)), text)
+    if of_all == of_apart:
+        return of_all
+    readings = [read for read in (of_all, of_apart) if len(read) > 1 and all(read.values())]
+    if of_all in readings and len(of_all) == len(labels):
+        return of_all
+    return readings[0] if len(readings) == 1 else {}
+
+
+def _between(marks: Sequence[re.Match[str]], text: str) -> dict[str, str]:
+    """Return letter -> text between two labels, or after the last one; empty if not clear."""
     letters = sorted({mark[1] for mark in marks})
     if "".join(letters) != LETTERS[: len(letters)]:
         return {}

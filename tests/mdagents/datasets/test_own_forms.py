@@ -420,6 +420,14 @@ TABLES = {
         (["(A) and (B)", "(B) and (C)", "(C) only"], ["(A) and (B)", "(B) and (C)", "(C) only"]),
         (["A. Iron", "B. Zinc", "C. Lead", ""], ["Iron", "Zinc", "Lead"]),
         (["(A) only", "(B) only", "(C) both"], ["(A) only", "(B) only", "(C) both"]),
+        (["(A) and B", "(B) + (C)", "(C) only"], ["(A) and B", "(B) + (C)", "(C) only"]),
+        (["A. Nor-adrenaline", "B. Zinc", "C. Lead"], ["Nor-adrenaline", "Zinc", "Lead"]),
+        (["A. +1.00 D", "B. -2.00 D", "C. 0 D"], ["+1.00 D", "-2.00 D", "0 D"]),
+        (["A) Alone", "B) With spouse", "C) At home"], ["Alone", "With spouse", "At home"]),
+        (["A. Only 1", "B. Only 2", "C. only"], ["Only 1", "Only 2", "only"]),
+        (["(A) /min 12", "(B) and so on"], ["/min 12", "and so on"]),
+        (["(A) + C peptide", "(B) Nor a"], ["(A) + C peptide", "(B) Nor a"]),
+        (["A. + C peptide", "B. or A fiber", "C. 0"], ["+ C peptide", "or A fiber", "0"]),
     ],
 )
 def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) -> None:
@@ -452,10 +460,30 @@ def test_letters_of_a_list_in_another_order_are_those_of_the_options(
         assert question.gold == "B"
 
 
+def test_a_sign_after_a_label_is_text() -> None:
+    record = {"question": "?", "options": ["(C) +2 D", "(A) +1 D", "(B) +3 D"], "answer": "B"}
+    question = parse_question(record, "x.jsonl line 3", 3)
+    assert question.options == {"A": "+1 D", "B": "+3 D", "C": "+2 D"}
+    assert question.gold == "B"
+
+
 def test_letters_in_numbered_columns_are_those_of_the_options() -> None:
     columns = {"option1": "(C) Lead", "option2": "(A) Iron", "option3": "(B) Zinc"}
     assert gold(**columns, answer="B") == gold(**columns, answer="option3") == "B"
     assert gold(**columns, answer="Iron") == "A"
+
+
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 2, 1)])
+@pytest.mark.parametrize("answer", [{"answer_number": 1}, {"answer_index": 0}])
+def test_a_number_of_columns_with_letters_in_another_order_is_refused(
+    order: tuple[int, ...], answer: dict[str, int]
+) -> None:
+    texts = {1: "(B) Iron", 2: "(A) Zinc", 3: "(C) Tin"}
+    columns = {f"option{number}": texts[number] for number in order}
+    with pytest.raises(ConfigError, match="the options carry letters in another order"):
+        gold(**columns, **answer)
+    columns = {f"option{number}": "ABC"[number - 1] + ") x" + "yz" * number for number in order}
+    assert gold(**columns, **answer) == "A"
 
 
 @pytest.mark.parametrize(
@@ -469,6 +497,7 @@ def test_letters_in_numbered_columns_are_those_of_the_options() -> None:
         ["(C) Lead", "(A) Iron", "(D) Zinc"],
         ["(C) Lead", "(A) Iron", "Zinc"],
         ["(B) only", "(A) only", "(C) neither"],
+        ["B. cereus", "A. baumannii"],
         ["(B) and (C)", "(C) and (A)", "(A) and (B)"],
     ],
 )

@@ -236,6 +236,14 @@ def test_letters_of_options_may_be_in_any_order(options: Any, label: str, reply:
         ("(A) (E)-retinol (B) Factor(B) (C) Zinc", "Factor(B)", "B"),
         ({"A": "(C) Gold", "B": "(A) Iron", "C": "(B) Zinc"}, "B", "B"),
         (["B. dermatitidis", "A. fumigatus", "Iron"], "A", "A"),
+        (["B. cereus", "A. baumannii"], "B. cereus", "A"),
+        ("(A)Iron(B)Zinc(C)Gold", "Zinc", "B"),
+        ("(A)Iron(B)Zinc(C)both (A) and (B)", "Zinc", "B"),
+        ("(A) 5 mg(B) 6 mg(C) 7 mg", "7 mg", "C"),
+        ("(A)-2 (B)-1 (C) 0", "-2", "A"),
+        ("(A) x (B) y (C)-z is", "-z is", "C"),
+        ("(A) Factor(C) (B) Protein(C)", "Protein(C)", "B"),
+        (["A. Nor-adrenaline", "B. Adrenaline", "C. Dopamine"], "Nor-adrenaline", "A"),
     ],
 )
 def test_letters_inside_options_are_text(options: Any, label: str, gold: str) -> None:
@@ -249,6 +257,7 @@ def test_letters_inside_options_are_text(options: Any, label: str, gold: str) ->
         "(A) T cells (B) (B) cells (C) NK cells",
         "(B) x (A) y (B) z",
         "(A) Iron (B) Zinc (D) Lead",
+        "(A)Iron(B)Zinc(B) cells(C)Lead",
         "Iron, Zinc",
         ["C. albicans", "A. fumigatus", "B. dermatitidis"],
         "(A)(B)" * 2000,
