@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -193,6 +193,13 @@ def _entries(listed: Any, axis: str, path: Path) -> tuple[Entry, ...]:
     if not isinstance(listed, list) or not listed:
         raise ConfigError(f"{where} must be a list, such as [{_EXAMPLES[axis]}]")
     entries = tuple(_entry(each, axis, path) for each in listed)
+    shown = Counter(entry.label for entry in entries)
+    entries = tuple(
+        entry
+        if shown[entry.label] == 1 or (isinstance(given, dict) and _LABEL in given)
+        else replace(entry, label=_label(entry.settings, _AXES[axis], with_folders=True))
+        for entry, given in zip(entries, listed, strict=True)
+    )
     label, count = Counter(entry.label for entry in entries).most_common(1)[0]
     if count > 1:
         raise ConfigError(f"{where} has '{label}' {count} times; give each a 'label' of its own")
@@ -234,14 +241,25 @@ def _entry(given: Any, axis: str, path: Path) -> Entry:
     return Entry(str(label) or _label(settings, main), settings)
 
 
-def _label(settings: Settings, main: str) -> str:
+def _label(settings: Settings, main: str, *, with_folders: bool = False) -> str:
+    """Return the label of an entry, from its settings.
+
+    Args:
+        settings: Flag -> value.
+        main: Flag that names the entry.
+        with_folders: Whether files are called by their paths, which tells two entries apart.
+    """
     first = [main, "difficulty"] if main == "method" else [main]
-    names = [_called(str(settings[name])) for name in first if name in settings] or [ADAPTIVE]
-    others = [
-        f"{name} {' '.join(map(_called_setting, [value] if isinstance(value, str) else value))}"
-        for name, value in settings.items()
-        if name not in (*first, *_NOT_IN_A_LABEL)
-    ]
+    names = [str(settings[name]) for name in first if name in settings] or [ADAPTIVE]
+    if not with_folders:
+        names = list(map(_called, names))
+    others = []
+    for name, value in settings.items():
+        if name not in (*first, *_NOT_IN_A_LABEL):
+            values = [value] if isinstance(value, str) else value
+            if not with_folders:
+                values = [_called_setting(name, one) for one in values]
+            others.append(f"{name} {' '.join(values)}")
     return ", ".join([*names, *others])
 
 
@@ -271,12 +289,14 @@ def _called(value: str) -> str:
     return path.stem if path.suffix.lower() in _FILES else value
 
 
-def _called_setting(value: str) -> str:
-    """Return the label of a value that may be `@FILE` or `ROLE=FILE`."""
+def _called_setting(name: str, value: str) -> str:
+    """Return the label of the value of a flag: `@FILE`, `ROLE=FILE` of `role-model`, or any."""
     if value.startswith("@"):
-        return f"@{Path(value).stem.removeprefix('@')}"
+        return f"@{Path(value[1:]).stem}"
     role, mark, file = value.partition("=")
-    return f"{role}={_called(file)}" if mark and role.isidentifier() else _called(value)
+    if mark and name == "role-model":
+        return f"{role}={_called(file)}"
+    return value
 
 
 def _refuse(key: str, path: Path) -> None:

@@ -60,11 +60,33 @@ def test_an_entry_with_settings_is_called_by_them_or_by_its_label() -> None:
             {"dataset": "/home/me/hard.csv", "role-model": {"expert": "/home/me/tiny.gguf"}},
             "hard, role-model expert=tiny",
         ),
+        ({"dataset": "x", "model-args": "k=v/w.json"}, "x, model-args k=v/w.json"),
+        ({"dataset": "x", "context": "https://x.y/z.json"}, "x, context https://x.y/z.json"),
     ],
 )
 def test_a_label_names_no_folder(dataset: object, label: str) -> None:
     write_study(datasets=[dataset])
     assert read_study(FILE).datasets[0].label == label
+
+
+@pytest.mark.parametrize(
+    ("datasets", "labels"),
+    [
+        (["a/test.parquet", "b/test.parquet", "c"], ["a/test.parquet", "b/test.parquet", "c"]),
+        (
+            [{"dataset": "medqa", "sample-id": f"@{folder}/ids.txt"} for folder in "ab"],
+            ["medqa, sample-id @a/ids.txt", "medqa, sample-id @b/ids.txt"],
+        ),
+        (
+            [{"dataset": "x", "role-model": {"expert": f"/{folder}/m.gguf"}} for folder in "ab"],
+            ["x, role-model expert=/a/m.gguf", "x, role-model expert=/b/m.gguf"],
+        ),
+        (["a/test.csv", {"dataset": "b/q.csv", "label": "test"}], ["a/test.csv", "test"]),
+    ],
+)
+def test_labels_that_clash_name_the_folders(datasets: list[object], labels: list[str]) -> None:
+    write_study(datasets=datasets)
+    assert [entry.label for entry in read_study(FILE).datasets] == labels
 
 
 def test_every_switch_of_a_run_can_be_on_or_off() -> None:
