@@ -112,8 +112,8 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     if differing := sum(len(of) > 1 for of in levels.values()):
         print_line(
             f"the router's level differs between epochs for {differing} of "
-            f"{counted(len(levels), 'question')}: each goes to its most frequent level, that of "
-            "the first epoch among equals"
+            f"{counted(len(levels), 'question')}. Each question goes to its most frequent "
+            "level; ties go to the level of the first epoch."
         )
     parts = {
         folder / f"{dataset.path.stem}_{level}.jsonl": [
@@ -139,13 +139,15 @@ def _refuse_other_questions(dataset: Dataset, entries: Sequence[IndexEntry], pat
     Raises:
         ConfigError: There is such a file.
     """
+    if _is_stream(path):
+        return
     try:
         content = read_regular(path)
     except FileNotFoundError:
         return
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
-    if content != _lines(dataset, entries, path.parent):
+    if content != _lines(dataset, entries, path.parent, copies=False):
         raise ConfigError(
             f"{path} is there with other questions: move it away, name another folder with --to, "
             "or replace it with --force"
@@ -180,15 +182,26 @@ def _line(dataset: Dataset, entry: IndexEntry) -> str:
     return json.dumps(said | record | said, ensure_ascii=False) + "\n" if said else line
 
 
-def _lines(dataset: Dataset, entries: Sequence[IndexEntry], folder: Path) -> bytes:
+def _is_stream(path: Path) -> bool:
+    """Return whether a path is a pipe or a device, such as `/dev/stdout`."""
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
+def _lines(
+    dataset: Dataset, entries: Sequence[IndexEntry], folder: Path, *, copies: bool = True
+) -> bytes:
     """Return the records of questions as they are written to a file in a folder.
 
-    Pictures of a Parquet file are written to this folder.
+    Args:
+        dataset: Data set of the questions.
+        entries: Questions that are written.
+        folder: Folder of the file.
+        copies: Whether pictures of a Parquet file are written to this folder.
 
     Raises:
         ConfigError: A picture cannot be read or written.
     """
-    lines = (with_copies(_line(dataset, entry), dataset, folder) for entry in entries)
+    lines = (with_copies(_line(dataset, entry), dataset, folder, write=copies) for entry in entries)
     return "".join(lines).encode()
 
 
@@ -204,7 +217,11 @@ def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path
     try:
         folder.mkdir(parents=True, exist_ok=True)
         copied = copy_pictures(dataset, entries, folder)
-        replace_file(path, _lines(dataset, entries, folder))
+        content = _lines(dataset, entries, folder)
+        if _is_stream(path):
+            path.write_bytes(content)
+        else:
+            replace_file(path.resolve(), content)  # a link stays, and its file is replaced
     except OSError as error:
         raise ConfigError(f"cannot write {path}: {error.strerror}") from error
     files = f", with {counted(copied, 'file')} of pictures" if copied else ""

@@ -52,13 +52,14 @@ def copy_pictures(dataset: Dataset, entries: Sequence[IndexEntry], folder: Path)
     return len(files)
 
 
-def with_copies(line: str, dataset: Dataset, folder: Path) -> str:
-    """Return a record of a Parquet file whose pictures were written to the folder `images`.
+def with_copies(line: str, dataset: Dataset, folder: Path, *, write: bool = True) -> str:
+    """Return a record of a Parquet file whose pictures are files in the folder `images`.
 
     Args:
         line: Record as JSON.
         dataset: Data set of the record.
         folder: Folder of the file that the record is written to.
+        write: Whether to write the pictures.
 
     Raises:
         ConfigError: A picture cannot be read or written.
@@ -76,7 +77,8 @@ def with_copies(line: str, dataset: Dataset, folder: Path) -> str:
             return {name: copied(one) for name, one in value.items()}
         content = find_in_parquet(value[PLACE], source).read()
         path = f"{IMAGES}/{content_name(content)}"
-        _write(folder / path, content)
+        if write:
+            _write(folder / path, content)
         return {name: one for name, one in value.items() if name != PLACE} | {"path": path}
 
     return json.dumps(copied(json.loads(line)), ensure_ascii=False) + "\n"

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mdagents.cli.dataset_parts import extract, split
 from mdagents.datasets.dataset import open_dataset
+from tests.mdagents.datasets.made_pictures import RED, png
 
 LINE = {"question": "?", "options": {"A": "x", "B": "y"}, "answer_idx": "A"}
 
@@ -58,6 +62,40 @@ def test_split_replaces_no_file_that_holds_other_questions(
     for flags in (["--force"], [], ["--to", "parts"], ["--to", "parts"]):
         assert split(["--dataset", "mine", *flags]) == 0, flags
     assert [entry.id for entry in open_dataset("mine", Path("data"), "test_basic").index] == ["one"]
+
+
+def test_a_refused_split_writes_no_pictures() -> None:
+    pictures = [{"bytes": png(RED), "path": None}] * 2
+    columns = {"id": ["one", "two"], "question": ["?", "?"], "options": [["x", "y"]] * 2}
+    table = pa.table({**columns, "answer": ["A", "B"], "image": pictures})
+    pq.write_table(table, "data/q.parquet")
+    write_run({"one": "basic", "two": "advanced"})
+    other = Path("parts/q_basic.jsonl")
+    other.parent.mkdir()
+    other.write_text("mine\n")
+    arguments = ["--dataset", "data/q.parquet", "--to", "parts"]
+    assert split(arguments) == 2
+    assert list(Path("parts").iterdir()) == [other]
+    assert split([*arguments, "--force"]) == split(arguments) == 0
+    assert len(list(Path("parts/images").iterdir())) == 1
+
+
+def test_parts_go_through_links_and_into_pipes() -> None:
+    write_run({"one": "basic"})
+    link, target = Path("data/mine/test_basic.jsonl"), Path("data/real.jsonl")
+    link.symlink_to(target.absolute())
+    for part in (
+        split(["--dataset", "mine"]),
+        extract(["--dataset", "mine", "one", "--output", str(link)]),
+    ):
+        assert part == 0
+        assert link.is_symlink()
+        assert json.loads(target.read_text())["id"] == "one"
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as pipe:
+        assert extract(["--dataset", "mine", "one", "--output", f"/dev/fd/{writer}"]) == 0
+        os.close(writer)
+        assert json.loads(pipe.read())["id"] == "one"
 
 
 def test_split_takes_the_most_frequent_level_of_the_epochs_and_says_so(
