@@ -180,22 +180,31 @@ def _pubmedqa(record: Record, where: str) -> Record:
 def _choices(record: Record, where: str) -> Record:
     """Read MMLU: one of its subjects, a list of options, and the index of the right one, from 0.
 
-    Files of other subjects may count from 1.
+    The subject may be empty. Files of other subjects may count from 1.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
     place, options = record["answer"], lettered(record["choices"])
     if isinstance(place, float) and place.is_integer():  # as pandas writes it beside an empty cell
         place = int(place)
-    if isinstance(place, str) or str(record["subject"]) not in _MMLU_SUBJECTS:
+    if isinstance(place, str) or not _is_of_mmlu(record["subject"]):
         return in_own_form(record, where)
-    letter = _letter_at(place, options)
-    if isinstance(options, dict) and letter is place and type(place) is int:
+    if isinstance(options, dict) and type(place) is int and not 0 <= place < len(options):
         raise ConfigError(
             f"{where}: field 'answer' is {place} but must be 0 to {len(options) - 1}, as MMLU "
             f"counts from 0 (its subject '{record['subject']}')"
         )
-    return {"options": options, "answer_idx": letter, "answer": None}
+    return {"options": options, "answer_idx": _letter_at(place, options), "answer": None}
+
+
+def _is_of_mmlu(subject: object) -> bool:
+    """Return whether a value is empty or a subject of MMLU, in any case and with spaces."""
+    if subject is None:
+        return True
+    if not isinstance(subject, str):
+        return False
+    name = subject.strip().casefold().replace(" ", "_")
+    return not name or name in _MMLU_SUBJECTS
 
 
 def _medxpertqa(record: Record, where: str) -> Record:

@@ -206,6 +206,11 @@ def test_whole_numbers_may_be_written_as_pandas_does(place: object) -> None:
     assert read(MMLU | {"answer": float(str(place))}).gold == "C"
 
 
+@pytest.mark.parametrize("subject", ["", " ", None, "Anatomy", "anatomy ", "Clinical Knowledge"])
+def test_the_subject_of_mmlu_may_be_empty_or_in_another_spelling(subject: str | None) -> None:
+    assert read(MMLU | {"subject": subject, "answer": 2}).gold == "C"
+
+
 @pytest.mark.parametrize("kind", ["MCQ", "CLOSED", "exactMatch"])  # pengfeiliHEU/M2I2#14
 def test_a_record_with_options_of_its_own_is_not_one_of_hle(kind: str) -> None:
     record = {"question": "Which?", "answer": "B", "answer_type": kind}
@@ -248,7 +253,7 @@ def test_options_that_repeat_are_kept() -> None:
             MMLU | {"choices": ["one", "", "n/a"], "answer": 0},
             "line 4: field 'options' must have 2 to 10",
         ),
-        (MMLU | {"subject": "Nutrition"}, "and the first option may be 0 or 1: write the letter"),
+        (MMLU | {"subject": "Dietetics"}, "and the first option may be 0 or 1: write the letter"),
         (MMLU | {"subject": ["anatomy"]}, "and the first option may be 0 or 1: write the letter"),
         (MMLU_PRO | {"answer": "J"}, "line 4: field 'answer' is 'J'"),
         (MMLU_PRO | {"options": "A, B"}, "line 4: field 'options' must be an object"),
