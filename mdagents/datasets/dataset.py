@@ -15,7 +15,7 @@ from mdagents.datasets.empty_options import is_missing
 from mdagents.datasets.kept_fields import kept_fields
 from mdagents.datasets.medmcqa import Counting, counting_of
 from mdagents.datasets.pictures.detection import mentioned_picture
-from mdagents.datasets.question_records import parse_question
+from mdagents.datasets.question_records import id_field, parse_question
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import ENDINGS, ending, has_lines, place, read_lines
 from mdagents.datasets.source_note import origin_of
@@ -340,10 +340,18 @@ def _index(name: str, path: Path) -> Dataset:
         )
     twice = [id_ for id_, count in Counter(entry.id for entry in entries).items() if count > 1]
     if twice:
-        lines = [str(entry.line) for entry in entries if entry.id == twice[0]]
+        numbers = [entry.line for entry in entries if entry.id == twice[0]]
+        lines = list(map(str, numbers))
+        fields = (
+            id_field(_record(line, path, number))
+            for _, number, line in read_lines(path)
+            if number in numbers and line.strip()
+        )
+        field = next(filter(None, fields), None)
         raise ConfigError(
             f"{path} has the id {reprlib.repr(twice[0])} more than once (lines "
             f"{', '.join(lines[:_MOST_LINES])}{', …' if len(lines) > _MOST_LINES else ''})"
+            + (f"; rename the field '{field}' if it is not the id of a question" if field else "")
         )
     sha256 = whole.hexdigest()
     if keeps:

@@ -50,6 +50,12 @@ def test_ids_come_from_realidx_id_or_line(tmp_path: Path) -> None:
         ({"ID": "other", "sample_id": "s"}, "s"),
         ({"ID": None, "Idx": "x1"}, "x1"),
         ({"_id": {"$oid": "5f"}}, "sample_1"),
+        ({"ID": ""}, "sample_1"),
+        ({"ID": 1.0}, "sample_1"),  # as pandas writes it beside an empty cell
+        ({"ID": False}, "sample_1"),
+        ({"ID": "a\u00a0b"}, "sample_1"),
+        ({"ID": "a\nb"}, "sample_1"),
+        ({"_id": "x" * 201, "Question ID": "q"}, "q"),
         ({"patient_id": "p"}, "sample_1"),
     ],
 )
@@ -68,7 +74,7 @@ def test_ids_are_found_by_any_spelling(
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (GOOD | {"realidx": None, "ID": 1.5}, "field 'ID' must be a text or a whole number"),
+        (GOOD | {"realidx": 1.5}, "field 'realidx' must be a text or a whole number"),
         ("{nonsense", "line 2 is not JSON"),
         ("[1]", "line 2: a question must be a JSON object"),
         (GOOD | {"question": " "}, "line 2: field 'question'"),
@@ -93,7 +99,8 @@ def test_ids_are_found_by_any_spelling(
         (GOOD | {"answer_idx": "E"}, "'answer_idx' is 'E' but must be one of A, B, C"),
         (GOOD | {"answer": "this"}, "differs from the text of option B"),
         (GOOD | {"realidx": [1]}, "field 'realidx'"),
-        (GOOD, "the id '7' more than once (lines 1, 2)"),
+        (GOOD, "the id '7' more than once (lines 1, 2); rename the field 'realidx' if it is not"),
+        (GOOD | {"realidx": None, "ID": 7}, "more than once (lines 1, 2); rename the field"),
     ],
 )  # fmt: skip
 def test_a_bad_record_is_named_by_file_line_and_field(
