@@ -7,7 +7,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -113,12 +113,16 @@ def _elements(path: Path) -> Iterator[tuple[int, object]]:
     yield from enumerate(content, start=1)
 
 
-def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
+def table_rows(path: Path, required: Collection[str] = ()) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (line number, column -> text) for each row of a table with a header.
 
     Unnamed columns and rows without any text are skipped. The separator is taken from a first line
     such as `sep=;`, as written by Excel; otherwise it is whichever of comma, semicolon and tab is
     most frequent in the header.
+
+    Args:
+        path: Path of the table.
+        required: Names of columns that the header must have.
 
     Raises:
         ConfigError: The file is not such a table.
@@ -132,6 +136,11 @@ def table_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
         delimiter = named[1] if named else max(_DELIMITERS, key=header.count)
         rows = rows_of_cells(path, chain([header], lines), delimiter, before)
         _, names = next(rows, (0, []))
+        if lacking := [name for name in required if name not in names]:
+            raise ConfigError(
+                f"{path}: its first line must name the columns {', '.join(required)}; it has no "
+                f"{lacking[0]}"
+            )
         if twice := next((name for name in names if name and names.count(name) > 1), None):
             raise ConfigError(f"{path} has two columns '{twice}'; leave one of them out")
         for number, cells in rows:
@@ -192,11 +201,15 @@ def _takes_in_rows(lines: list[str], delimiter: str, columns: int) -> bool:
     If the marks are at the edges of cells, the row is well formed: then each line has as many cells
     as there are columns, and none begins with a space, as the parts of a sentence do.
     """
+    space_at_edge = re.compile(rf'" +(?=[{delimiter}\r\n]|\Z)')
     try:
-        list(csv.reader(lines, delimiter=delimiter, strict=True))
+        for _ in csv.reader(
+            (space_at_edge.sub('"', line) for line in lines), delimiter=delimiter, strict=True
+        ):
+            pass
     except csv.Error:
         return True
-    parts = [line.rstrip("\r\n").split(delimiter) for line in lines]
+    parts = (line.rstrip("\r\n").split(delimiter) for line in lines)
     return columns > 1 and all(
         len(cells) == columns and not any(cell[:1].isspace() for cell in cells) for cells in parts
     )

@@ -152,13 +152,9 @@ def read_csv(path: Path) -> list[Rating]:
         ConfigError: The file cannot be read, or a line is no rating.
     """
     found = []
-    rows = [(number, row) for number, row in table_rows(path) if any(map(str.strip, row.values()))]
-    if lacking := set(_REQUIRED).difference(*(row for _, row in rows[:1])):
-        raise ConfigError(
-            f"{path}: its first line must name the columns {', '.join(_REQUIRED)}, and a rating "
-            f"must follow; it has no {min(lacking)}"
-        )
-    for number, row in rows:
+    for number, row in table_rows(path, _REQUIRED):
+        if not any(map(str.strip, row.values())):
+            continue
         where = f"{path} line {number}"
         rating = _validated({**row, **{n: text_in(row.get(n, "")) for n in _TEXTS}}, where)
         if _time(rating.at) is None:

@@ -362,18 +362,26 @@ def test_a_stray_quotation_mark_hides_no_rows(rows: str, lines: str, separator: 
         table(content)
 
 
+def test_a_cell_with_many_short_lines_is_read() -> None:
+    report = "Na 140, K 4\n" * 5_000 + "Now?"
+    dataset = table(f'id,question,A,B,answer\nq1,"{report}",a,b,A\n', "mine.csv")
+    assert dataset.load(dataset.index[0]).text.endswith("Now?")
+
+
 def test_quotation_marks_within_a_line_and_line_breaks_within_a_cell_are_read() -> None:
     dataset = table(
         "id,question,A,B,answer\n"
         'q1,"Tele" means far?,5" wide,b,A\n'  # clojure-csv#37
         'q2,"A man, 45, with fever, cough\nand a rash, sees you: what now?",a,b,A\n'
         'q3,"He said ""no, a,b,c""\n, then left",a,b,A\n'
+        'q4,"A man.\nWhich, now?" ,a,b,"A" \n'
+        'q5,"He said ""no"" , then\nleft"  ,a,b,A\n'
     )
     texts = [dataset.load(entry).text for entry in dataset.index]
     assert texts[0] == "Tele means far?"
     assert texts[1].startswith("A man, 45, with fever, cough\nand a rash")
     assert texts[2] == 'He said "no, a,b,c"\n, then left'
-    assert [entry.line for entry in dataset.index] == [2, 3, 5]
+    assert [entry.line for entry in dataset.index] == [2, 3, 5, 7, 9]
 
 
 def test_a_file_of_another_encoding_is_one_line() -> None:

@@ -196,6 +196,16 @@ def test_csv_as_spreadsheets_save_it(encoding: str, separator: str, tmp_path: Pa
     assert read_csv(path) == ratings
 
 
+def test_a_header_without_ratings_and_a_short_row(tmp_path: Path) -> None:
+    path = tmp_path / "ratings.csv"
+    header = write_csv([])
+    path.write_text(header)
+    assert read_csv(path) == []
+    path.write_text(f"{header}1.0.0,{AT},A\n")
+    with pytest.raises(ConfigError, match="line 2 is no rating: case_id: "):
+        read_csv(path)
+
+
 def test_csv_in_another_encoding_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "ratings.csv"
     path.write_text(write_csv([rating("Müller")]), encoding="cp1252")
