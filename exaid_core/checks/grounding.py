@@ -50,7 +50,7 @@ _ORDINALS = (
 )  # fmt: skip
 _ORDINAL = re.compile(rf"\b(?:{'|'.join(_ORDINALS)})\b", re.IGNORECASE)
 
-_STRENGTHS = frozenset({"mg", "g", "ug"})
+_STRENGTHS = frozenset({"mg", "g"})
 # Oxygen is told with and without the minute: `2 L` and `2 L/min`.
 _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
@@ -217,13 +217,11 @@ class _Evidence:
             return True
         if self._is_converted(value, unit):
             return True
-        strengths = value.split("/")  # of two drugs: "875-125 mg" is also told as "875/125 mg"
-        if (
-            unit in _STRENGTHS
-            and len(strengths) == 2
-            and self._measures.issuperset(measure(strength, unit) for strength in strengths)
-        ):
-            return True
+        if unit in _STRENGTHS and value.count("/") == 1:
+            # Of one tablet: "875-125 mg" and "875 mg/125 mg" are also told as "875/125 mg".
+            pair = rf"(?: ?{unit})? ?[-–/+] ?".join(map(re.escape, value.split("/")))
+            if re.search(rf"(?<![\d.,]){pair}(?![.,]?\d)", self._support):
+                return True
         if unit == "%" and (None, as_share(value)) in self._measures:
             return True
         # A single digit without a unit is more often a label ("Expert 2", "2.").

@@ -44,7 +44,7 @@ _EVERY = re.compile(
     r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?"
     r"([hH](?:rs?)?|[hH]ours?|min(?:utes)?|d(?:ays)?|w(?:k|eeks)?|mo(?:nths)?)\b"
 )
-_EVERY_HOURS = re.compile(r"[qQ](?<![\w(;].) ?(4|6|8|12|24)(?![\w%]|[.,/-][0-9])")
+_EVERY_HOURS = re.compile(r"[qQ](?<![\w(;].) ?(4|6|8|12|24)(?![\w%]|[.,/-][0-9]| ?[aApP]\.?[mM]\b)")
 # "x3 days", "BP90/60", "T38.5", "Na118", "Sat94%": a number that touches its name. A letter or two
 # may be another name (T2, K1), unless the number is a usual value.
 _TOUCHING = re.compile(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from exaid_core.checks.alerts import find_alerts
+from exaid_core.checks.drugs import drugs
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
 
 ELLIPSIS = "…"
@@ -230,8 +231,6 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     reassures = _REASSURES.search(kept) is not None
     treats = _TREATS.search(kept) is not None
-    tells_danger = bool(_dangers(kept))
-    tells_worst = _is_worst(kept)
     statements = _STATEMENT_END.split(rest)
     return (
         any(
@@ -246,9 +245,9 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         )
         or any(
             (reassures and (_NEWS.match(statement) or _says(_RELAPSES, statement)))
-            or (treats and (_says(_BARS, statement) or _LIMITS.search(statement)))
-            or ((reassures or not tells_danger) and _is_danger(statement, kept))
-            or (not tells_worst and _is_worst(statement))
+            or (treats and (_says(_BARS, statement) or _is_limit(statement, kept)))
+            or (_is_danger(statement, kept) and (reassures or not _dangers(kept)))
+            or (_is_worst(statement) and not _is_worst(kept))
             for statement in [rest_of_list, *statements]
         )
         or any(
@@ -258,13 +257,21 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     )
 
 
+def _is_limit(statement: str, kept: str) -> bool:
+    """Return whether a statement limits or refuses a treatment in `kept`, and no other drug."""
+    if not _LIMITS.search(statement):
+        return False
+    limited = {name for _, _, name in drugs(statement)}
+    return not limited or not limited.isdisjoint(name for _, _, name in drugs(kept))
+
+
 def _is_danger(statement: str, kept: str) -> bool:
     """Return whether a statement reports a danger that is no reason for a treatment in `kept`."""
     treated = _EPINEPHRINE.search(kept) is not None
     return any(not (treated and _ANAPHYLAXIS.match(alert)) for alert in _dangers(statement))
 
 
-@lru_cache(maxsize=256)  # a statement is left out of several cuts
+@lru_cache(maxsize=1024)  # a statement is left out of several cuts
 def _dangers(text: str) -> tuple[str, ...]:
     return tuple(find_alerts(text))
 

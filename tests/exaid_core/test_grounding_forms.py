@@ -88,6 +88,8 @@ from exaid_core.checks.number_words import number_words
         ("32 weeks and 4 days", "32 4/7 weeks"),
         ("32 weeks and 4 days", "32+4 weeks"),
         ("875/125 mg", "875-125 mg"),
+        ("875/125 mg", "875 mg/125 mg"),
+        ("6 pm", "q 6 PM"),
         ("one tablet 3 times a day", "Take one tablet 2-4 times a day"),  # uclh-criu/miade#36
         (
             "1 tab daily for 1 week, 1 tab weekly",
@@ -153,6 +155,7 @@ def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, supp
         ("34 weeks 2 days", "32w4d", ("34 weeks", "2 days")),
         ("every 24 hours", "t(8;14)(q24;q32)", ("24 hours",)),
         ("500/125 mg", "Augmentin 875-125 mg", ("500/125 mg",)),
+        ("875/125 mg", "amoxicillin 875 mg, aspirin 125 mg", ("875/125 mg",)),
         ("piperacillin", "Unasyn", ("piperacillin",)),
         ("IL-7 and IL-1", "IL-6 and IL-1; 7 days", ("IL-7",)),
         ("HPV 16/18", "HPV 16; 18 patients", ("18",)),
