@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from mdagents.datasets.own_forms import is_option_or_answer, plain
+from mdagents.datasets.pictures.detection import Field, kind_of_field
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.files.json_text import compact_json
@@ -54,11 +56,12 @@ def parquet_records(path: Path, *, with_content: bool = False) -> Iterator[dict[
         with_content: Whether a picture is its content, as bytes, instead of its place.
 
     Raises:
-        ConfigError: The file cannot be read as Parquet, or has two columns with the same name.
+        ConfigError: The file cannot be read as Parquet, or has two columns with the same name that
+            are part of a question. Of two others, the last one counts.
     """
     with _opened(path) as file:
         names = file.schema_arrow.names
-        if twice := next((name for name in names if names.count(name) > 1), None):
+        if twice := next((name for name in names if names.count(name) > 1 and _asks(name)), None):
             raise ConfigError(f"{path} has two columns '{twice}'; leave one of them out")
         number = 0
         for batch in file.iter_batches(batch_size=_AT_ONCE):
@@ -69,6 +72,12 @@ def parquet_records(path: Path, *, with_content: bool = False) -> Iterator[dict[
                     for name, cell in row.items()
                 }
                 number += 1
+
+
+def _asks(name: str) -> bool:
+    """Return whether a column is named like a question, its options, answer or pictures."""
+    is_question = plain(name) in ("question", "options", "choices", "cop", "finaldecision")
+    return is_question or is_option_or_answer(name) or kind_of_field(name) is not Field.OTHER
 
 
 def _rows(batch: Any, path: Path) -> Iterator[dict[str, Any]]:

@@ -107,6 +107,7 @@ def test_cells_of_every_kind(tmp_path: Path, column: pa.Array, read: object) -> 
             "(duplicate key was 'A').\"); leave this column out, or write it as text",
         ),
         ([pa.array(["A"]), pa.array(["B"])], ["answer"] * 2, "has two columns 'answer'"),
+        ([pa.array(["A"]), pa.array(["B"])], ["question"] * 2, "has two columns 'question'"),
     ],
 )
 def test_what_cannot_be_read_is_named(
@@ -116,6 +117,14 @@ def test_what_cannot_be_read_is_named(
     pq.write_table(pa.Table.from_arrays(columns, names=names), path)
     with pytest.raises(ConfigError, match=re.escape(message)):
         open_dataset(str(path), tmp_path)
+
+
+def test_of_two_columns_that_are_not_part_of_a_question_the_last_one_counts(tmp_path: Path) -> None:
+    columns = {"question": "Which?", "options": ["a", "b"], "answer_idx": "B"}
+    names, arrays = [*columns, "z", "z"], [pa.array([value]) for value in columns.values()]
+    table = pa.Table.from_arrays([*arrays, pa.array([1]), pa.array([2])], names=names)
+    pq.write_table(table, tmp_path / "x.parquet")
+    assert [*parquet_rows.parquet_records(tmp_path / "x.parquet")] == [columns | {"z": 2}]
 
 
 def test_an_extract_has_files(mmmu: Path, tmp_path: Path) -> None:
