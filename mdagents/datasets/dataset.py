@@ -216,7 +216,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     if name not in there:
         spellings = {known.lower(): known for known in (*_SHIPPED, *KNOWN, *sorted(there))}
         name = spellings.get(name.lower(), name)
-    if (found := _file_of_split(data_dir / name / split)) is not None:
+    if (found := _file_of_split(data_dir / name, split)) is not None:
         return (name if split == "test" else f"{name}-{split}"), found
     if name in _TEST_ONLY and split == "test":
         return name, _SHIPPED[name] / "test.jsonl"
@@ -235,12 +235,13 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
 _IN_FOLDERS = (".jsonl", ".csv")
 
 
-def _file_of_split(path: Path) -> Path | None:
-    """Return the file of a split, named by its path without an extension; None without one."""
+def _file_of_split(folder: Path, split: str) -> Path | None:
+    """Return the file of a split of the data set in a folder; None without one."""
+    path = folder / f"{split}.jsonl"
     files = {  # of two spellings of an extension, the one in lower case
         ending(file): file
         for file in sorted(path.parent.glob("*"))
-        if file.stem == path.name and file.is_file()
+        if file.stem == path.stem and file.is_file()
     }
     return next((files[one] for one in _IN_FOLDERS if one in files), None)
 
@@ -250,7 +251,9 @@ def _folders(data_dir: Path) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for file in sorted(data_dir.glob("*/**/*")):
         if ending(file) in _IN_FOLDERS:
-            found.setdefault(str(file.parent.relative_to(data_dir)), []).append(file.stem)
+            splits = found.setdefault(str(file.parent.relative_to(data_dir)), [])
+            if file.stem not in splits:
+                splits.append(file.stem)
     return found
 
 

@@ -300,6 +300,7 @@ def test_triage_vignettes_of_a_users_own_come_first(tmp_path: Path) -> None:
             r"\(there: test, train\); see --split; did you mean 'test'\?$",
         ),
         ("medqa", "trian", r"no split 'trian' in .*; did you mean 'train'\?$"),
+        ("alpha", "", r"no split '' in .*\(there: test, train\)"),
     ],
 )
 def test_a_mistyped_name_brings_the_right_one(
@@ -307,6 +308,8 @@ def test_a_mistyped_name_brings_the_right_one(
 ) -> None:
     write(tmp_path / "alpha" / "test.jsonl", GOOD)
     write(tmp_path / "alpha" / "train.jsonl", GOOD)
+    write(tmp_path / "alpha" / "test.csv", GOOD)
+    write(tmp_path / "alpha.jsonl", GOOD)
     with pytest.raises(ConfigError, match=message):
         open_dataset(name, tmp_path, split)
 
