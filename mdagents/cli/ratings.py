@@ -77,10 +77,9 @@ def _check_items(ratings: Sequence[Rating], run: RunOutput, file: Path) -> None:
             )
         made, number = summaries[rating.case_id], rating.summary
         if number > made:
-            has = f"its last one is summary-{made}" if made else "it has none"
             raise ConfigError(
                 f"{file}: item {rating.item} of case_id {rating.case_id} is no summary of "
-                f"{run.name}; {has}"
+                f"{run.name}; this case has {counted(made, 'summary', 'summaries')}"
             )
 
 

@@ -59,6 +59,9 @@ from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 
+_PUBLISHED = "upstream-"
+"""Beginning of the names of folders in which published files are staged."""
+
 
 def utc_now() -> datetime:
     """Return the current UTC date and time, truncated to seconds."""
@@ -141,10 +144,6 @@ def _staging_folder(folder: Path, *, is_resumed: bool) -> Iterator[Path]:
         for unused in [staging, folder] if is_new else [staging]:
             with suppress(OSError):  # it is not empty, or gone
                 unused.rmdir()
-
-
-_PUBLISHED = "upstream-"
-"""Beginning of the names of folders in which published files are staged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +326,7 @@ def bring(
 def _origin_of(
     made: Made, wanted: Wanted, upstream: tuple[Upstream, ...], now: datetime
 ) -> FileOrigin:
+    """Return where a file of questions comes from, and what was left out of it."""
     return FileOrigin(
         sha256=sha256_of(made.path),
         bytes=made.path.stat().st_size,

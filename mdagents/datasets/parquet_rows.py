@@ -163,6 +163,7 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _first_line(error: Exception) -> str:
+    """Return the first line of an error's message."""
     return (str(error).splitlines() or ["?"])[0]
 
 

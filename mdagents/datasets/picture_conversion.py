@@ -20,6 +20,7 @@ from mdagents.datasets.questions import LETTERS
 from mdagents.datasets.record_lines import ending, read_lines, table_rows
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
+from mdagents_llm.text import counted
 
 PictureRecords = Iterator[Record]
 Convert = Callable[[Sequence[Path], PictureFolder], PictureRecords]
@@ -232,18 +233,23 @@ def _archive_and_others(files: Sequence[Path]) -> tuple[PictureArchive, list[Pat
     archives = [path for path in files if ending(path) == ".zip"]
     if len(archives) != 1:
         raise ConfigError(
-            "needed is one .zip archive with the pictures, "
-            f"not {len(archives)}; name it with --from"
+            f"--from names {counted(len(archives), '.zip archive')}; give one with the pictures, "
+            "and one file of questions"
         )
     return PictureArchive(archives[0]), [path for path in files if path not in archives]
 
 
 def _archive_and_questions(files: Sequence[Path]) -> tuple[PictureArchive, Path]:
+    """Return the archive with the pictures, and the only other file.
+
+    Raises:
+        ConfigError: There is not one of each.
+    """
     archive, others = _archive_and_others(files)
     if len(others) != 1:
         raise ConfigError(
-            f"needed is one file of questions beside the .zip archive, not {len(others)}; name it "
-            "with --from"
+            f"--from names {counted(len(others), 'file')} of questions; give one, and one .zip "
+            "archive with the pictures"
         )
     return archive, others[0]
 

@@ -134,11 +134,15 @@ def test_files_that_a_user_has_are_read_in_their_published_form(
 @pytest.mark.parametrize(
     ("name", "files", "message"),
     [
-        ("slake", ["i.zip"], "needed is one file of questions beside the .zip archive, not 0"),
-        ("slake", ["i.zip", "a.json", "b.json"], "beside the .zip archive, not 2; name it with"),
-        ("pmc-vqa", ["i.zip"], "needed is one file of questions"),  # TsinghuaC3I/MedXpertQA#8
-        ("medxpertqa-mm", ["i.zip"], "needed is one file of questions"),
-        ("slake", ["a.json"], "needed is one .zip archive with the pictures, not 0"),
+        ("slake", ["i.zip"], "--from names 0 files of questions; give one, and one .zip archive"),
+        (
+            "slake",
+            ["i.zip", "a.json", "b.json"],
+            "--from names 2 files of questions; give one, and",
+        ),
+        ("pmc-vqa", ["i.zip"], "--from names 0 files of questions"),  # TsinghuaC3I/MedXpertQA#8
+        ("medxpertqa-mm", ["i.zip"], "--from names 0 files of questions"),
+        ("slake", ["a.json"], "--from names 0 .zip archives; give one with the pictures"),
         ("omnimedvqa", ["i.zip", "a.json"], "in the .zip archive; leave a.json out of --from"),
         ("slake", ["i.zip", "a.json"], "a.json has no questions in it; 2 of a.json (record 1, 2):"),
         ("medxpertqa-mm", ["i.zip", "c.JSONL"], "1 of c.JSONL (line 3): its picture is missing"),

@@ -78,9 +78,9 @@ def test_ratings_of_another_run_are_refused_and_no_file_is_lost(
         (
             "summary-7",
             0,
-            "error: r.csv: item summary-7 of case_id case-1 is no summary of run; it h",
+            "error: r.csv: item summary-7 of case_id case-1 is no summary of run; this case has 0 ",
         ),
-        ("summary-3", 2, "is no summary of run; its last one is summary-2"),
+        ("summary-3", 2, "is no summary of run; this case has 2 summaries"),
         ("summary-2", 2, ""),
         ("answer", 0, ""),
     ],
