@@ -84,13 +84,14 @@ def test_parts_go_through_links_and_into_pipes() -> None:
     write_run({"one": "basic"})
     link, target = Path("data/mine/test_basic.jsonl"), Path("data/real.jsonl")
     link.symlink_to(target.absolute())
-    for part in (
-        split(["--dataset", "mine"]),
-        extract(["--dataset", "mine", "one", "--output", str(link)]),
+    extracted = ["--dataset", "mine", "three", "--output", str(link)]
+    for program, arguments, id_ in (
+        (split, ["--dataset", "mine"], "one"),
+        (extract, extracted, "three"),
     ):
-        assert part == 0
+        assert program(arguments) == 0
         assert link.is_symlink()
-        assert json.loads(target.read_text())["id"] == "one"
+        assert json.loads(target.read_text())["id"] == id_
     reader, writer = os.pipe()
     with os.fdopen(reader) as pipe:
         assert extract(["--dataset", "mine", "one", "--output", f"/dev/fd/{writer}"]) == 0
