@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mdagents.datasets.empty_options import is_empty
+from mdagents.datasets.questions import LETTERS
 
 LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s|\Z)", re.MULTILINE)
 """Marks of options in published data sets: `A.` or `A)` at the start of a line."""
@@ -18,6 +19,10 @@ ANY_MARK = re.compile(
 IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
 
+_BEFORE_LIST = (".", "?", "!", ":", "\n")
+"""Ends of the text before a list: the end of a sentence, or of a line."""
+_SPECIES = re.compile(r"\s*[A-Z]\. [a-z]")
+"""`E. coli`, which is no option if the others begin with a capital."""
 _HEADING = re.compile(
     r"\b(?:Answer )?(?:Options|Choices)[ \t]*:"
     r"|(?:^|(?<=[.?!;:\n]))[ \t]*(?i:answer )?(?i:options|choices)[ \t]*:"
@@ -62,6 +67,30 @@ def option_lists(
         elif lists and letter == chr(ord(lists[-1][0].letter) + len(lists[-1])):
             lists[-1].append(Mark(letter, *match.span()))
     return [marks for marks in lists if len(marks) > 1]
+
+
+def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
+    """Return the list at the end of a text that has the letters A to n in another order.
+
+    It begins a line or follows a sentence, unlike `vitamin (C)`; empty if there is no such list.
+
+    Args:
+        text: Text with lists.
+        mark: Pattern of a mark, whose first group that matches is the letter.
+    """
+    marks = [
+        Mark(next(filter(None, match.groups())), *match.span()) for match in mark.finditer(text)
+    ][-len(LETTERS) :]
+    for first in range(len(marks) - 1):
+        letters = [one.letter for one in marks[first:]]
+        wanted = [chr(ord(min(letters)) + place) for place in range(len(letters))]
+        if wanted[0] not in "Aa" or letters == wanted or sorted(letters) != wanted:
+            continue
+        before = text[: marks[first].start].rstrip(" \t")
+        species = [_SPECIES.match(text, one.start) is not None for one in marks[first:]]
+        if (not before or before.endswith(_BEFORE_LIST)) and (all(species) or not species[0]):
+            return marks[first:]
+    return ()
 
 
 def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:

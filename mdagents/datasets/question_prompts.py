@@ -11,8 +11,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mdagents.datasets.listed_options import ANY_MARK, IN_ONE_LINE, Mark, option_lists, texts_of
-from mdagents.datasets.questions import LETTERS
+from mdagents.datasets.listed_options import (
+    ANY_MARK,
+    IN_ONE_LINE,
+    Mark,
+    option_lists,
+    shuffled_list,
+    texts_of,
+)
 
 _INSTRUCTION = re.compile(
     r"multiple[ -]choice questions?\b|\bletter answer\b|the answer is \(X\)|\\boxed"
@@ -70,9 +76,11 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
         prompt: Text of the prompt.
     """
     lists = option_lists(prompt, ANY_MARK) or option_lists(prompt, IN_ONE_LINE)
-    if not lists:
+    in_order: Sequence[Mark] = lists[-1] if lists else ()
+    shuffled = shuffled_list(prompt, ANY_MARK) or shuffled_list(prompt, IN_ONE_LINE)
+    marks = max(in_order, shuffled, key=len)
+    if not marks:
         return None
-    marks = lists[-1]
     start = 0
     if len(lists) > 1:
         start = _after_examples(prompt, lists[-2], marks[0].start)
@@ -84,16 +92,12 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     whole = "\n\n".join(filter(None, [text, kept]))
     return PromptedQuestion(
         text=whole,
-        options=dict(zip(_letters(len(texts)), texts, strict=True)),
+        options=dict(sorted(zip([mark.letter.upper() for mark in marks], texts, strict=True))),
         is_lowercase=marks[0].letter.islower(),
         has_examples=start > 0,
         instructions="\n".join(filter(None, [*instructions, *more])),
         ending=ending,
     )
-
-
-def _letters(count: int) -> list[str]:
-    return [chr(ord(LETTERS[0]) + place) for place in range(count)]
 
 
 def _after_examples(prompt: str, example: Sequence[Mark], options: int) -> int:

@@ -225,3 +225,20 @@ def test_a_long_prompt_is_read_in_linear_time(filler: str) -> None:
     started = time.process_time()
     read_prompt(prompt)
     assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "options"),
+    [
+        ("Which? (C) Iron (A) Zinc (B) Gold", "Which?", {"A": "Zinc", "B": "Gold", "C": "Iron"}),
+        ("Which? (B) Iron (A) Zinc", "Which?", {"A": "Zinc", "B": "Iron"}),
+        ("Which?\nb) Iron\na) Zinc\nAnswer:", "Which?", {"A": "Zinc", "B": "Iron"}),
+        ("Which?\nB. coli\nA. baumannii", "Which?", {"A": "baumannii", "B": "coli"}),
+        ("Vitamin (C) heals? (A) Yes (B) No", "Vitamin (C) heals?", {"A": "Yes", "B": "No"}),
+        ("C. coli grows.\nA. Yes\nB. No", "C. coli grows.", {"A": "Yes", "B": "No"}),
+    ],
+)
+def test_letters_in_another_order_stay(prompt: str, text: str, options: dict[str, str]) -> None:
+    read = read_prompt(prompt)  # MDAgents shuffles labeled options in its prompts
+    assert read is not None
+    assert (read.text, list(read.options.items())) == (text, sorted(options.items()))
