@@ -43,6 +43,12 @@ _LEADS_TO_STATE = re.compile(  # after "no fever,"
 _BOX = r"(?:\[[\s_]{0,3}\]|\(\s{1,3}\)|[☐□])"
 _TICKED = r"(?:[\[(]\s?x\s?[\])]|[☑☒✓✔✅])"
 _IN_AN_EMPTY_BOX = re.compile(rf"{_BOX}\s*(?:\w+\s+)?\Z")
+_IN_A_LINE_WITH_A_TICK = re.compile(rf".*{_TICKED}", re.IGNORECASE)
+_DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
+    r"\W*+(?:(?:longer|yet|currently|now)\s+)?+(?:(?:on|requiring|needing)\s+)?+"
+    r".*\b(?:on|off|from|with|and|by|despite|after|while|needing|requiring)\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -63,7 +69,9 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     before = _clause_end().split(text[max(start - REACH, 0) : start])[-1]
     rest = text[end : end + REACH]
     after = _clause_end().split(rest, maxsplit=1)[0]
-    if _IN_AN_EMPTY_BOX.search(before) or _answered_no().match(rest):
+    if _is_in_an_empty_box(text, start, before) or _answered_no().match(rest):
+        return False
+    if _any("as needed").search(before) and not _any("done").search(f"{before} {after}"):
         return False
     if _cue_after().match(after.replace("n't", " not")):
         return False
@@ -75,10 +83,19 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     )
 
 
+def _is_in_an_empty_box(text: str, start: int, before: str) -> bool:
+    """Return whether a form leaves the box of a finding empty and ticks another in its line."""
+    if not _IN_AN_EMPTY_BOX.search(before):
+        return False
+    line = max(text.rfind("\n", 0, start) + 1, start - REACH)
+    return _IN_A_LINE_WITH_A_TICK.match(text, line, start + REACH) is not None
+
+
 def denies_itself(finding: str, pattern: str) -> bool:
     """Return whether words between those of a finding deny it: "CPR was not performed".
 
-    Words of its pattern ("no pulse") do not, nor does what is denied before a comma or "but".
+    Words of its pattern ("no pulse") do not, nor does what is denied before a comma or "but", nor
+    a denial of something else ("hypotension with no fever on norepinephrine").
 
     Args:
         finding: Words of the finding.
@@ -87,7 +104,9 @@ def denies_itself(finding: str, pattern: str) -> bool:
     own = re.findall(r"[a-z']+", pattern.lower())
     last = _clause_end().split(finding.rpartition(",")[2])[-1]
     return any(
-        cue.lastgroup in _DENYING and cue[0].lower() not in own
+        cue.lastgroup in _DENYING
+        and cue[0].lower() not in own
+        and not _DENIED_WITH_MORE.match(last[cue.end() :])
         for cue in _cue_before().finditer(last)
     )
 
@@ -130,7 +149,7 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
         _OBJECT_AND_IN.search(between) or (_OBJECT_APART.search(between) and _today().match(after))
     ):
         return False
-    if kind in _DENYING and _reason().match(between):
+    if kind in _DENYING and _reason().match(between) and not _effect().fullmatch(between):
         return False
     if kind == "order" and _OBJECT_AND_COLON.search(between):
         return False
@@ -218,6 +237,15 @@ def _reason() -> re.Pattern[str]:
 
 
 @cache
+def _effect() -> re.Pattern[str]:
+    """Return a pattern for a denied effect and its cause: "no bleeding due to"."""
+    cause = r"(?:due to|secondary to|2/2|because of)"
+    return re.compile(
+        rf"\s(?:\w+\s){{0,2}}?{_any('effect').pattern}\s{cause}(?:\s[^,.]*)?", re.IGNORECASE
+    )
+
+
+@cache
 def _today() -> re.Pattern[str]:
     return re.compile(rf"[^,]{{0,25}}?{_any('today').pattern}", re.IGNORECASE)
 
@@ -225,7 +253,7 @@ def _today() -> re.Pattern[str]:
 @cache
 def _ends() -> str:
     # Behind a comma or colon the denial ends its clause: "BP 70/40, no urine output" denies none.
-    return rf"(?=\W*\Z|\s*[,)(|–.;\n-]|\s+{_any('denied by').pattern})"
+    return rf"(?=\W*\Z|\s*(?:[,)(|–.;\n]|-(?!\w))|\s+{_any('denied by').pattern})"
 
 
 @cache
@@ -233,7 +261,7 @@ def _answered_no() -> re.Pattern[str]:
     """Return a pattern for answers of forms: "…? No", "… (Y/N): N", "…: [ ] Yes [x] No"."""
     return re.compile(
         rf"\s*(?:\(y/n\)\s*)?(?:[:?]\s*{_any('answer').pattern}{_ends()}|\((?:-|neg)\)|neg{_ends()}"
-        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}})?{_TICKED}\s*no\b)",
+        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))",
         re.IGNORECASE,
     )
 

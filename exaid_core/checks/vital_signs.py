@@ -88,7 +88,8 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "blood ph": _VitalSign(
         6.51,
         7.0,
-        tail=r"(?!\s(?:(?:in|on|of|the)\s){0,2}(?:pleural|synovial|csf|urine|ascit|gastric))",
+        tail=r"(?!\s(?:(?:in|on|of)\s(?:the\s)?(?:pleural|synovial|csf|urine|ascit|gastric)"
+        r"|(?:pleural|synovial|ascitic|gastric)\s(?:fluid|aspirate)|csf\b))",
     ),
 }
 
@@ -134,7 +135,10 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
                 yield name.start, responses.end()
             continue
         reading = _reading(sign.tail).match(text, name.end)
-        if not reading or _not_of().search(text, max(name.start - 80, 0), name.start):
+        if not reading or _not_of().search(text, max(name.start - 40, 0), name.start):
+            continue
+        is_ph = text[name.start : name.end].lower() == "ph"  # and not "arterial pH"
+        if is_ph and _of_specimen().search(text, max(name.start - 80, 0), name.start):
             continue
         next_name = bisect_left(starts, reading.end())
         stop = starts[next_name] if next_name < len(starts) else len(text)
@@ -246,12 +250,14 @@ def _points(response: str) -> int:
 
 @cache
 def _not_of() -> re.Pattern[str]:
-    # "urine pH", "Urine: color yellow, pH"
-    return re.compile(
-        rf"(?:{_words('not of').pattern}{_APART}(?:\w+{_APART}){{0,2}}"
-        rf"|{_words('specimen').pattern}:[^.;:\n]*)$",
-        re.IGNORECASE,
-    )
+    return re.compile(rf"{_words('not of').pattern}{_APART}(?:\w+{_APART}){{0,2}}$", re.IGNORECASE)
+
+
+@cache
+def _of_specimen() -> re.Pattern[str]:
+    """Return a pattern for an analysis before its pH: "Urine: color yellow, pH"."""
+    item = rf"[^.,;:\n]*?{_words('analysis').pattern}(?:[^.,;:\n]|\.\d)*,"
+    return re.compile(rf"{_words('specimen').pattern}:\s*(?:{item}\s*){{0,6}}$", re.IGNORECASE)
 
 
 @cache
@@ -288,7 +294,8 @@ def _later() -> re.Pattern[str]:
 def _invalid() -> re.Pattern[str]:
     """Return a pattern for what makes the value before it invalid: "7.2 (specimen hemolyzed)"."""
     return re.compile(
-        rf"(?:(?!{_words('valid').pattern})[^.;\n]){{0,30}}?{_words('invalid').pattern}",
+        rf"\s?%?(?:\s?m[em]\w+(?:/l)?)?[\s,(:-]{{0,3}}(?:(?:was|is|grossly)\s){{0,3}}"
+        rf"{_words('invalid').pattern}(?![^.;\n]{{0,60}}?{_words('sign of it').pattern})",
         re.IGNORECASE,
     )
 
