@@ -18,6 +18,7 @@ def test_an_error_of_each_kind_is_planted() -> None:
     assert not list(planted(Pair("doctor1 agrees", "doctor1: I agree"), random.Random(1)))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("half", [grounding.SEEN, grounding.HELD_OUT])
 def test_few_true_texts_are_flagged_and_most_errors_are_found(half: str) -> None:
     alarms, errors = false_alarms(half), found_errors(half)
@@ -26,6 +27,7 @@ def test_few_true_texts_are_flagged_and_most_errors_are_found(half: str) -> None
     assert sum(error.flagged for error in errors) >= 0.9 * len(errors)
 
 
+@pytest.mark.sweep
 def test_the_tables_name_each_part(capsys: pytest.CaptureFixture[str]) -> None:
     assert grounding.main(["--half", grounding.SEEN, "--show"]) == 0
     printed = capsys.readouterr().out

@@ -37,6 +37,7 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
                 yield statement.lineno, statement.value.value
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("package", [*PACKAGES, "tests"])
 def test_no_docstring_leans_on_a_sentence_before_it(package: str) -> None:
     found = [

@@ -250,6 +250,7 @@ def test_what_was_done_for_a_danger(text: str) -> None:
     assert find_alert(text) is not None
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "piece",
     ["no CT because ", "[ ] shock ", "prn for shock, ", "shock? ", "pupils not ", "no K 7 => "],

@@ -182,6 +182,7 @@ def test_other_words_for_how_often_a_dose_is_given(support: str, summary: str) -
     assert unsupported_terms([summary], support) == ()
 
 
+@pytest.mark.sweep
 def test_many_doses_with_a_period_take_no_more_than_linear_time() -> None:
     start = time.process_time()
     unsupported_terms(["15 mg daily " * 4000], "15 mg weekly " * 4000)

@@ -60,6 +60,7 @@ def test_the_total_that_a_document_states(text: str, amount: str | None, currenc
     assert found == (None if amount is None else Decimal(amount), expected)
 
 
+@pytest.mark.sweep
 @given(st.text(max_size=200))
 def test_no_text_breaks_what_is_read_out_of_it(text: str) -> None:
     amount, _ = amount_of(f"{text}\ntotal {text}")

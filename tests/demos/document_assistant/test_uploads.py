@@ -138,6 +138,7 @@ def test_a_path_as_a_terminal_writes_it(written: str, path: str) -> None:
     assert path_of(written) == Path(path)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("state", ["hidden", "veryHidden"])
 def test_a_hidden_sheet_is_named_and_not_read(tmp_path: Path, state: str) -> None:
     path = xlsx_of(tmp_path / "costs.xlsx")

@@ -98,6 +98,7 @@ def damaged(draw: Any, content: bytes) -> bytes:
     return bytes(raw[: draw(st.integers(0, len(raw)))] if draw(st.booleans()) else raw)
 
 
+@pytest.mark.sweep
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_damaged_files(data: st.DataObject) -> None:
@@ -153,6 +154,7 @@ def parsed(record: dict[str, Any], folder: Path | None) -> SourceQuestion | str:
         return str(error)
 
 
+@pytest.mark.sweep
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
