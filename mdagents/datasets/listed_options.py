@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from mdagents.datasets.empty_options import is_empty
-from mdagents.datasets.questions import LETTERS
 
 LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s|\Z)", re.MULTILINE)
 """Marks of options in published data sets: `A.` or `A)` at the start of a line."""
@@ -21,6 +20,8 @@ IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 
 _BEFORE_LIST = (".", "?", "!", ":", "\n")
 """Ends of the text before a list: the end of a sentence, or of a line."""
+_MOST = 10
+"""Maximum number of options: A to J."""
 _SPECIES = re.compile(r"\s*[A-Z]\. [a-z]")
 """`E. coli`, which is no option if the others begin with a capital."""
 _HEADING = re.compile(
@@ -80,7 +81,7 @@ def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
     """
     marks = [
         Mark(next(filter(None, match.groups())), *match.span()) for match in mark.finditer(text)
-    ][-len(LETTERS) :]
+    ][-_MOST:]
     for first in range(len(marks) - 1):
         letters = [one.letter for one in marks[first:]]
         wanted = [chr(ord(min(letters)) + place) for place in range(len(letters))]
