@@ -175,18 +175,23 @@ _CERTAIN = re.compile(
     | \b(?:case\s+of|confirms?)\s+(?:\S+\s+)?(?:{_DISEASE})\b
     | \b(?:diagnosis|diagnosed)\s+(?:is|with|as|of)\b
     | (?<!possible\ )(?<!differential\ )(?<!likely\ )(?<!working\ )(?<!suspected\ )
-      \b(?:diagnosis|dx)\s?[:=]\s*(?!\S*\?)\w
+      \b(?:diagnosis|dx)\s?[:=]\s*(?!\S*\?)
+      (?!(?:unclear|unknown|uncertain|pending|none|not\ (?:yet|known|clear|possible|made))\b
+        |(?:only\ )?(?:an?\ |the\ |your\ )?(?:doctors?|physicians?)\b)\w
     | \b(?:this|it|that|day|do)(?:'s|\s+is)?\s+(?:\w+ly\s+)?(?:just|only|simply|merely|chi\s+la)\s+
       (?:{_TRIVIAL})\b
     | (?<!until\ )(?<!until\ a\ )(?<!unless\ )(?<!unless\ a\ )(?<!once\ )(?<!once\ a\ )
+      (?<!so\ that\ )(?<!so\ that\ a\ )(?<!whether\ )(?<!whether\ a\ )
       \b(?:{_DISEASE})\s+(?:is|was|has\s+been|have\s+been)\s+(?:ruled\s+out|excluded)\b
     | \b(?:rules|ruled|excludes|excluded)\s+(?:out\s+)?(?:\w+\s+){{0,2}}?(?:{_DISEASE})\b
+      (?!\ only\ in\ part)
     | \b(?:definitely|certainly|clearly|surely|undoubtedly|obviously|no\ doubt)\b
       [^,;:]{{0,60}}\b(?:{_DISEASE})\b
     | \b(?:ban|anh|chi|em|ong|ba|be|chau|benh\ nhan|day|do)\s+
       (?:(?:da|dang|chi)\s+)?(?:bi|mac|la)\s+
       (?:benh\s+|con\s+|chung\s+)?(?:{_DISEASE})\b
     | \bchan\ doan(?:\s+(?:la|xac\ dinh)\b|\s*:)
+      (?!\s*(?:(?:chi|can|phai|chua|do)\s+){{1,3}}(?:bac\s+si|kham|ro|co|xac)\b|\s*bac\s+si\b)
     | \b(?:chac\ chan|ro\ rang|nhat\ dinh)\b[^,;:]{{0,60}}\b(?:{_DISEASE})\b
     """,
     re.VERBOSE,
@@ -230,6 +235,8 @@ _STAY_AWAY = re.compile(
     | (?<!if\ )(?<!sure\ )\b(?:you(?:\ are|'?re)
       |(?:you|he|she|they|your\ \w+)(?:\ will|'?ll|\ should|(?:'[rs]e?|\ are|\ is)\ going\ to)\ be)
       \ (?:\w+ly\ )?(?:fine|ok|okay|all\ right|alright)\b(?!\ to\b)
+      (?!\ (?:once|when|after|as\ soon\ as)\ (?:the\ |an?\ |your\ )?
+      (?:help|ambulance|paramedics?|doctors?|treat\w*|hospital|surgery|specialists?|team)\b)
     | \b(?:ban|anh|chi|em|be)\ (?:se\ )?(?:on|khoe)\ (?:thoi|ca|ngay)\b | \bharmless\b
     | \bwaste\ of\ time\b | \boverkill\b
     | \brather\ than\ going\ to\ (?:the\ )?{_CARE}
@@ -251,8 +258,17 @@ _URGES = re.compile(
     r"(?:^|[,;:.]\s*)(?:please |hay )?(?:call|go|goi|den)\b[^.;]{0,40}"
     r"\b(?:911|999|112|115|er|emergency|ambulance|hospital|cap cuu|benh vien)\b"
 )
-_NEGATED = re.compile(r"(?:\b(?:not|never|cannot|dont|cant)|n't)\s+(?:\w{1,20}\s+)?$")
-_NEAR = 40
+_NEGATED = re.compile(
+    r"(?:\b(?:not|never|cannot|dont|cant)|n't)\s+(?:\w{1,20}\s+)?"
+    r"(?:(?:be|ever|try|trying|attempt|safe(?:ly)?|wise|possible|something)\s+){0,3}(?:to\s+)?$"
+    r"|\btoo\s+\w{1,20}\s+to\s+(?:be\s+)?$"
+    r"|\b(?:doctors?|nurse|pharmacist|paramedics?|they)\s+(?:\w{1,10}\s+){0,3}"
+    r"(?:tell|show|explain|advise|decide|say)\s+(?:\w{1,10}\s+)?(?:how|whether|if|when)\s+"
+    r"(?:(?:to|you|it|is|can|this)\s+){0,3}$"
+    r"|(?:\b(?:not|cannot)|n't)\s+(?:tell|say|know|judge)\s+(?:whether|if)\s+"
+    r"(?:(?:you|it|is|can|this)\s+){0,3}$"
+)
+_NEAR = 60
 """Number of characters before a phrase in which its negation is looked for."""
 
 

@@ -4,8 +4,8 @@ In doubt, a complaint counts as present: a missed denial costs a visit, a false 
 A denial therefore covers one complaint, which follows it at once or after words such as "any". It
 continues past a comma only in a list, of which it covers one complaint an item: a list that ends
 with "or", one that fills the rest of the sentence with three short items or more, or one after
-"denies". "Never" denies no list without "or" ("I never smoked, chest pain, …"). In a form, an
-answer denies its field ("Chest pain: no").
+"denies". "Never", "no longer" and "neg for" deny no list without "or" ("I never smoked, chest pain,
+…"). In a form, an answer denies its field ("Chest pain: no").
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
             cancelled.update(range(one.start, one.end))
         elif one.concept == "over":
             over.add(one.start + 1)
+            marks["one item"].add(one.start + 1)
         elif one.concept == "not now":
             reasons.add(one.end - 1)
         elif one.concept == "never":
@@ -165,6 +166,8 @@ def _denial_before(words: Words, at: int, marks: Mapping[str, set[int]]) -> set[
 
 def _pets(parts: Sequence[int], marks: dict[str, set[int]]) -> set[int]:
     """Return the parts about a pet in which nobody else appears."""
+    if marks["as the pet"]:
+        return set()
     people = {parts[at] for at in marks["hurt by it"] - marks["its words"]}
     return {parts[at] for at in marks["animal"]} - people
 
@@ -192,6 +195,8 @@ def _pet_subjects(
     words: Words, parts: Sequence[int], marks: Mapping[str, set[int]]
 ) -> Iterator[int]:
     """Yield the positions after pets that begin a clause in which nobody else appears."""
+    if marks["as the pet"]:
+        return
     people = {parts[at] for at in marks["hurt by it"] - marks["its words"]}
     for start in marks["pet"]:
         begins = start == 0 or words.parts_clauses(start - 1) or start - 1 in marks["turn"]
@@ -258,7 +263,8 @@ def _denied_places(words: Words, marks: dict[str, set[int]], ends: Mapping[int, 
     for cue in marks["denied"]:
         if words.words[cue - 1 : cue] == [":"] and _is_field(words, cue + 1):
             continue  # "Chest pain: no Fainting: yes"
-        is_whole_list = cue in marks["whole list"]
+        has_one_item = cue in marks["one item"]
+        is_whole_list = cue in marks["whole list"] and not has_one_item
         items, ends_in_or = _items(words, cue + 1, marks, past_and=is_whole_list)
         places.update(_one_complaint(words, items[0], ends))
         rest = [item for item in items[1:] if item]
@@ -266,7 +272,7 @@ def _denied_places(words: Words, marks: dict[str, set[int]], ends: Mapping[int, 
         if (
             is_whole_list
             or (ends_in_or and all(len(item) <= _LONGEST_ITEM for item in items[:-1]))
-            or (cue not in marks["never"] and len(rest) >= 2 and is_short)
+            or (not has_one_item and cue not in marks["never"] and len(rest) >= 2 and is_short)
         ):
             for item in rest:
                 if not (is_whole_list and item[-1] in marks["present"]):

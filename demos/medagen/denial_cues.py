@@ -32,6 +32,14 @@ _SUPPOSED = "has|have|had|gets|is|faints|collapses|chokes|drinks|swallows|eats|s
 _WHOSE = "my|our|the|a|his|her|their"
 _PET = "dog|dogs|cat|cats|puppy|pup|kitten|hamster|rabbit|bunny|pony|horse|parrot"
 _PET_VI = "chó|mèo|cún"
+_GONE = (
+    "pain|pains|chest+pain|chest+pains|chest+tightness|chest+pressure|headache|headaches|seizure|"
+    "seizures|fits|fever|vomiting|nausea|bleeding|dizziness|palpitations|symptoms|trouble+breathing|"
+    "difficulty+breathing|shortness+of+breath|abdominal+pain|stomach+pain|back+pain"
+)
+_FOR_TESTS = (
+    "covid|covid19|coronavirus|flu|influenza|strep|rsv|hiv|mono|malaria|dengue|tb|pregnancy|hcg"
+)
 _SHOWN = "movie|film|show|series|documentary|tv|television|telly|netflix|youtube|game|book"
 _WRITTEN = "story|novel|book|screenplay|script|fanfic"
 _SCHOOL = "homework|assignment|essay|exam|quiz|class|course"
@@ -96,7 +104,8 @@ CUES = Lexicon(
             "hết",
             "=đỡ|khỏi",
         ],
-        "whole list": ["denies|deny|denied|denying", "negative|neg for"],
+        "whole list": ["denies|deny|denied|denying", "negative for"],
+        "one item": ["neg for", f"negative for {_FOR_TESTS}"],
         "never": ["never", f"{_NOT}|chưa {_NEVER}"],
         # Cues that cancel a denial, depending on the words that follow.
         "no denial": [
@@ -145,7 +154,8 @@ CUES = Lexicon(
             f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
         ],
         "over": [
-            "no longer have|has|having|had|get|gets|getting|experience|experiences|experiencing",
+            f"no longer have|has|having|get|gets|getting|experience|experiencing {_GONE}",
+            f"no longer have|has|having|get|gets|getting any|the|that|these|such {_GONE}",
             f"{_NOT}|k còn bị|đau|nhức|tức|sốt|nôn|ói|khó|co|chảy",
         ],
         # A complaint from long ago that is back. The second kind ends its clause.
@@ -239,6 +249,16 @@ CUES = Lexicon(
             f"={_PET_VI} nhà|của {_OWN}",
             f"=con|bé|em {_PET_VI} nhà|của {_OWN}",
             f"=con|bé|em {_PET_VI}",
+        ],
+        # Somebody who has what the pet has: "so did I".
+        "as the pet": [
+            "so|as did|do|does|am|is|are|was|were|has|have i|he|she|we|they|my|our|the",
+            "neither|nor can|could|do|did|does|am|is|have|has i|he|she|we|they|my|our|the",
+            "i|me|he|she|we|us|him|her|they|my _ too|also|as+well|either",
+            "same _ me|us|him|her|my|our|i|here",
+            "happened to me|us|him|her|my|our",
+            f"{_OWN} cũng|giống+vậy",
+            "cũng vậy|thế",
         ],
         "hurt by it": [
             "i|im|ive|me|my|he|hes|him|his|she|shes|her|we|us|our|they|them|baby|child|kid|son",

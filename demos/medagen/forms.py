@@ -1,4 +1,7 @@
-"""Reads the boxes and answers of forms: an empty box denies what stands at it."""
+"""Reads the boxes and answers of forms: an empty box denies what stands at it.
+
+Where no box of its kind is ticked in a message, it is a bullet or a blank, and denies nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def read_form(text: str) -> str:
 
     Boxes before their items ("[ ] chest pain [x] cough") become "without chest pain" and "cough";
     behind them ("chest pain [ ], cough [x]"), "chest pain: no" and "cough". Where the boxes of a
-    line may be either, none counts.
+    line may be either, or no box of the kind is ticked in the message, none counts.
 
     Args:
         text: Message in lower case.
@@ -41,9 +44,20 @@ def read_form(text: str) -> str:
     text = _ANSWER.sub("? ", _OPTIONS.sub("", text))
     if not _BOX.search(text):
         return text
+    ticked = {_kind(box.group()) for box in _BOX.finditer(text) if box["ticked"]}
     text = _CHOICE_LEFT.sub("", text)
+    text = _BOX.sub(
+        lambda box: box.group() if box["ticked"] or _kind(box.group()) in ticked else " ", text
+    )
     text = _CHOICE.sub(lambda ticked: f"{ticked['mark'] or ':'} {ticked['answer']} . ", text)
     return _SEGMENT.sub(lambda segment: _in_words(segment.group()), text)
+
+
+def _kind(box: str) -> str:
+    """Return the kind of a box: "+" for signs, a bracket, or nothing for a symbol."""
+    if any(sign in box for sign in "+-–−"):
+        return "+"
+    return box[0] if box[0] in "[(" else ""
 
 
 def _in_words(line: str) -> str:

@@ -63,12 +63,27 @@ _WRITTEN_AS = {
     re.compile(r"\b(temp|sats?|resp|sys|dia|pul)\.(?=\s)"): r"\1",
     re.compile(r"(?:\b(?:degrees?|deg) )?\bf[ae]h?renhei?[gh]*t\b"): "°f",
     re.compile(r"(?:\b(?:degrees?|deg) )?\b(?:celsius|celcius|centigrade)\b"): "°c",
-    # A pulse oximeter shows the saturation and the pulse.
+    # A pulse oximeter shows the saturation and the pulse; up to 100, a second number may be either.
     re.compile(
         r"\b(oximeter|pulse ox|may (?:do )?(?:spo2|oxy))"
         r"((?: (?!between|from)[a-z]+){0,3}[ :]{1,2}\d{2,3}%?)"
-        r"(?: and | & | va | ?/ ?| )(\d{2,3})\b(?! ?%|[,.]? ?\d| (?:then|now|later|percent))"
+        r"(?: and | & | va | ?/ ?| )(10[1-9]|1[1-9]\d|2\d\d)\b"
+        r"(?! ?%|[,.]? ?\d| (?:then|now|later|percent))"
     ): r"\1\2 pulse \3",
+    # PR is a pulse beside other readings; alone it may be a record.
+    re.compile(
+        r"\b((?:spo2|sp02|sao2|sats?|o2|sys|dia|bp|rr|temp|oximeter|pulse ox|huyet ap)\b"
+        r"[\s\S]{0,40}?)\bpr(?=\W{0,3}\d{2,3}\b)"
+    ): r"\1pulse",
+    re.compile(
+        r"\bpr(?=\W{0,3}\d{2,3}(?: ?bpm|\W{1,3}(?:spo2|sp02|sao2|sats?|o2|bp|rr)\b))"
+    ): "pulse",
+    # Somebody's own heart rate beside that of a target.
+    re.compile(
+        r"\b((?:target|goal|training|predicted|recommended|max(?:imum)?|peak) "
+        r"(?:heart ?rates?|hr|pulse)\b[^\d\n]{0,20}\d{2,3}(?: ?(?:-|to) ?\d{2,3})?"
+        r"[^\d\n]{1,30}?\b(?:mine|now|im)\b[^.\d\n]{0,15})(\d{2,3})\b"
+    ): r"\1pulse \2",
 }
 """Other ways to write a reading -> as the patterns have it."""
 

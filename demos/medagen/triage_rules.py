@@ -74,9 +74,9 @@ _NO_FEVER = [
 """Temperatures without a fever, as they are written."""
 _REMEMBERED = 1_000  # messages whose findings are cached
 _LABELS = frozenset(
-    ["spo", "sp", "pr", "pul", "sys", "dia", "map", "bpm", "mmhg", "hr", "rr", "bp"]
+    ["spo", "sp", "pr", "pul", "sys", "dia", "map", "bpm", "mmhg", "hr", "rr", "bp", "s"]
 )
-"""Labels of devices for vital signs, which belong to no language."""
+"""Labels of devices for vital signs, and the end of "90s", which belong to no language."""
 _EXPLAINED = 3
 """Maximum number of rules that the reasoning explains."""
 

@@ -444,7 +444,6 @@ BOXES = (
     "Hỏi: đau ngực không? Đáp: không",
     "1) [ ] chest pain 2) [x] runny nose",
     "- [ ] chest pain\n- [x] runny nose",
-    "[ ] chest pain [ ] trouble breathing [ ] runny nose",
     "ông không còn khó thở nữa",
     "neg for chest pain or dyspnea",
     "Do you have chest pain? [ ] Yes [x] No\nCough? [x] Yes [ ] No",
@@ -452,6 +451,9 @@ BOXES = (
     "ROS: (-) chest pain, (-) dyspnea, (+) rhinorrhea",
     "Do you have chest pain? No. Do you have a cough? Yes",
     "no longer having seizures since the new pills",
+    "no longer have any chest pain",
+    "negative for covid, I have a runny nose",
+    "[ ] chest pain, [x] negative covid test",
 )
 """Forms and notes in which nobody has an emergency."""
 
@@ -489,8 +491,30 @@ BOXES_WITH_DANGER = (
     "Do you have chest pain? No idea",
     "Do you have chest pain? [x] Yes [ ] No",
     "Triệu chứng: [x] khó thở [ ] sốt",
+    "[ ] crushing chest pain",
+    "[] crushing chest pain since noon",
+    "- [ ] chest pain",
+    "[ ] chest pain [ ] trouble breathing [ ] runny nose",
+    "[ ] cannot breathe\n[ ] runny nose",
+    "☐ crushing chest pain since noon",
+    "☐ crushing chest pain, rapid covid test (+)",
+    "( ) chest pain ( ) fainting",
+    "(-) crushing chest pain",
+    "chest pain [ ]",
+    "- [ ] đau ngực dữ dội",
+    "I no longer have control of my bladder, back pain",
+    "I no longer have control of my bowels and my legs are numb",
+    "I no longer have any reason to live",
+    "no longer have pain, weak left arm, slurred speech",
+    "no longer have fever, crushing chest pain, sweating",
+    "neg for covid, chest pain crushing",
+    "neg for covid, chest pain, trouble breathing",
+    "Covid test neg for me, crushing chest pain and sweating",
+    "neg for flu, stiff neck and fever 39",
+    "negative for flu, stiff neck and fever 39",
+    "tested negative for covid, can't breathe, chest pain",
 )
-"""Forms and notes with an emergency that is ticked, unanswered or outside of the boxes."""
+"""Forms and notes with an emergency that is ticked, unanswered or beside what they deny."""
 
 
 def level_of(message: str) -> Level:
@@ -553,6 +577,15 @@ my dog found my wife unconscious
 my dog and I had a car crash, I can't breathe
 the dog collapsed on the baby and the baby is not breathing
 my guide dog collapsed and I fell and passed out
+my dog collapsed and so did I
+my dog collapsed, me too
+my dog passed out and then I did too
+my dog collapsed and my wife did as well
+my cat can't breathe, same with me
+the cat can't breathe and neither can I
+our dog fainted, then so has my mom
+my dog had a seizure and so did I
+chó nhà em bị ngất, em cũng vậy
 """
 """What a person has beside a pet, one a line."""
 

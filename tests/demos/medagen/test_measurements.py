@@ -297,6 +297,24 @@ our 6 week old had 102!!!
 my 3-week-old's temp is 100.9
 SpO2: 88 PR: 47
 huyết áp 85/50, mạch 120
+oximeter says 97 and 82
+oximeter says 98 and 72
+oximeter 98 and 80 after walking
+pulse oximeter 97 82
+máy đo spo2 báo 98 và 72
+pulse oximeter 97, pulse 190
+Target heart rate 140, mine is 190 at rest
+target HR 130 but now 200 sitting
+target heart rate 120-150, now 195
+Target heart rate 120. Mine is 190.
+my target heart rate is 150, I am at 35 now
+max HR 190 while sitting, no exercise
+max heart rate of 210 while resting, gym tomorrow
+BP 90/60 PR 150
+PR 150, SpO2 97
+BP 80s/40s
+blood sugar: hi, I feel awful
+glucose: HI, I want to vomit
 """
 """Readings and ages as people and devices write them, one a line."""
 
@@ -320,9 +338,12 @@ sugars in the 100s
 SpO2 97 PR 84
 PR 72 SpO2 98
 SYS 118 DIA 76 PUL 72
-oximeter says 98 and 72
 pulse ox 97/68
-máy đo spo2 báo 98 và 72
+PR 150
+my pr 180 deadlift today
+target heart rate 120-150
+target heart rate 150 for 30 minutes
+BP 110s/70s
 target heart rate 150
 max heart rate 185 on treadmill
 nhịp tim mục tiêu 150
@@ -373,8 +394,12 @@ def test_values_as_devices_show_them() -> None:
         ("SYS 118 DIA 76 PUL 72", "systolic_bp", 118),
         ("SYS 118 DIA 76 PUL 72", "heart_rate", 72),
         ("SpO2 97 PR 84", "heart_rate", 84),
-        ("oximeter says 98 and 72", "oxygen_saturation", 98),
-        ("oximeter says 98 and 72", "heart_rate", 72),
+        ("oximeter says 98 and 72", "oxygen_saturation", 72),
+        ("oximeter says 98 and 72", "heart_rate", None),
+        ("oximeter says 98 and pulse 72", "oxygen_saturation", 98),
+        ("oximeter says 98 and 72 bpm", "oxygen_saturation", 98),
+        ("oximeter says 98 and 105", "heart_rate", 105),
+        ("target heart rate 140, mine is 90", "heart_rate", 90),
         ("oximeter says 98 and now 82", "oxygen_saturation", 82),
         ("oximeter between 98 and 82", "oxygen_saturation", 82),
         ("bp 118-76", "diastolic_bp", 76),
