@@ -62,16 +62,27 @@ _DOWN = re.compile(
     r"(?i)\b(guardrails?|moderation|content[ _-]?(safety|filter(ing)?|moderation))"
     r"(( (ai|api|service|server|endpoint|provider|system|request|call|client))+ "
     r"((has|is|was) )?(failed|error|unavailable|unreachable|down|timed out)"
-    r"| (identifier|version|id|config\w*)\b[^.]{0,60}(not exist|not found|invalid|missing))"
+    r"| ((has|is|was) )?(unavailable|unreachable|down|timed out)\b)"
+    r"|(could not|cannot|can't|failed to|unable to) (connect to|reach|call|evaluate|load) "
+    r"(the )?(guardrail|moderation|content[ _-]?(safety|filter))"
     r"|content_filter_error|invalid guardrail"
+    r"|(AccessDenied|Throttling|ExpiredToken|UnrecognizedClient|ServiceUnavailable)Exception"
+    r"|guardrail '?[\w-]{1,60}'? failed to evaluate"
+)
+"""Pattern of messages about a filter that is down or set up wrongly, and blocked nothing."""
+_PERHAPS_DOWN = re.compile(
+    r"(?i)\bguardrails? (identifier|version|id|config\w*)\b[^.]{0,60}"
+    r"(not exist|not found|invalid|missing)"
     r"|connection (attempts? failed|refused|reset|error|aborted|timed out)|\btimed? ?out\b"
     r"|(could not|cannot|can't|failed to|unable to) (connect|reach|resolve|locate credentials)"
     r"|name resolution|name or service not known|server disconnected|service unavailable"
-    r"|internal server error|(client|server) error '\d{3}"
-    r"|(AccessDenied|Throttling|ExpiredToken|UnrecognizedClient|ServiceUnavailable)Exception"
-    r"|not authorized to perform|guardrail '?[\w-]{1,60}'? failed to evaluate"
+    r"|internal server error|(client|server) error '\d{3}|not authorized to perform"
 )
-"""Pattern of messages about a filter that is down or set up wrongly, and blocked nothing."""
+"""Pattern of such messages that may also be about what was blocked."""
+_BLOCKED = re.compile(
+    r"(?i)\b(blocked|violat\w+|flagged|filtered|censored|withheld|mentions?|contains?|describes?)\b"
+)
+"""Pattern of messages about a text that was blocked."""
 _WRONG_FORM = re.compile(r"(?i)invalid responses api request")
 """Pattern of OpenRouter's message for a malformed request, whose code is also `invalid_prompt`."""
 
@@ -94,6 +105,7 @@ def is_withheld(status: int | None, said: ErrorBody) -> bool:
         return True
     words = f"{said.code} {own_words(said.words)}"
     is_other = any(other.search(words) for other in (_ACCOUNT, _DOWN, _WRONG_FORM))
+    is_other |= bool(_PERHAPS_DOWN.search(words)) and not _BLOCKED.search(words)
     return status in _STATUSES and bool(_FILTERED.search(words)) and not is_other
 
 

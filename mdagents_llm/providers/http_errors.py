@@ -30,13 +30,7 @@ _QUOTA = (
     "spend_limit",
     "usage_limit",
     "your usage limit",
-    "usage limit reached",  # MiniMax
-    "api usage limits",  # Anthropic, for a limit that the user set
     "regain access on",
-    "spend limit",
-    "spending limit",  # Fireworks
-    "spending cap",  # Gemini
-    "free allocation",  # Cloudflare
     "session usage limit",  # Ollama
     "monthly limit exhausted",  # Z.ai
     "insufficient_user_quota",  # one-api
@@ -58,6 +52,19 @@ _QUOTA = (
     "余额不足",  # Zhipu: insufficient balance
     "使用上限",  # Zhipu: usage limit
 )
+_LIMIT = (
+    "usage limit reached",  # MiniMax
+    "api usage limits",  # Anthropic, for a limit that the user set
+    "spend limit",
+    "spending limit",  # Fireworks
+    "spending cap",  # Gemini
+    "free allocation",  # Cloudflare
+)
+"""Wordings of a quota, or of a rate limit if it is over soon."""
+_OF_A_MINUTE = re.compile(
+    r"\b(per|this|each|every|one|a|next)[ _-](minute|second)s?\b|\b[rt]p[ms]\b|/min\b"
+)
+_SHORTEST_OF_QUOTA = 120  # seconds; a limit that is over sooner is that of a rate
 _OF_QUOTA = (None, 400, 403, 412, 429, 500)
 """HTTP statuses of an exhausted quota besides 402: 400 is Anthropic's, 412 Fireworks's."""
 _CONTEXT = (
@@ -168,11 +175,18 @@ _NO_MODEL = (
     "invalid model name",  # LiteLLM
     "provided model identifier is invalid",  # Bedrock
     "on-demand throughput",  # Bedrock, for a model without an inference profile
-    "not supported model",  # Xiaomi
 )
+_NOT_SUPPORTED = re.compile(
+    r"(?<!an )(?<!a )\bnot supported model:? (?!\w*(?:parameter|option|input|output|field|setting"
+    r"|feature|type|format|argument|config|version|mode\b|kwargs|schema|role)s?)\S"
+)
+"""Xiaomi's wording about a model, which its name follows."""
 _NO_CHANNEL = ("无可用渠道", "no available channel")  # one-api: nobody serves the model
 _NOT_ALLOWED = 405
-_NO_METHOD = re.compile(r"(?i)\bnot allowed\b|\A\W*\Z")
+_NO_METHOD = re.compile(
+    r"(?i)\b(method|post)\b[^.,;]{0,20}\bnot allowed\b|\b405 not allowed\b"
+    r"|\A\W*(not allowed\W*)?\Z"
+)
 """Messages with status 405 about the address; a firewall that blocks one request says so."""
 _NO_ENDPOINT = re.compile(r"(?i)unexpected endpoint or method")  # LM Studio, with status 200
 
@@ -265,6 +279,8 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
     }
     if status == 402 or (status in _OF_QUOTA and _has(words, _QUOTA)):
         return ErrorKind.QUOTA
+    if status in _OF_QUOTA and _has(words, _LIMIT):
+        return ErrorKind.RATE_LIMIT if _is_over_soon(words) else ErrorKind.QUOTA
     if status == TOO_MANY_REQUESTS or (status in (None, 400, 403, 500) and _has(words, _RATE)):
         return ErrorKind.RATE_LIMIT
     if _has(words, _NO_CHANNEL) or _has_no_route(status, words):
@@ -295,7 +311,7 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
     """Return the kind of a 400 error by its message; None if the message is inconclusive."""
     if _has(words, _CONTEXT):
         return ErrorKind.CONTEXT_LENGTH
-    if _has(words, _NO_MODEL):
+    if _has(words, _NO_MODEL) or _NOT_SUPPORTED.search(words):
         return ErrorKind.MODEL_NOT_FOUND
     if _has(words, _AUTH) or _BARRED.search(words):
         return ErrorKind.AUTH
@@ -304,6 +320,13 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
     if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
     return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
+
+
+def _is_over_soon(words: str) -> bool:
+    """Return whether a limit is that of a minute, or asks for a short pause."""
+    pause = seconds_in_words(words)
+    is_short = pause is not None and pause < _SHORTEST_OF_QUOTA
+    return is_short or _OF_A_MINUTE.search(words) is not None
 
 
 def _has_no_route(status: int | None, words: str) -> bool:

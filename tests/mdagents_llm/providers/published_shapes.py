@@ -238,6 +238,10 @@ SHAPES = {
             (400, "Request blocked by input guardrail 'demo'", "databricks/ucode#66"),
             (498, "Your request violates our usage guidelines", "cohere-developer-experience#189"),
             (421, "Content moderation: the input was blocked", "MiMo: Error Codes"),
+            (400, "Content policy violation: the prompt describes a patient who timed out", "ours"),
+            (400, "Content_filter: text mentions service unavailable", "ours"),
+            (400, "Content filter blocked the words 'server disconnected'", "ours"),
+            (400, "Output blocked by guardrail id abc: config missing field", "ours"),
         )
     },
     **{
@@ -259,6 +263,10 @@ SHAPES = {
             ),
             (DOWN, 403, "Bedrock guardrail request failed", "litellm#18383"),
             (RETRIED, 500, "Content safety service unavailable", "ours"),
+            (RETRIED, 500, "Content filter timed out", "ours"),
+            (RETRIED, 500, "Request blocked: moderation service timed out", "ours"),
+            (RETRIED, 500, "Blocked, as we could not connect to the content filter", "ours"),
+            (RETRIED, 500, "Guardrail: connection refused", "ours"),
             (
                 "bad_request",
                 400,
@@ -557,6 +565,13 @@ SHAPES = {
     "a firewall that blocks a question": Shape(
         "openai", "bad_request", {"message": "Sorry, your request has been blocked"}, "ours", 405
     ),
+    "a firewall that blocks what is not allowed": Shape(
+        "openai",
+        "bad_request",
+        {"message": "Your request was blocked: it may contain content that is not allowed"},
+        "ours",
+        405,
+    ),
     # Tried after the code was written, as quoted.
     "context size in a 500": Shape(
         "openai",
@@ -812,6 +827,16 @@ SHAPES = {
                 "anthropic",
                 "usage limit exceeded, 5-hour usage limit reached for Token Plan Starter (2056)",
                 "MiniMax-M2.7#36",
+            ),
+            (RETRIED, 429, "openai", "TPM usage limit reached", "ours"),
+            (DOWN, 429, "openai", "Usage limit reached, try again in 3 hours", "ours"),
+            *(
+                ("bad_request", 400, "openai", words, "ours")
+                for words in (
+                    "not supported model parameter: temperature",
+                    "top_k is a not supported model option",
+                    "not supported model input: x",
+                )
             ),
             (DOWN, 400, "openai", "Organization has been restricted.", "one-api#1764"),
             (DOWN, 403, "openai", "Insufficient account balance", "sub2api#890"),

@@ -361,6 +361,20 @@ async def test_a_wait_in_a_field_of_the_body() -> None:
     assert caught.value.retry_after == 7
 
 
+@pytest.mark.parametrize(
+    ("message", "seconds"),
+    [
+        ("Token usage limit reached for this minute. Please retry in 20 seconds.", 20),
+        ("TPM usage limit reached; retry after 12s", 12),
+        ("TPM usage limit reached", None),
+    ],
+)
+async def test_a_limit_that_is_over_soon_is_no_quota(message: str, seconds: float | None) -> None:
+    with pytest.raises(ProviderError) as caught:
+        await chat({"error": message}, 429).generate(REQUEST)
+    assert (caught.value.kind, caught.value.retry_after) == (ErrorKind.RATE_LIMIT, seconds)
+
+
 async def test_the_reset_of_a_rate_limit_says_nothing_of_another_error() -> None:
     with pytest.raises(ProviderError) as caught:
         await chat({"error": "busy"}, 503, {"x-ratelimit-reset": "3600"}).generate(REQUEST)
