@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from mdagents.datasets.empty_options import is_missing
-from mdagents.datasets.own_forms import is_option_or_answer, plain
+from mdagents.datasets.field_names import is_option_or_answer, plain
 from mdagents.datasets.pictures.detection import Field, kind_of_field
 from mdagents.datasets.question_context import is_context
 from mdagents.datasets.question_records import ID_FIELDS

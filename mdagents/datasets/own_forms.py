@@ -12,9 +12,17 @@ import re
 import reprlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
+from mdagents.datasets.field_names import (
+    ANSWERS,
+    COLUMN,
+    COUNTED,
+    NUMBERED,
+    OTHER_ANSWERS,
+    names_right_option,
+    plain,
+)
 from mdagents.datasets.option_letters import (
     letter_marked,
     letters_in_list,
@@ -28,49 +36,10 @@ from mdagents_llm.files.json_text import load_json
 
 Record = Mapping[str, Any]
 
-COUNTED = {"answerindex": 0, "answernumber": 1}
-"""Field with the number of the right option -> number of the first option."""
-
-ANSWERS = ("answeridx", *COUNTED, "answer")
-"""Fields with the right option, which must agree; names are normalized by `plain`."""
-
-OTHER_ANSWERS = (
-    "correctanswer",
-    "correctoption",
-    "correct",
-    "answerkey",
-    "label",
-    "gold",
-    "target",
-    "answerid",
-)
-"""Fields with the right option if none of `ANSWERS` is present; the first one counts."""
-
 _LISTS = ("options", "choices")
 """Fields with all options."""
-_COLUMN = re.compile(r"(?:option|choice|op)?([a-j])")
-_NUMBERED = re.compile(r"(?:option|choice|op)(\d{1,2})")
-"""Name of a column of an option with a number, from 0 or 1; also how an answer refers to it."""
 _ELEVENTH = re.compile(r"(?:option|choice|op)?k")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
-
-
-def plain(name: str) -> str:
-    """Return a field name in lowercase without spaces and punctuation: `Option A` -> `optiona`."""
-    return re.sub(r"[\W_]", "", name.lower())
-
-
-def is_option_or_answer(name: str) -> bool:
-    """Return whether a field is named like one with an option or with the right one."""
-    named = plain(name)
-    is_option = _COLUMN.fullmatch(named) or _NUMBERED.fullmatch(named)
-    return bool(is_option) or names_right_option(name)
-
-
-@lru_cache(maxsize=256)  # the records of a file have the same fields
-def names_right_option(name: str) -> bool:
-    """Return whether a field is named like one with the right option."""
-    return plain(name) in (*ANSWERS, *OTHER_ANSWERS)
 
 
 def has_answer(record: Record) -> bool:
@@ -140,11 +109,11 @@ def letters_of_numbers(record: Record) -> dict[str, str]:
 
     The numbers run from 0 or 1 without a gap, beside no other options; else the result is empty.
     """
-    numbered = {int(of[1]): of[0] for name in record if (of := _NUMBERED.fullmatch(plain(name)))}
+    numbered = {int(of[1]): of[0] for name in record if (of := NUMBERED.fullmatch(plain(name)))}
     numbers = sorted(numbered)
     has_gap = numbers[:1] not in ([0], [1]) or numbers[-1] - numbers[0] >= len(numbers)
-    is_twice = len(numbers) < sum(bool(_NUMBERED.fullmatch(plain(name))) for name in record)
-    others = (_COLUMN.fullmatch(plain(name)) or plain(name) in _LISTS for name in record)
+    is_twice = len(numbers) < sum(bool(NUMBERED.fullmatch(plain(name))) for name in record)
+    others = (COLUMN.fullmatch(plain(name)) or plain(name) in _LISTS for name in record)
     if has_gap or is_twice or any(others):
         return {}
     in_order = [numbered[number] for number in numbers]
@@ -306,7 +275,7 @@ def _columns(record: Record, where: str) -> dict[str, object]:
     """Return letter -> text of the options that have a field each."""
     columns: dict[str, object] = {}
     for name, text in record.items():
-        if column := _COLUMN.fullmatch(plain(name)):
+        if column := COLUMN.fullmatch(plain(name)):
             letter = column[1].upper()
             if letter in columns:
                 raise ConfigError(f"{where}: field '{name}' is a second one for option {letter}")

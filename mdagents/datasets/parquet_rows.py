@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from mdagents.datasets.own_forms import is_option_or_answer, plain
-from mdagents.datasets.pictures.detection import Field, kind_of_field
+from mdagents.datasets.field_names import is_option_or_answer, plain
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.files.json_text import compact_json
@@ -76,8 +75,9 @@ def parquet_records(path: Path, *, with_content: bool = False) -> Iterator[dict[
 
 def _asks(name: str) -> bool:
     """Return whether a column is named like a question, its options, answer or pictures."""
-    is_question = plain(name) in ("question", "options", "choices", "cop", "finaldecision")
-    return is_question or is_option_or_answer(name) or kind_of_field(name) is not Field.OTHER
+    named = plain(name)
+    is_question = named in ("question", "options", "choices", "cop", "finaldecision")
+    return is_question or is_option_or_answer(name) or "image" in named
 
 
 def _rows(batch: Any, path: Path) -> Iterator[dict[str, Any]]:

@@ -15,13 +15,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from mdagents.datasets.field_names import is_option_or_answer, plain
 from mdagents.datasets.option_letters import letter_marked, letters_in_list
 from mdagents.datasets.own_forms import (
-    is_option_or_answer,
     letters_of_numbers,
     letters_of_options,
     list_in,
-    plain,
     text_of_option,
 )
 from mdagents.datasets.parquet_rows import PLACE

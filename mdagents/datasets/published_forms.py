@@ -10,16 +10,11 @@ import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mdagents.datasets.field_names import names_right_option
 from mdagents.datasets.listed_options import LETTER_AND_DOT, option_lists, texts_of
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
 from mdagents.datasets.option_letters import letter_marked
-from mdagents.datasets.own_forms import (
-    from_objects,
-    has_answer,
-    in_own_form,
-    lettered,
-    names_right_option,
-)
+from mdagents.datasets.own_forms import from_objects, has_answer, in_own_form, lettered
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json

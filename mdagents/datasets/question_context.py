@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from mdagents.datasets.own_forms import list_in, plain
+from mdagents.datasets.field_names import plain
+from mdagents.datasets.own_forms import list_in
 from mdagents_llm.errors import ConfigError
 
 _NAMES = frozenset({"context", "contexts", "passage", "article"})

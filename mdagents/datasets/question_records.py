@@ -9,11 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 
 from mdagents.datasets.empty_options import shown_options
+from mdagents.datasets.field_names import plain
 from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_letters import letters_meant, without_labels
 from mdagents.datasets.option_places import naming_letters
-from mdagents.datasets.own_forms import empty_answer, plain
+from mdagents.datasets.own_forms import empty_answer
 from mdagents.datasets.picture_fields import (
     FoundPictures,
     read_pictures,
