@@ -501,10 +501,16 @@ def retry_after_seconds(headers: Mapping[str, str], status: int | None = None) -
 
 
 def _reset_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a rate limit is reset; None if another limit was reached."""
-    if _number(headers.get("x-ratelimit-remaining", 0)) != 0:
+    """Return the seconds until a rate limit is reset; None if another limit was reached.
+
+    Without the number of requests that remain, only a short time can be that of this limit.
+    """
+    remaining = headers.get("x-ratelimit-remaining")
+    if remaining is not None and _number(remaining) != 0:
         return None
-    return _seconds_until(headers.get("x-ratelimit-reset"))
+    seconds = _seconds_until(headers.get("x-ratelimit-reset"))
+    is_long = seconds is not None and seconds >= _SHORTEST_OF_QUOTA
+    return None if remaining is None and is_long else seconds
 
 
 def _seconds_until(value: object) -> float | None:

@@ -445,8 +445,9 @@ def usage_of(usage: Any) -> TokenUsage:
     of_input = usage.get("prompt_tokens_details") or {}
     of_output = usage.get("completion_tokens_details") or {}
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
-    beside = usage.get("reasoning_tokens") or 0
-    reasoning = of_output.get("reasoning_tokens") or beside
+    within = of_output.get("reasoning_tokens")
+    beside = 0 if within else usage.get("reasoning_tokens") or 0
+    reasoning = within or beside
     completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
     if total is None and reasoning > completion:
         total = prompt + completion + reasoning

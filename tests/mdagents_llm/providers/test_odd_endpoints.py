@@ -134,6 +134,16 @@ async def test_a_reply_is_not_lost_for_its_usage(usage: Any) -> None:
             },
             TokenUsage(50, 10, reasoning_tokens=4),
         ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 12,
+                "reasoning_tokens": 20,
+                "completion_tokens_details": {"reasoning_tokens": 20},
+                "total_tokens": 22,
+            },
+            TokenUsage(10, 12, reasoning_tokens=12),
+        ),
     ],
     ids=str,
 )  # fmt: skip
@@ -329,6 +339,8 @@ def test_the_wait_of_a_header(headers: dict[str, str], seconds: float | None) ->
         ({"x-ratelimit-reset": "{time}000"}, 40),
         ({"x-ratelimit-reset": "1000000000"}, 0),  # in 2001
         ({"x-ratelimit-reset": "40"}, 40),
+        ({"x-ratelimit-reset": "86400"}, None),  # of a day's limit, perhaps, and not of this one
+        ({"x-ratelimit-reset": "86400", "x-ratelimit-remaining": "0"}, 86_400),
         ({"x-ratelimit-reset": "1m30s", "x-ratelimit-remaining": "0"}, 90),
         ({"x-ratelimit-reset": "40", "x-ratelimit-remaining": "7"}, None),
         ({"x-ratelimit-reset": "40", "retry-after": "2"}, 2),
