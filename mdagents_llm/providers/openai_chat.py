@@ -442,8 +442,10 @@ def usage_of(usage: Any) -> TokenUsage:
     if "input_tokens" in usage:
         named = {name: usage[given] for given, name in _NAMES.items() if given in usage}
         usage = merged_usage(named, usage)
-    of_input = usage.get("prompt_tokens_details") or {}
-    of_output = usage.get("completion_tokens_details") or {}
+    of_input, of_output = (
+        details if isinstance(details := usage.get(f"{name}_tokens_details"), dict) else {}
+        for name in ("prompt", "completion")
+    )
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
     within = of_output.get("reasoning_tokens")
     beside = 0 if within else usage.get("reasoning_tokens") or 0

@@ -144,6 +144,15 @@ async def test_a_reply_is_not_lost_for_its_usage(usage: Any) -> None:
             },
             TokenUsage(10, 12, reasoning_tokens=12),
         ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "prompt_tokens_details": 5,
+                "completion_tokens_details": [1],
+            },
+            TokenUsage(10, 5),
+        ),
     ],
     ids=str,
 )  # fmt: skip
