@@ -232,6 +232,7 @@ def test_m6_of_an_empty_summary_is_not_perfect(trace: TraceText) -> None:
     assert record.m5_unsupported_per_summary_mean == pytest.approx(1 / 3)
 
 
+@pytest.mark.sweep
 def test_m6b_is_never_above_m6a(trace: TraceText) -> None:
     # "MS" is multiple sclerosis unless the text says otherwise, as the latest summary does. The
     # window names the MS of the second summary: 0 of 1 is unsupported, whatever comes before.

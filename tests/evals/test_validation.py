@@ -182,6 +182,7 @@ def first_of(lines: Lines, kind: str) -> int:
     return next(i for i, line in enumerate(lines) if line["record_type"] == kind)
 
 
+@pytest.mark.sweep
 def test_damaged_run_logs(run_log: Path, tmp_path: Path) -> None:
     whole = read_lines(run_log)
     assert problems(run_log) == []

@@ -167,6 +167,7 @@ def test_a_thousand_random_expressions_are_exact() -> None:
     assert exact > 400
 
 
+@pytest.mark.sweep
 @given(st.text(max_size=60))
 def test_any_text_has_a_result_or_a_line(text: str) -> None:
     try:

@@ -252,6 +252,7 @@ def test_what_nobody_has_now_raises_nothing() -> None:
     assert raised == set()
 
 
+@pytest.mark.sweep
 def test_what_somebody_has_raises_beside_such_words() -> None:
     found = levels(SOMEBODY_HAS_IT)
     assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()

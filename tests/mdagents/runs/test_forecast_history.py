@@ -14,6 +14,7 @@ def test_quantiles_agree_with_scipy(degrees: int) -> None:
     assert t_quantile(degrees) == pytest.approx(stats.t.ppf(0.975, degrees), abs=0.001)
 
 
+@pytest.mark.sweep
 def test_a_pilot_of_ten_questions_foretells_the_cost_in_95_of_100() -> None:
     rng = np.random.default_rng(3)
     inside = 0

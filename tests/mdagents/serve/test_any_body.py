@@ -46,6 +46,7 @@ def _bodies(required: dict[str, st.SearchStrategy[Any]], *others: str) -> st.Sea
     return st.fixed_dictionaries(required, optional=dict.fromkeys(names, _JSON))
 
 
+@pytest.mark.sweep
 @settings(max_examples=40)
 @given(
     _bodies(
@@ -69,6 +70,7 @@ def test_a_body_of_responses(body: dict[str, Any], form: object) -> None:
     _is_read_or_refused(read_responses, {"text": {"format": form}} | body)
 
 
+@pytest.mark.sweep
 @given(st.dictionaries(st.text(max_size=9), _JSON, max_size=4))
 def test_any_object(body: dict[str, Any]) -> None:
     _is_read_or_refused(read_chat, body)

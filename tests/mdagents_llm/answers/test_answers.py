@@ -656,6 +656,7 @@ LOOPS = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("passage", [*LOOPS, *HOSTILE])
 def test_a_reply_in_a_loop_is_read_like_one_that_stops_earlier(passage: str) -> None:
     start = "Heparin is given first. The final answer is (C) because of the clot. "

@@ -347,6 +347,7 @@ def test_a_file_in_the_older_form_is_used(tmp_path: Path) -> None:
         assert found_in(store, 3) == ["reply 0", "reply 1", "reply 2"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("words", [100, 2000])
 def test_a_damaged_page_of_an_older_file_costs_few_replies(tmp_path: Path, words: int) -> None:
     path = tmp_path / "replies.sqlite"
@@ -362,6 +363,7 @@ def test_a_damaged_page_of_an_older_file_costs_few_replies(tmp_path: Path, words
         assert len(found) >= 50  # one page holds the keys of many replies
 
 
+@pytest.mark.sweep
 def test_a_damaged_page_costs_only_the_replies_on_it(tmp_path: Path) -> None:
     path = tmp_path / "replies.sqlite"
     fill(path, 100)

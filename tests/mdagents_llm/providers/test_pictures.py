@@ -214,6 +214,7 @@ async def test_breakpoints_of_a_prompt_cache_stand_right_with_pictures(
     assert kinds == ["text", "image", "text", "text"]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("wire", ["openai", "anthropic", "gemini"])
 async def test_many_calls_share_a_large_picture(
     provider: FakeProvider, make_runtime: Callable[..., Runtime], wire: str

@@ -305,6 +305,7 @@ def test_the_content_decides_and_not_the_name(tmp_path: Path) -> None:
         picture.read()
 
 
+@pytest.mark.sweep
 def test_many_frames_and_pages_cost_nothing() -> None:
     frame = Image.new("P", (30, 30))
     for form in ("GIF", "TIFF"):
