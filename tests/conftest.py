@@ -49,6 +49,7 @@ _FIRST_USES = 30
 _MOST_TIME = 900  # seconds of a test: what waits forever must fail here, not at CI's own limit
 _AGAIN = 30  # seconds until a test is interrupted again: `Popen` waits once more on its way out
 _OVER = "seconds of CPU"
+_IN_CI = bool(os.environ.get("CI"))
 _over: list[tuple[str, float]] = []
 
 # A page takes longer than the five seconds that httpx2 waits where other tests keep the cores busy.
@@ -121,13 +122,13 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail a fast run in which more tests took long than libraries and tables explain."""
-    if len(_over) > _FIRST_USES and session.exitstatus == pytest.ExitCode.OK:
+    """Fail a fast run of CI in which more tests took long than libraries and tables explain."""
+    if _IN_CI and len(_over) > _FIRST_USES and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name the tests that took long, where they fail the run."""
+    """Name the tests that took long, where there are too many."""
     if len(_over) > _FIRST_USES:
         marks = ", ".join(SLOW)
         terminalreporter.write_line(f"{len(_over)} tests took over {_MOST_CPU} s of CPU: {marks}?")
