@@ -253,7 +253,7 @@ def suppressed(one: One) -> list[bool]:
             delta["delta_text"]
             for delta in one.deltas
             if delta["turn_id"] == turn[start] and delta["seq"] < start
-        )[-160:]
+        )[-400:]
         is_split = not find_alert(before) and find_alert(before + said)
         if find_alert(said) or is_split:
             lost.append(not {delta["seq"] for delta in own} <= one.covered)

@@ -36,7 +36,12 @@ class QuestionFlags(Flags):
     """Which questions are answered, in which order."""
 
     dataset: Annotated[
-        str, Flag("folder under --data-dir, or a .jsonl, .json or .csv file", "NAME", in_name=True)
+        str,
+        Flag(
+            "folder under --data-dir, or a .jsonl, .json, .csv or .parquet file",
+            "NAME",
+            in_name=True,
+        ),
     ] = "medqa"
     split: Annotated[str, Flag("file in that folder, without extension", "NAME", in_name=True)] = (
         "test"
