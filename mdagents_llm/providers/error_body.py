@@ -68,7 +68,7 @@ https://platform.minimax.io/docs/api-reference/errorcode"""
 _WAITS = ("retrydelay", "retry_after", "retry_after_seconds")
 """Names of fields with the seconds to wait before a retry, Google's first; in lower case."""
 _MODERATION = ("reasons", "flagged_input")  # OpenRouter
-_PER_DAY = "violations"  # Google
+_QUOTAS = ("violations", "quota_limit")  # Google
 _DEEPEST = 8  # maximum nesting depth
 _MOST_WORDS = 20  # maximum messages
 _LONGEST = 4_000  # maximum characters of a message
@@ -215,7 +215,7 @@ class _Found:
             self._read_code(named[name])
         if any(named.get(name) for name in _MODERATION):
             self.codes.append("moderation")
-        if "PerDay" in str(named.get(_PER_DAY)):
+        if any("PerDay" in str(named.get(name)) for name in _QUOTAS):
             self.codes.append("insufficient_quota")
         if self.retry_after is None:
             waits = map(seconds_of_duration, map(named.get, _WAITS))

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import chain
 
 import httpx2
 
@@ -36,6 +37,9 @@ _QUOTA = (
     "insufficient_user_quota",  # one-api
     "budget_exceeded",  # LiteLLM
     "budget has been exceeded",
+    "exceededbudget",
+    "setlimitexceeded",  # Volcengine
+    "perday",  # Google's ids of quotas: GenerateRequestsPerDayPerProjectPerModel
     "models-per-day",  # OpenRouter
     "insufficient balance",
     "insufficient_balance",
@@ -61,10 +65,17 @@ _LIMIT = (
     "free allocation",  # Cloudflare
 )
 """Wordings of a quota, or of a rate limit if it is over soon."""
+_OF_DAYS = re.compile(
+    r"\b(hourly|daily|weekly|monthly)\b|(\b(per|a|each|every|this)[ _-]|/ ?)(hour|day|week|month)\b"
+    r"|\b[rt]pd\b|每[日天周月]|[今当]日|[本当]月"
+)
+"""Wordings of a rate limit that a call does not outlast, unless it asks for a short pause."""
+_NOTHING_ALLOWED = re.compile(r"\blimit: 0(?![\d.])")  # Google, for a model of paid plans
 _OF_A_MINUTE = re.compile(
     r"\b(per|this|each|every|one|a|next)[ _-](minute|second)s?\b|\b[rt]p[ms]\b|/min\b"
 )
 _SHORTEST_OF_QUOTA = 120  # seconds; a limit that is over sooner is that of a rate
+_SHORTEST_OF_DAYS = 600  # seconds; the same for limits of an hour or more that say so
 _OF_QUOTA = (None, 400, 403, 412, 429, 500)
 """HTTP statuses of an exhausted quota besides 402: 400 is Anthropic's, 412 Fireworks's."""
 _CONTEXT = (
@@ -75,20 +86,21 @@ _CONTEXT = (
     "context_size",
     "input token",  # OpenAI "Input tokens exceed", Gemini "The input token count exceeds"
     "reduce the length of the messages",  # Groq
-    "prompt is too long",  # Anthropic
     "context limit",
     "maximum context",
     "must be at least 1, got -",  # vLLM: the prompt leaves no room for a reply
     "`inputs` tokens",  # TGI
     "`inputs` must have less than",
     "longer than the model",  # SGLang
-    "too long for requested model",  # Bedrock
     "range of input length",  # Model Studio
-    "prompt too long",  # Ollama
     "too many tokens",
     "maximum prompt length",  # xAI
     "prompt token count",  # Copilot
 )
+_TOO_LONG = re.compile(
+    r"\b(input|prompt)\b[^.,;]{0,30}\b(too long|exceeds (the )?max(imum)? length)\b"
+)
+"""Wordings of Anthropic, Bedrock, Ollama and Volcengine about a prompt."""
 _SCHEMA = (
     "response_format",
     "text.format",  # the Responses API
@@ -132,14 +144,21 @@ _PICTURE = re.compile(r"(data:image/[a-z+.-]+;base64,)?[A-Za-z0-9+/=]{64,}")
 """Pattern of a picture that an error message echoes, perhaps of a patient."""
 _REFUSED = re.compile(
     r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
-    r"|not enabled|only enabled|not configurable"
+    r"|not (yet )?implemented|unimplemented|not enabled|only enabled|not configurable"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
-    r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))|strictly positive"
+    r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))"
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
 """Wordings by which endpoints refuse a setting as such, as opposed to its value."""
+_NO_ZERO = re.compile(
+    r"(?i)(strictly|be) positive|\(0(\.0+)?,|(greater than|>) ?0(\.0+)?(?![\d.]\d)"
+    r"|between 0\.0*[1-9]"
+)
+"""Wordings by which endpoints refuse a setting of 0: their own default is used instead."""
 _STREAMED_ONLY = re.compile(
-    r"(?i)\bonly supports? (the )?stream|non-streaming calls"
+    r"(?i)\bonly (supports? (the )?stream|stream(ing)?( mode)? is supported)|non-streaming calls"
+    r"|not support (a )?non-?stream|\bnon-?stream(ing)?\b[^.,;]{0,20}\bnot (supported|allowed)"
+    r"|[仅只]支持流式|才能进行非流式|不支持非流式"
     r"|\bstream`? ?(=|must be( set to)?) ?`?(true|false)"
 )
 """Wordings of Model Studio and ModelScope about a call without a stream, as for QwQ."""
@@ -200,6 +219,9 @@ _AUTH = (
     "authentication_error",
     "unauthorized",
     "location is not supported",  # Gemini
+    "unsupported countr",  # Anthropic and OpenAI
+    "unsupported_country",
+    "not allowed to use publisher model",  # Vertex
 )
 _BARRED = re.compile(
     r"\b(account|organi[sz]ation)( \S+)? (is|was|has been) "
@@ -217,6 +239,7 @@ _RATE = (
     "tokens per minute",  # Cerebras
     "requests per minute",
 )
+_SATURATED = ("负载已饱和",)  # one-api, which calls it a quota
 _BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
 _LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
 _KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
@@ -250,19 +273,22 @@ def status_error(
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
     said = one_line(own)
+    pause = seconds_in_words(own) if retry_after is None else retry_after
     kind = (asked_with_pictures and _kind_of_picture(status, words)) or _kind(
-        status, words, asked_with_schema
+        status, words, pause, asked_with_schema
     )
     if kind is ErrorKind.MODEL_NOT_FOUND and _has_no_route(status, own):
         start = f"{start} (check the base URL)"
-    if retry_after is None and kind in (ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED):
-        retry_after = seconds_in_words(own)
+    if kind in (ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED):
+        retry_after = pause
     return ProviderError(
         f"{start}: {said}" if said else start, kind=kind, status=status, retry_after=retry_after
     )
 
 
-def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
+def _kind(
+    status: int | None, words: str, pause: float | None, asked_with_schema: bool
+) -> ErrorKind:
     by_status = {
         401: ErrorKind.AUTH,
         403: ErrorKind.AUTH,
@@ -277,19 +303,21 @@ def _kind(status: int | None, words: str, asked_with_schema: bool) -> ErrorKind:
         503: ErrorKind.OVERLOADED,
         529: ErrorKind.OVERLOADED,
     }
+    if _has(words, _SATURATED):
+        return ErrorKind.OVERLOADED
     if status == 402 or (status in _OF_QUOTA and _has(words, _QUOTA)):
         return ErrorKind.QUOTA
     if status in _OF_QUOTA and _has(words, _LIMIT):
         return ErrorKind.RATE_LIMIT if _is_over_soon(words) else ErrorKind.QUOTA
     if status == TOO_MANY_REQUESTS or (status in (None, 400, 403, 500) and _has(words, _RATE)):
-        return ErrorKind.RATE_LIMIT
+        return ErrorKind.QUOTA if _outlasts_a_call(words, pause) else ErrorKind.RATE_LIMIT
     if _has(words, _NO_CHANNEL) or _has_no_route(status, words):
         return ErrorKind.MODEL_NOT_FOUND
     if asked_with_schema and status in (404, 500, 501) and _is_about_a_schema(words):
         return ErrorKind.SCHEMA_UNSUPPORTED
     if status in by_status:
         return by_status[status]
-    if status == 500 and _has(words, _CONTEXT):  # llama.cpp's server
+    if status == 500 and _is_too_long(words):  # llama.cpp's server
         return ErrorKind.CONTEXT_LENGTH
     if status is not None and status >= 500:
         return ErrorKind.SERVER
@@ -309,7 +337,7 @@ def _kind_of_picture(status: int | None, words: str) -> ErrorKind | None:
 
 def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
     """Return the kind of a 400 error by its message; None if the message is inconclusive."""
-    if _has(words, _CONTEXT):
+    if _is_too_long(words):
         return ErrorKind.CONTEXT_LENGTH
     if _has(words, _NO_MODEL) or _NOT_SUPPORTED.search(words):
         return ErrorKind.MODEL_NOT_FOUND
@@ -329,6 +357,23 @@ def _is_over_soon(words: str) -> bool:
     return is_short or _OF_A_MINUTE.search(words) is not None
 
 
+def _outlasts_a_call(words: str, pause: float | None) -> bool:
+    """Return whether a rate limit is that of an hour or more, or allows nothing at all.
+
+    Args:
+        words: Codes and message in lower case.
+        pause: Seconds that the endpoint asked to wait; None if it did not.
+    """
+    if _NOTHING_ALLOWED.search(words):
+        return True
+    is_long = _OF_DAYS.search(words) and not _OF_A_MINUTE.search(words)
+    return bool(is_long) and (pause is None or pause >= _SHORTEST_OF_DAYS)
+
+
+def _is_too_long(words: str) -> bool:
+    return _has(words, _CONTEXT) or _TOO_LONG.search(words) is not None
+
+
 def _has_no_route(status: int | None, words: str) -> bool:
     """Return whether an error means that an address takes no requests for replies."""
     if _NO_ENDPOINT.search(words):
@@ -342,7 +387,7 @@ def _has(words: str, some: tuple[str, ...]) -> bool:
 
 def _is_about_a_schema(words: str) -> bool:
     """Return whether an error other than a 400 means that schemas are not supported."""
-    return _has(words, _SCHEMA) and bool(_REFUSED.search(words) or "not implemented" in words)
+    return _has(words, _SCHEMA) and _REFUSED.search(words) is not None
 
 
 def is_refused(
@@ -379,7 +424,7 @@ def is_refused(
         abs(named.start() - refused.start()) <= _FARTHEST
         for clause in _CLAUSE.split(own_words(message))
         for named in name.finditer(clause)
-        for refused in _REFUSED.finditer(clause)
+        for refused in chain(_REFUSED.finditer(clause), _NO_ZERO.finditer(clause))
     )
 
 

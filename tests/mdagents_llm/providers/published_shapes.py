@@ -753,6 +753,94 @@ SHAPES = {
                 "you have reached your session usage limit, upgrade",
                 "continue#11444",
             ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "you (x) have reached your weekly usage limit, upgrade for higher limits",
+                "hermes-agent#68832",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "you've reached your hourly usage limit, please wait or upgrade to continue",
+                "continue#9235",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "You are using a Trial key, which is limited to 1000 API calls / month.",
+                "OmniRoute#12252",
+            ),
+            (
+                RETRIED,
+                429,
+                "openai",
+                "You are using a Trial key, which is limited to 20 API calls / minute.",
+                "ours",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                "Too many tokens per day, please wait before trying again.",
+                "Ivy-Tendril#1756",
+            ),
+            (
+                DOWN,
+                429,
+                "anthropic",
+                "Number of request tokens has exceeded your daily rate limit",
+                "cofounder#40",
+            ),
+            (
+                DOWN,
+                429,
+                "openai",
+                'VertexAIException - { "quotaId": "GenerateRequestsPerDayPerProjectPerModel" }',
+                "litellm#9035",
+            ),
+            (
+                DOWN,
+                429,
+                "gemini",
+                "free_tier_requests, limit: 0, model: x\nPlease retry in 45.578569677s.",
+                "continue#9570",
+            ),
+            (DOWN, 400, "openai", "ExceededBudget: End User=x over budget.", "OpenCRE#1102"),
+            (
+                RETRIED,
+                429,
+                "openai",
+                "Requests per minute limit exceeded - too many requests sent.",
+                "grammar-nazi-bot#958",
+            ),
+            (
+                DOWN,
+                400,
+                "anthropic",
+                "Access to Anthropic models is not allowed from unsupported countries, regions, or "
+                "territories.",
+                "claude-code#2656",
+            ),
+            (
+                DOWN,
+                400,
+                "gemini",
+                "Project `1` is not allowed to use Publisher Model `projects/x/models/y`",
+                "uni-api#41",
+            ),
+            (
+                "context_length",
+                400,
+                "openai",
+                "Input length 203743 exceeds the maximum length 202752",
+                "dify#32221",
+            ),
+            ("context_length", 500, "openai", "input length too long", "Roo-Code#1767"),
+            ("context_length", 400, "openai", "Prompt exceeds max length", "ours"),
             (DOWN, 429, "openai", "Weekly/Monthly Limit Exhausted.", "openclaw#33813"),
             (DOWN, 429, "openai", "已达到 5 小时的使用上限。", "dirge#818"),
             (
@@ -927,8 +1015,75 @@ SHAPES = {
                 "ragflow#8972",
             ),
             ("enable thinking can not be support when `stream=False`.", "claude-code-router#948"),
+            (
+                "parameter.enable_thinking必须设置为false才能进行非流式调用",
+                "spring-ai-alibaba#867",
+            ),
+            ("该模型仅支持流式调用", "ours"),
+            ("Non-streaming is not supported", "ours"),
         )
     },
+    **{
+        f"not that value: {words[:40]}": Shape(
+            "openai", ANSWERED, {"message": words}, source, 422, then=True
+        )
+        for words, source in (
+            ("Invalid params: temperature must be in range (0, +inf)", "gigachain#237"),
+            ("temperature: Input should be greater than 0", "ours"),
+            ("Temperature must be between 0.01 and 1", "ours"),
+            ("Parameter `seed` is not implemented", "ours"),
+        )
+    },
+    **{
+        f"a quota that is none, with status {status}": Shape(
+            "openai",
+            RETRIED,
+            {
+                "error": {
+                    "message": "当前分组上游负载已饱和，请稍后再试",
+                    "code": "insufficient_quota",
+                }
+            },
+            "BettaFish#579",
+            status,
+        )
+        for status in (429, 500)
+    },
+    "a quota of a day by its id": Shape(
+        "gemini",
+        DOWN,
+        [
+            {
+                "error": {
+                    "code": 429,
+                    "message": "Quota exceeded for x",
+                    "details": [
+                        {
+                            "reason": "RATE_LIMIT_EXCEEDED",
+                            "metadata": {"quota_limit": "Gemini25ProRequestsPerDayPerUserPerTier"},
+                        }
+                    ],
+                }
+            }
+        ],
+        "gemini-cli#10513",
+        429,
+    ),
+    "an account's own limit": Shape(
+        "openai",
+        DOWN,
+        {"error": {"code": "SetLimitExceeded", "message": "You have reached the limit"}},
+        "MineContext#328",
+        429,
+    ),
+    "a grammar that is not implemented": Shape(
+        "openai",
+        ANSWERED,
+        {"error": {"message": 'Grammar error: Unimplemented keys: ["propertyNames"]'}},
+        "club-3090#45",
+        500,
+        then=True,
+    ),
     **{
         f"only streams, and no stream either: {wire}": Shape(
             wire, "bad_request", {"error": {"message": "It only supports streams"}}, "ours", 400
