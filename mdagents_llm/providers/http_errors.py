@@ -219,8 +219,8 @@ _AUTH = (
     "authentication_error",
     "unauthorized",
     "location is not supported",  # Gemini
-    "unsupported countr",  # Anthropic and OpenAI
-    "unsupported_country",
+    "unsupported countries",  # Anthropic
+    "unsupported_country",  # OpenAI
     "not allowed to use publisher model",  # Vertex
 )
 _BARRED = re.compile(
