@@ -22,14 +22,18 @@ Evaluate = Callable[..., Any]
 
 @pytest.fixture
 def as_in_inspect(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    provider: FakeProvider,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[None]:
     """Point Inspect at the fake provider, and leave nothing of it behind."""
     monkeypatch.setenv("FAKE_API_KEY", "test-key")
     monkeypatch.setenv("FAKE_BASE_URL", provider.openai_base_url)
     monkeypatch.setenv("INSPECT_DISPLAY", "none")
     monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    # Inspect's log is that of the process: later tests write to it as well.
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path_factory.getbasetemp() / "data"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
