@@ -20,6 +20,7 @@ from exaid_core.trace.files import RecordError, dump_line
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.clock import ms_of, timestamp_of
 from mdagents_llm.errors import BenchError, ConfigError
+from mdagents_llm.files.matching import matching
 from mdagents_llm.processes import cores, in_processes
 
 PER_CASE_FILE = "per_case.metrics.jsonl"
@@ -48,7 +49,7 @@ def run_log_files(folder: Path) -> list[Path]:
     """
     files = [
         path
-        for path in sorted(folder.glob("V[0-4]/*"))
+        for path in matching(folder, "V[0-4]/*")
         if path.name.endswith((".jsonl.gz", ".jsonl", ".json")) and not path.name.startswith(".")
     ]
     if not files:

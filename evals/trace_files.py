@@ -15,6 +15,7 @@ from exaid_core.trace.records import TraceMeta
 from exaid_core.trace.rules import late_note
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,8 @@ def trace_files(paths: Sequence[Path]) -> list[Path]:
                         f"{JOURNAL}: copy it to a folder of your own"
                     )
                 unpack_journal(path)
-            below = sorted(path.glob(f"*{TRACE_SUFFIX}"))
-            found += below or sorted((path / "traces").glob(f"*{TRACE_SUFFIX}"))
+            below = matching(path, f"*{TRACE_SUFFIX}")
+            found += below or matching(path / "traces", f"*{TRACE_SUFFIX}")
         elif path.is_file():
             found.append(path)
         else:

@@ -21,6 +21,7 @@ from demos.document_assistant.pieces import pieces_of
 from demos.toolkit.database import Database, LockTakenError
 from demos.toolkit.retrieval import HybridRetriever, Passage
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 
 MOST_UPLOADS = 50
 """Maximum number of uploads in a session."""
@@ -240,7 +241,7 @@ class Library:
 @cache
 def shipped() -> dict[str, Document]:
     """Return id -> document, for the documents of this package."""
-    return {path.stem: _read(path) for path in sorted(_SHIPPED.glob("*.md"))}
+    return {path.stem: _read(path) for path in matching(_SHIPPED, "*.md")}
 
 
 def _read(path: Path) -> Document:

@@ -14,6 +14,7 @@ from demos.medagen.schemas import Language
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever, Passage
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 
 FOLDER = Path("data/guidelines")
 """Folder of the guidelines in a clone of the repository."""
@@ -70,7 +71,7 @@ def read_guidelines(folder: Path) -> list[Guideline]:
             guideline exists in only one language.
     """
     found: list[Guideline] = []
-    for file in sorted(folder.glob("*.md")):
+    for file in matching(folder, "*.md"):
         if file.name == "README.md":
             continue
         name = _NAME.fullmatch(file.name.removesuffix(".md"))

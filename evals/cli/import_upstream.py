@@ -23,6 +23,7 @@ from exaid_core.trace.names import TRACE_SUFFIX
 from exaid_core.trace.run_records import RunRecord
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 from mdagents_llm.terminal.printing import print_line, print_result
 
 IMPORTED = "imported"
@@ -88,7 +89,7 @@ def _import(options: argparse.Namespace) -> int:
 
 def _find(folder: Path, out: Path) -> _Found:
     found = _Found()
-    for path in sorted(folder.rglob("*")):
+    for path in matching(folder, "**/*"):
         if not path.is_file() or path.is_relative_to(out):
             continue
         name = ""

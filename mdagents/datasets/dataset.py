@@ -23,6 +23,7 @@ from mdagents.datasets.sources import KNOWN, published_size
 from mdagents.settings import DATA_DIR
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
+from mdagents_llm.files.matching import matching
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.text import counted
 
@@ -240,7 +241,7 @@ def _file_of_split(folder: Path, split: str) -> Path | None:
     path = folder / f"{split}.jsonl"
     files = {  # of two spellings of an extension, the one in lower case
         ending(file): file
-        for file in sorted(path.parent.glob("*"))
+        for file in matching(path.parent, "*")
         if file.stem == path.stem and file.is_file()
     }
     return next((files[one] for one in _IN_FOLDERS if one in files), None)
@@ -249,7 +250,7 @@ def _file_of_split(folder: Path, split: str) -> Path | None:
 def _folders(data_dir: Path) -> dict[str, list[str]]:
     """Return the name of each data set -> its splits."""
     found: dict[str, list[str]] = {}
-    for file in sorted(data_dir.glob("*/**/*")):
+    for file in matching(data_dir, "*/**/*"):
         if ending(file) in _IN_FOLDERS:
             splits = found.setdefault(str(file.parent.relative_to(data_dir)), [])
             if file.stem not in splits:

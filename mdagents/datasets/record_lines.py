@@ -17,6 +17,7 @@ from mdagents.datasets.pictures.question_picture import LARGEST_FILE
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.regular_file import regular_file
+from mdagents_llm.files.stand_ins import LONGEST_START, stand_in
 
 ENDINGS = (".jsonl", ".json", ".csv", ".parquet")
 """File name extensions of question files, in lower case."""
@@ -41,6 +42,8 @@ def read_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     Raises:
         ConfigError: The file cannot be read.
     """
+    if ending(path) != ".csv":
+        _refuse_stand_in(path)
     if has_lines(path):
         yield from _lines(path)
         return
@@ -222,6 +225,7 @@ def table(path: Path) -> Iterator[io.TextIOWrapper]:
     Raises:
         ConfigError: The file cannot be read as a table.
     """
+    _refuse_stand_in(path)
     with _reading(path), regular_file(path) as start:
         encoding = "utf-16" if start.read(2) in _UTF_16 else "utf-8-sig"
     with _reading(path), path.open(encoding=encoding, newline="") as file:
@@ -231,6 +235,12 @@ def table(path: Path) -> Iterator[io.TextIOWrapper]:
             raise ConfigError(f"{path} is not UTF-8 text; save it as UTF-8") from None
         except csv.Error as error:
             raise ConfigError(f"{path} cannot be read as a table: {error}") from None
+
+
+def _refuse_stand_in(path: Path) -> None:
+    with _reading(path), regular_file(path) as file:
+        if what := stand_in(file.read(LONGEST_START)):
+            raise ConfigError(f"{path} is {what}")
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from exaid_core.logged_summaries import read_log_meta
 from exaid_core.trace.files import RecordError, read_records
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 
 _SUFFIX = ".jsonl.gz"
 _LOGS_BESIDE = ("../exaid", "../runs/V0")
@@ -43,7 +44,7 @@ def is_of_traces(path: Path) -> bool:
     if not path.is_dir():
         return path.name.endswith(_SUFFIX)
     is_of_runs = (path / "run.json").is_file() or any(path.glob("*/run.json"))
-    return not is_of_runs and any(path.rglob(f"*.trace{_SUFFIX}"))
+    return not is_of_runs and matching(path, f"**/*.trace{_SUFFIX}") != []
 
 
 def find_traces(given: Sequence[Path]) -> tuple[list[FrozenTrace], list[str]]:
@@ -89,7 +90,7 @@ def find_traces(given: Sequence[Path]) -> tuple[list[FrozenTrace], list[str]]:
 
 def _files(given: Iterable[Path]) -> Iterable[Path]:
     for path in given:
-        yield from sorted(path.rglob(f"*{_SUFFIX}")) if path.is_dir() else (path,)
+        yield from matching(path, f"**/*{_SUFFIX}") if path.is_dir() else (path,)
 
 
 def _trace_or_log(path: Path) -> FrozenTrace | tuple[str, str]:

@@ -16,6 +16,7 @@ from mdagents.live import LIVE_FILE
 from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 from mdagents_llm.files.regular_file import regular_file
 from mdagents_llm.text import well_formed
 
@@ -86,7 +87,7 @@ class Runs:
 
     def list(self) -> list[ListedRun | UnreadableRun]:
         """Return the readable runs, the latest start first, then the unreadable ones by name."""
-        found = [self._listed(file.parent) for file in self.output_dir.glob("*/run.json")]
+        found = [self._listed(file.parent) for file in matching(self.output_dir, "*/run.json")]
         runs = [run for run in found if isinstance(run, ListedRun)]
         unreadable = [run for run in found if isinstance(run, UnreadableRun)]
         return [

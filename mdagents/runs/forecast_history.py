@@ -19,6 +19,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.settings import EXAID_ROLES, RoutedBy, Status, TeamSettings
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import CallRow, add_costs
 from mdagents_llm.model_configs import load_model_configs
@@ -156,7 +157,7 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     questions: list[Estimate] = []
     runs = 0
     read = 0
-    for file in sorted(config.output_dir.glob("*/run.json"), key=_changed_at, reverse=True):
+    for file in sorted(matching(config.output_dir, "*/run.json"), key=_changed_at, reverse=True):
         if read >= _ENOUGH_ROWS:
             break
         with suppress(OSError, ConfigError, *MALFORMED):  # a damaged run counts up to the damage

@@ -39,7 +39,7 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import LOCAL, OPENAI, load_model_configs
 from mdagents_llm.prices import PACKAGE as PRICES
-from mdagents_llm.text import counted
+from mdagents_llm.text import counted, well_formed
 
 EMBEDDED_NOTICE = (
     "the embedded model (SmolLM2, 135 million parameters) answers near chance: its score shows "
@@ -365,12 +365,13 @@ def _effective(config: RunConfig) -> dict[str, object]:
 
 
 def _without_machine_path(path: Path) -> str:
-    if not path.is_absolute():
-        return str(path)
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return path.name
+    name = str(path)
+    if path.is_absolute():
+        here = Path.cwd()
+        name = str(path.relative_to(here)) if path.is_relative_to(here) else path.name
+    if (shown := well_formed(name)) != name:
+        raise ConfigError(f"the name {shown} is not UTF-8, as run.json needs it: rename it")
+    return name
 
 
 def _without_folder(model: str) -> str:

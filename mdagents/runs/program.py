@@ -32,6 +32,7 @@ from mdagents_llm.errors import (
     is_debugging,
 )
 from mdagents_llm.extras import check_installed, needs_extra
+from mdagents_llm.files.matching import matching
 from mdagents_llm.model_configs import LOCAL
 from mdagents_llm.terminal.printing import (
     interrupted,
@@ -255,7 +256,7 @@ class _Program:
         # NAME is a run below --output-dir; FOLDER/NAME is a run in that folder.
         output_dir = named.parent if len(named.parts) > 1 else Path(options.output_dir)
         folders = [output_dir / name] if name else sorted(
-            (file.parent for file in output_dir.glob("*/run.json")),
+            (file.parent for file in matching(output_dir, "*/run.json")),
             key=lambda folder: (folder / "run.json").stat().st_mtime,
             reverse=True,
         )  # fmt: skip

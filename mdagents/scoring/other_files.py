@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mdagents.records.served import is_served
+from mdagents_llm.files.matching import matching
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 _QUESTIONS = "a file of questions, without the answers of a model"
@@ -70,7 +71,7 @@ def runs_below(folder: Path) -> str:
         if array.is_file():
             return f"is a run without its samples.jsonl; {array} may still hold its records"
         return "is a run without a finished question"
-    found = (file.parent for file in folder.glob("*/samples.jsonl"))
+    found = (file.parent for file in matching(folder, "*/samples.jsonl"))
     runs = sorted(run for run in found if not is_served(run))
     if not runs:
         return ""

@@ -24,7 +24,9 @@ from mdagents.scoring.fields import count_of, object_of
 from mdagents.scoring.other_files import missing, refusal_of_text, runs_below
 from mdagents.scoring.zip_members import ZipMembers
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 from mdagents_llm.files.regular_file import read_regular, regular_file
+from mdagents_llm.files.stand_ins import LONGEST_START, is_pointer, stand_in
 from mdagents_llm.text import counted
 
 CHUNK = 1 << 20  # bytes per read
@@ -81,11 +83,13 @@ def open_result(path: Path) -> ResultFile:
                 raise ConfigError(f"{path} {why}")
             return RecordFolder(path)
         with regular_file(path) as file:
-            head = file.read(4)
+            head = file.read(LONGEST_START)
             if head.startswith(b"PK"):
                 return EvalArchive(path)
             if head.startswith(b"\x1f\x8b"):
                 raise ConfigError(f"{path} is compressed; unpack it first (gunzip)")
+            if is_pointer(head):
+                raise ConfigError(f"{path} is {stand_in(head)}")
             encoding = json.detect_encoding(head)
             file.seek(0)
             # Later bytes that are no text may be a torn last line, and are judged where it is read.
@@ -354,8 +358,8 @@ class RecordFolder(_Indexed):
     """A folder with one JSON file per record, as written by MedAgentBoard."""
 
     def _getters(self) -> list[_Getter]:
-        files = sorted(self.path.glob("*.json"), key=lambda file: natural(file.name))
-        if not files and (log := next(self.path.glob("*.eval"), None)):
+        files = sorted(matching(self.path, "*.json"), key=lambda file: natural(file.name))
+        if not files and (log := next(iter(matching(self.path, "*.eval")), None)):
             raise ConfigError(f"{self.path} holds logs of Inspect; name one, such as {log}")
         if not files:
             raise ConfigError(f"{self.path} holds no samples.jsonl and no result in a *.json")

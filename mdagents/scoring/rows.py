@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from mdagents.scoring.verdict import OUTCOME, verdict_of
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
+from mdagents_llm.files.matching import matching
 from mdagents_llm.files.regular_file import read_regular, regular_file
 from mdagents_llm.text import counted
 
@@ -170,8 +172,9 @@ def newest_output(output_dir: Path) -> Path:
     Raises:
         ConfigError: The folder holds no run with a finished question.
     """
-    times = {file: file.stat().st_mtime for file in output_dir.glob("*.json") if file.is_file()}
-    for file in filter(Path.is_file, output_dir.glob("*/samples.jsonl")):
+    arrays = filter(Path.is_file, matching(output_dir, "*.json"))
+    times = {file: file.stat().st_mtime for file in arrays}
+    for file in filter(Path.is_file, matching(output_dir, "*/samples.jsonl")):
         if is_served(file.parent):
             continue
         status = file.stat()
@@ -326,7 +329,10 @@ class _Reader:
         self._path, self._appended = str(path), appended  # str: a Path is slow to format
         self._selection = selection
         self._number = 0
-        self._readings: dict[str, Any] = {}  # form -> reading that counts
+        self._names: dict[tuple[str, int], str] = {}  # (id, digest) -> id with a number
+        self._numbers: dict[str, Iterator[int]] = {}  # id -> numbers not tried yet
+        self._epochs: dict[Item, int] = {}  # what a record states -> first epoch not tried yet
+        self._readings: dict[int, Any] = {}  # digest of a question -> reading that counts
         self._verdicts = Counter[tuple[str, Status]]()
         self._repeated = repeated
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
@@ -376,7 +382,8 @@ class _Reader:
             return
         if form.reading:
             reading = record.get(form.reading)
-            if reading != self._readings.setdefault(form.name, reading):
+            question = hash(repr([form.name, *map(record.get, form.question)]))
+            if reading != self._readings.setdefault(question, reading):
                 self._left_out += 1
                 return
         try:
@@ -408,13 +415,15 @@ class _Reader:
 
     def _name(self, stated: str, content: int) -> str:
         """Return the id of a row, with a number appended if another question has the same id."""
-        first = name = self._selection.id_of(stated) or f"sample_{self._number}"
-        count = 1
-        while self._content_of(name, content) != content:
-            count += 1
-            name = f"{first}#{count}"
+        first = self._selection.id_of(stated) or f"sample_{self._number}"
+        name = self._names.get((first, content), first)
+        if self._content_of(name, content) != content:
+            numbers = self._numbers.setdefault(first, itertools.count(2))
+            names = (f"{first}#{number}" for number in numbers)
+            name = next(name for name in names if self._content_of(name, content) == content)
+            self._names[first, content] = name
         self._unnamed += not stated
-        self._renamed += bool(stated) and count > 1
+        self._renamed += bool(stated) and name != first
         return name
 
     def _content_of(self, name: str, default: int) -> int:
@@ -423,10 +432,12 @@ class _Reader:
 
     def _keep(self, row: ScoredRow, form: Form, where: str) -> None:
         if self._repeated is Repeated.EPOCHS and form not in self._appended:
-            stated = row.epoch
+            stated = row.item
+            row.epoch = self._epochs.get(stated, row.epoch)
             while _key(*row.item) in self._rows:
                 row.epoch += 1
-            self._in_epochs += row.epoch > stated
+            self._epochs[stated] = row.epoch + 1
+            self._in_epochs += row.item != stated
         key = _key(*row.item)
         if key not in self._rows:
             self._rows[key] = row
@@ -448,14 +459,15 @@ class _Reader:
     def notices(self) -> Iterator[str]:
         """Yield notices on the handling of irregular records."""
         without = sum(not row.options for row in self._rows.values())
-        readings = ", ".join(str(reading) for reading in self._readings.values())
+        readings = list(map(str, dict.fromkeys(self._readings.values())))
+        counting = f"{', '.join(readings)} {'counts' if len(readings) == 1 else 'count'}"
         for count, what in (
             (self._unnamed, "records without an id, called sample_N by their place in the file"),
             (self._renamed, "records with the id of another question, now with a number (ID#2)"),
             (self._replaced, "records that a later one of the same question replaced"),
             (self._passed_over, "records of a question that an earlier one answers, left out"),
             (self._in_epochs, "records of a question that an earlier one answers, as epochs"),
-            (self._left_out, f"other readings of the same replies, left out ({readings} counts)"),
+            (self._left_out, f"other readings of the same replies, left out ({counting})"),
             (
                 self._foreign,
                 "records of a question or an epoch that this run does not have, left out",

@@ -15,6 +15,15 @@ _FAILED = re.compile(
     "abort|cancel|crash|err|exception|fail|incomplete|pending|refus|reject|running|timed?.?out",
     re.IGNORECASE,
 )
+_NO_FAILURE = re.compile(
+    r"\b(no|non|not|without|0)[ _-]*(error|fail|exception)\w*|\berrors?[ _-]?free\b"
+    r"|\berrors?: ?(none|no|0)\b",
+    re.IGNORECASE,
+)
+_NO_ERROR = frozenset(
+    ["", "-", "0", "false", "n/a", "na", "nan", "nil", "no", "no error", "none", "null", "ok"]
+)
+"""Texts in lower case that tables and programs write where there is no error."""
 _FIRST_ERROR_CODE = 400  # HTTP status
 
 
@@ -38,8 +47,9 @@ def verdict_of(record: Mapping[str, Any]) -> Verdict:
     """Return the verdict of a record.
 
     A status that is not one of ours is ignored in favor of the reply, unless it states a failure: a
-    word of `_FAILED`, false, or a number from 400 on. An `error` also states a failure, unless the
-    record has one of our statuses. A failure becomes `api_error`, whatever the reply holds.
+    word of `_FAILED`, false, or a number from 400 on. An `error` also states a failure, unless it
+    says that there is none, or the record has one of our statuses. A failure becomes `api_error`,
+    whatever the reply holds.
 
     Args:
         record: Record with the fields `OUTCOME`, or without.
@@ -48,18 +58,27 @@ def verdict_of(record: Mapping[str, Any]) -> Verdict:
     if isinstance(stated, str) and stated in _OURS:
         return Verdict(_OURS[stated])
     error = record.get("error")
-    if stated is None and not error:
+    is_error = _is_error(error)
+    if stated is None and not is_error:
         return _ANSWERED
-    if error and not isinstance(error, float):
+    if is_error:
         return Verdict(Status.API_ERROR, _named("error", error if stated is None else stated))
     failed = _tells_of_failure(stated)
     foreign = _named("status", stated) if stated is not None else ""
     return Verdict(Status.API_ERROR if failed else Status.ANSWERED, foreign)
 
 
+def _is_error(error: Any) -> bool:
+    if isinstance(error, str):
+        return error.strip().rstrip(".").casefold() not in _NO_ERROR
+    if isinstance(error, list):
+        return any(map(_is_error, error))
+    return bool(error) and not isinstance(error, float)
+
+
 def _tells_of_failure(stated: Any) -> bool:
     if isinstance(stated, str):
-        return _FAILED.search(stated) is not None
+        return _FAILED.search(_NO_FAILURE.sub("", stated)) is not None
     if isinstance(stated, int | float) and not isinstance(stated, bool):
         return stated >= _FIRST_ERROR_CODE
     return stated is False

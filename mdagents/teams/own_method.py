@@ -34,6 +34,7 @@ from mdagents.teams.source_imports import SourceLoader, compile_from_source
 from mdagents.teams.train_split import OpenExemplars
 from mdagents_llm.chat import StopReason, TokenUsage
 from mdagents_llm.errors import BenchError, ConfigError, MethodError, StructuredOutputError
+from mdagents_llm.files.matching import matching
 
 _SIGNATURE = "async def solve(case, question, settings)"
 _SOURCES = (".py", ".txt")
@@ -169,8 +170,8 @@ def _sources_of(module: ModuleType) -> list[Path]:
     roots = list(getattr(package, "__path__", ()))
     if not roots:
         return [own]
-    found = (path for root in roots for path in Path(root).rglob("*") if path.suffix in _SOURCES)
-    return sorted(found)
+    found = (path for root in roots for path in matching(Path(root), "**/*"))
+    return sorted(path for path in found if path.suffix in _SOURCES)
 
 
 def _hash_of(sources: Iterable[bytes]) -> str:

@@ -20,7 +20,7 @@ _CAPTURING = re.compile(r"(?<!\\)\((?!\?)")
 def _phrases() -> dict[tuple[str, bool], list[str]]:
     """Return (kind, whether the language separates words) -> phrases."""
     found: dict[tuple[str, bool], list[str]] = defaultdict(list)
-    for file in sorted(_FOLDER.glob("*.txt")):
+    for file in sorted(_FOLDER.glob("[!.]*.txt")):
         for line in file.read_text("utf-8").splitlines():
             if line and not line.startswith("#"):
                 kind, _, phrases = line.partition(": ")

@@ -10,6 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from string import Template
 
+from mdagents_llm.files.matching import matching
+
 
 class PromptFiles:
     """The prompts of one folder.
@@ -50,5 +52,5 @@ class PromptFiles:
         """File name -> first 16 hex digits of its SHA-256 checksum, for the identity of a run."""
         return {
             file.name: hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-            for file in sorted(self._folder.glob("*.txt"))
+            for file in matching(self._folder, "*.txt")
         }

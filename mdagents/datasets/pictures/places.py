@@ -20,6 +20,7 @@ from mdagents.datasets.pictures.question_picture import (
     members,
 )
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.matching import matching
 
 IMAGES = "images"
 """Folder beside a question file with its pictures, in which a file name alone is looked up."""
@@ -204,7 +205,7 @@ def _in_archive(path: str, folder: Path) -> QuestionPicture | None:
 
 
 def _archives(folder: Path) -> Iterator[Path]:
-    for number, archive in enumerate(sorted(folder.glob("*.zip"))):
+    for number, archive in enumerate(matching(folder, "*.zip")):
         if number == _MOST_ARCHIVES:
             return
         if archive.is_file() and archive.resolve().is_relative_to(folder.resolve()):

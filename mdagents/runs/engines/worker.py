@@ -60,6 +60,7 @@ from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment, parse_environment
 from mdagents_llm.endpoints import Endpoints
 from mdagents_llm.errors import BenchError, ConfigError, ProviderError
+from mdagents_llm.files.matching import matching
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.layers.gate import Connections
 from mdagents_llm.ledger import CallRow, Ledger
@@ -88,7 +89,7 @@ def code_digest() -> str:
         spec = importlib.util.find_spec(name)
         assert spec is not None, "they are what runs"
         for root in spec.submodule_search_locations or ():
-            for path in sorted(Path(root).rglob("*")):
+            for path in matching(Path(root), "**/*"):
                 if path.suffix in _SOURCES:
                     digest.update(str(path.relative_to(root)).encode())
                     digest.update(path.read_bytes())

@@ -26,8 +26,10 @@ class Form:
     """Converter to elements as in docs/reference/files.md, one for each reply to the question; any
     field but `label` may be missing."""
     reading: str = ""
-    """Field that distinguishes several readings of the same replies; only the first reading in a
-    file counts."""
+    """Field that distinguishes several readings of the same replies; only the first reading of a
+    question counts."""
+    question: tuple[str, ...] = ()
+    """Fields that tell which question a reading is of."""
 
 
 def first_of(record: Record, *names: str) -> Any:

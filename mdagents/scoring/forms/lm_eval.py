@@ -115,8 +115,13 @@ def _likelihoods(replies: Sequence[Any]) -> list[float] | None:
 
 
 def _most_likely(likelihoods: Sequence[float], letters: Sequence[str]) -> str:
-    """Return the letter of the first most likely choice; empty when a likelihood is NaN."""
+    """Return the letter of the first most likely choice.
+
+    It is empty when a likelihood is NaN, or all are 0 or minus infinity, as by a model that failed.
+    """
     if any(math.isnan(value) for value in likelihoods) or not 0 < len(likelihoods) <= len(letters):
+        return ""
+    if set(likelihoods) in ({0.0}, {-math.inf}):
         return ""
     return letters[likelihoods.index(max(likelihoods))]
 
@@ -171,4 +176,5 @@ LM_EVAL = Form(
     "target",
     _elements,
     reading="filter",
+    question=("doc_id", "doc"),
 )

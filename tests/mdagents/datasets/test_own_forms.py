@@ -331,6 +331,15 @@ def test_a_json_list_is_a_file_of_questions() -> None:
         ),
         ("m.jsonl", "question,A,B\n", "at column 1; a table must be named .csv"),
         (
+            "m.jsonl",
+            "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+            "m.jsonl is a Git LFS pointer; fetch the file with git lfs pull",
+        ),
+        ("m.json", "version https://git-lfs.github.com/spec/v1\n", "m.json is a Git LFS pointer"),
+        ("m.csv", "version https://git-lfs.github.com/spec/v1\n", "m.csv is a Git LFS pointer"),
+        ("m.csv", "\n<!DOCTYPE html>\n<html>", "m.csv is a web page; download the file itself"),
+        ("m.csv", "PK\x03\x04rest", "m.csv is a ZIP archive or a workbook; unpack it, or save"),
+        (
             "m.xlsx",
             "PK",
             "m.xlsx cannot be read: the name of a data set file ends in .jsonl, .json, .csv, "

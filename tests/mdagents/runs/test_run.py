@@ -320,6 +320,16 @@ def test_variables_that_others_read_are_no_mistake(
     assert run("--num-samples", "1", "--difficulty", "basic")[0] == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text there")
+def test_a_file_whose_name_is_not_utf_8_is_one_line(run: Run) -> None:
+    """As in sosreport#2790, among others: `run.json` could not hold it."""
+    path = Path(os.fsdecode(b"t\xe9st.jsonl"))
+    path.write_text(SAMPLE.read_text())
+    assert run("--dataset", str(path)) == (
+        2, "", "error: the name t\ufffdst.jsonl is not UTF-8, as run.json needs it: rename it\n"
+    )  # fmt: skip
+
+
 def test_a_flag_in_two_spellings_is_refused(run: Run) -> None:
     Path("run.yaml").write_text("num-samples: 5\nnum_samples: 7\n")
     assert run("--run-config", "run.yaml")[::2] == (

@@ -312,6 +312,12 @@ def test_the_most_likely_choice_is_the_answer() -> None:
     assert only(likely("nan", -1)).response == "X"
 
 
+@pytest.mark.parametrize("value", [0.0, "-inf"])  # lingua#28, among others
+def test_likelihoods_of_a_model_that_failed_are_no_answer(value: float | str) -> None:
+    assert only(likely(value, value, value, value)).response == "X"
+    assert only(likely(-2, value, -3, -4)).response == ("B" if value == 0 else "A")
+
+
 @pytest.mark.parametrize("target", [2, "2", "C", " C", "Warfarin"])
 def test_the_gold_of_a_task_is_an_index_a_letter_or_a_text(target: Any) -> None:
     assert only(likely(-1, -2, -3, -4, target=target)).label == "C"
@@ -431,6 +437,17 @@ def test_each_reply_counts_once_however_many_filters_read_it() -> None:
     assert output.notices == [
         "other readings of the same replies, left out (strict-match counts): 3"
     ]
+
+
+def test_tasks_in_one_file_may_have_filters_of_their_own() -> None:
+    """Samples of several tasks that were joined, as in lm-evaluation-harness#1393."""
+    of_medqa = [generated(n, "The answer is C.", filter_=name)
+                for name in ("strict-match", "flexible-extract") for n in range(2)]  # fmt: skip
+    of_mmlu = [generated(n, "The answer is C.") | {"doc": {"question": f"{n} of MMLU?"}}
+               for n in range(2)]  # fmt: skip
+    output = read(*of_medqa, *of_mmlu)
+    assert [row.question_id for row in output.rows] == ["0", "1", "0#2", "1#2"]
+    assert any("left out (strict-match, custom-extract count): 2" in x for x in output.notices)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from mdagents.cli.score import main
 from mdagents.scoring import result_file
 from mdagents.scoring.result_file import open_result
-from mdagents.scoring.rows import RunOutput, read_output
+from mdagents.scoring.rows import Repeated, RunOutput, newest_output, read_output
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.result_records import ours
 
@@ -229,6 +230,52 @@ def test_a_gold_may_be_written_in_many_ways(capsys: pytest.CaptureFixture[str]) 
         assert f"'label' is {label!r}" in refused("bad.json", capsys)
 
 
+@pytest.mark.parametrize("many", [3, 3_000])
+def test_an_id_of_many_questions_or_answers(many: int) -> None:
+    asked = [result("x", question=f"Question {n}?") for n in range(many)]
+    ids = [row.question_id for row in read(asked).rows]
+    assert ids == ["x", *(f"x#{n}" for n in range(2, many + 1))]
+    path = Path("again.json")
+    path.write_text(json.dumps(asked[:1] * many + asked[1:2]))
+    rows = read_output(path, Repeated.EPOCHS).rows
+    assert [row.item for row in rows] == [
+        *(("x", epoch) for epoch in range(1, many + 1)),
+        ("x#2", 1),
+    ]
+
+
+@pytest.mark.parametrize("error", ["None", "null", "NaN", " ", "-", "No error", "OK.", [None], 0])
+def test_an_error_that_is_none(error: object) -> None:
+    """Cells of tables and the words of programs, as in deepeval#3298."""
+    output = read([result("1", error=error)])
+    assert [(row.status, row.correct) for row in output.rows] == [("answered", True)]
+    assert output.notices == []
+
+
+@pytest.mark.parametrize("error", ["None of the endpoints answered", "timeout", ["x"], True])
+def test_an_error_that_is_one(error: object) -> None:
+    assert [row.status for row in read([result("1", error=error)]).rows] == ["api_error"]
+
+
+@pytest.mark.parametrize("status", ["no errors", "error: none", "error-free", "not_failed", "done"])
+def test_a_status_that_denies_a_failure(status: str) -> None:
+    assert [row.status for row in read([result("1", status=status)]).rows] == ["answered"]
+
+
+def test_the_files_beside_a_result_that_macos_leaves() -> None:
+    folder = Path("output")
+    folder.mkdir()
+    (folder / "run.json").write_text(json.dumps([result("1")]))
+    (folder / "._run.json").write_bytes(b"\x00\x05\x16\x07")
+    os.utime(folder / "._run.json", (2**31, 2**31))
+    assert newest_output(folder) == folder / "run.json"
+    folder = Path("board")
+    folder.mkdir()
+    (folder / "q1.json").write_text(json.dumps(result("1")))
+    (folder / "._q1.json").write_bytes(b"\x00\x05\x16\x07")
+    assert len(read_output(folder).rows) == 1
+
+
 def test_repeated_ids_are_refused_or_read_as_the_user_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -303,6 +350,7 @@ ONE = json.dumps([result("1")])
         (ONE.replace("Question", "Qu\xe9stion").encode("latin-1"), "is not UTF-8 text; save it"),
         (gzip.compress(ONE.encode()), "is compressed; unpack it first (gunzip)"),
         (b"PK\x03\x04 and no more", "is not a whole ZIP archive"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer; fe"),
         (ONE.replace('"1"', "9" * 5000).encode(), "record 1 has a whole number of more than"),
     ],
 )
