@@ -167,12 +167,26 @@ def _repaired(text: str, schema: type[BaseModel]) -> object:
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError:
-        value = spelled_as(json_repair.loads(text[start:]), schema.model_fields)
+        value = _unwrapped(json_repair.loads(text[start:]), schema)
         is_whole = isinstance(value, dict) and value.keys() >= schema.model_fields.keys()
         if _is_open(text[start:]) and not (is_whole and _ends_whole(text[start:])):
             return None
         return value
-    return None if _has_another(text[end:], value) else spelled_as(value, schema.model_fields)
+    return None if _has_another(text[end:], value) else _unwrapped(value, schema)
+
+
+def _unwrapped(value: object, schema: type[BaseModel]) -> object:
+    """Return an object with its keys spelled as the fields of a schema.
+
+    The object may be below the schema's name, or in the schema's own `properties`, where it has the
+    values of the fields (https://github.com/dotnet/extensions/issues/5927).
+    """
+    fields = schema.model_fields
+    value = spelled_as(value, [schema.__name__, *fields])
+    if isinstance(value, dict) and value.keys().isdisjoint(fields):
+        named = value.get(schema.__name__, value) if len(value) == 1 else value
+        return spelled_as(value.get("properties", named), fields)
+    return value
 
 
 def _has_another(text: str, value: object) -> bool:

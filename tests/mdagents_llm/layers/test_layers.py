@@ -75,6 +75,12 @@ def in_turn(*replies: str | ChatReply | ProviderError) -> FunctionModel:
         # keys in another spelling (jaseci-labs/jac 7442)
         '{"Answer": "B"}',
         '{"ANSWER ": "B"}',
+        # the values in place of their schemas (dotnet/extensions 5927)
+        '{"$schema": "x", "type": "object", "properties": {"answer": "B"}, "required": ["answer"]}',
+        '{"properties": {"Answer": "B"}}',
+        # below the name of the schema
+        '{"Choice": {"answer": "B"}}',
+        '```json\n{"choice": {"ANSWER": "B"}}\n```',
     ],
 )
 async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None:
@@ -82,6 +88,16 @@ async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None
     reply = await Structured(model).generate(REQUEST)
     assert reply.parsed == Choice(answer="B")
     assert len(model.requests) == 1
+
+
+class Answer(BaseModel):
+    answer: Literal["A", "B"]
+
+
+async def test_a_field_may_be_named_as_its_schema() -> None:
+    model = in_turn('{"ANSWER": "B",}')
+    reply = await Structured(model).generate(replace(REQUEST, schema=Answer))
+    assert reply.parsed == Answer(answer="B")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +119,10 @@ async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None
         '{"answer": "B"} Correction: {answer B is wrong, A}',
         '{"answer (final)": "B"}',
         '{"a": 1} {"answer": "B"}',
+        '{"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}',
+        '{"properties": {"answer": {"enum": ["A", "B"]}}}',
+        '{"Choice": {"answer": "B"}, "Correction": {"answer": "A"}}',
+        '{"Rejected": {"answer": "B"}}',
     ],
 )
 async def test_what_does_not_validate_is_asked_again_once_with_the_reason(text: str) -> None:
