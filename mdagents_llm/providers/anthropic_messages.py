@@ -51,6 +51,8 @@ _KEEP = {"type": "ephemeral"}  # kept for 5 minutes, renewed with each use
 _LENGTH = frozenset({"max_tokens", "model_context_window_exceeded", "length"})
 _STOP = frozenset({"end_turn", "stop_sequence", "tool_use", "stop", "tool_calls"})
 """Stop reasons of the API, and OpenAI's finish reasons, which gateways pass on."""
+_INPUT = "input_tokens"
+_OF_THE_CACHE = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _EAGERLY = "eager_input_streaming"
 _WITH_BUDGET = re.compile(r"claude-3|-4-[0-5](?!\d)|-4(?:-\d{8})?$")
 _LEAST_BUDGET = 1024  # tokens
@@ -134,10 +136,9 @@ class AnthropicChat(SdkChat):
 
     def _tokens(self, usage: Any) -> TokenUsage:
         # Input tokens are counted without those read from or written to the cache.
-        read = usage.get("cache_read_input_tokens") or 0
-        written = usage.get("cache_creation_input_tokens") or 0
+        read, written = (usage.get(name) or 0 for name in _OF_THE_CACHE)
         details = usage.get("output_tokens_details") or {}
-        prompt = sum(map(checked_count, (usage["input_tokens"], read, written)))
+        prompt = sum(map(checked_count, (usage[_INPUT], read, written)))
         reasoning = details.get("thinking_tokens") or 0
         return checked_usage(prompt, usage["output_tokens"], read, reasoning, written)
 
@@ -186,9 +187,7 @@ class AnthropicChat(SdkChat):
                     blocks.add(event)
                 case "message_delta":
                     stop = event["delta"].get("stop_reason") or stop
-                    counts = event.get("usage") or {}
-                    # Some servers repeat the input as 0.
-                    usage |= {name: n for name, n in counts.items() if n or not usage.get(name)}
+                    _merge(usage, event.get("usage") or {})
                 case "message_stop":
                     has_ended = True
         text = blocks.end()
@@ -262,6 +261,20 @@ class _Blocks:
         if text:
             self._texts.append(text)
             self._on_text(text)
+
+
+def _merge(usage: dict[str, Any], later: Mapping[str, Any]) -> None:
+    """Add a later report of the usage of a stream, in which some servers repeat the input as 0.
+
+    Others report the whole prompt first, and only later which part the cache has, maybe all of it
+    (https://github.com/maximhq/bifrost/issues/5510).
+    """
+    is_split = any(later.get(name) and not usage.get(name) for name in _OF_THE_CACHE)
+    usage |= {
+        name: n
+        for name, n in later.items()
+        if n or not usage.get(name) or (is_split and name == _INPUT)
+    }
 
 
 def _with_budget(thinking: dict[str, Any], limit: int, of_text: int) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import (
+    checked_count,
     checked_usage,
     estimated_usage,
     merged_usage,
@@ -447,6 +449,10 @@ def usage_of(usage: Any) -> TokenUsage:
         for name in ("prompt", "completion")
     )
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
+    read, created = (usage.get(f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
+    with suppress(ValueError):  # malformed
+        if (in_cache := checked_count(read) + checked_count(created)) > prompt:
+            prompt += in_cache  # which excludes them, as Anthropic's own count does
     within = of_output.get("reasoning_tokens")
     beside = 0 if within else usage.get("reasoning_tokens") or 0
     reasoning = within or beside
@@ -461,10 +467,11 @@ def usage_of(usage: Any) -> TokenUsage:
         if reasoning == beside > completion:  # Perplexity counts it in no other number
             completion += beside
         reasoning = min(reasoning, completion)  # if the total leaves no room for it
-    # Moonshot and DeepSeek name them elsewhere.
+    # Moonshot and DeepSeek name them elsewhere, and LiteLLM as Anthropic does.
     elsewhere = usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
-    cached = of_input.get("cached_tokens") or elsewhere or 0
-    written = of_input.get("cache_write_tokens") or 0
+    cached = of_input.get("cached_tokens") or elsewhere or read
+    in_details = of_input.get("cache_write_tokens") or of_input.get("cache_creation_tokens")
+    written = in_details or created
     try:
         return checked_usage(prompt, completion, cached, reasoning, written)
     except ValueError:

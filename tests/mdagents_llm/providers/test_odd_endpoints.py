@@ -153,6 +153,52 @@ async def test_a_reply_is_not_lost_for_its_usage(usage: Any) -> None:
             },
             TokenUsage(10, 5),
         ),
+        (  # litellm#11364
+            {
+                "total_tokens": 103_925, "prompt_tokens": 98_805, "completion_tokens": 5120,
+                "prompt_tokens_details": {
+                    "cached_tokens": 66_360, "cache_creation_tokens": 32_435,
+                },
+                "cache_read_input_tokens": 66_360, "cache_creation_input_tokens": 32_435,
+            },
+            TokenUsage(98_805, 5120, cached_input_tokens=66_360, cache_write_tokens=32_435),
+        ),
+        (
+            {
+                "prompt_tokens": 50, "completion_tokens": 10,
+                "prompt_tokens_details": {"cache_creation_tokens": 40},
+            },
+            TokenUsage(50, 10, cache_write_tokens=40),
+        ),
+        (
+            {
+                "prompt_tokens": 50, "completion_tokens": 10,
+                "cache_read_input_tokens": 30, "cache_creation_input_tokens": 20,
+            },
+            TokenUsage(50, 10, cached_input_tokens=30, cache_write_tokens=20),
+        ),
+        (  # litellm#5285: the prompt without them
+            {
+                "completion_tokens": 7, "prompt_tokens": 194, "total_tokens": 201,
+                "cache_creation_input_tokens": 9474, "cache_read_input_tokens": 0,
+            },
+            TokenUsage(9668, 7, cache_write_tokens=9474),
+        ),
+        (
+            {
+                "completion_tokens": 7, "prompt_tokens": 194, "total_tokens": 9675,
+                "cache_creation_input_tokens": 74, "cache_read_input_tokens": 9400,
+            },
+            TokenUsage(9668, 7, cached_input_tokens=9400, cache_write_tokens=74),
+        ),
+        (
+            {"prompt_tokens": 50, "completion_tokens": 10, "cache_read_input_tokens": "some"},
+            TokenUsage(50, 10),
+        ),
+        (
+            {"prompt_tokens": 50, "completion_tokens": 10, "cache_creation_input_tokens": -1},
+            TokenUsage(50, 10),
+        ),
     ],
     ids=str,
 )  # fmt: skip

@@ -183,6 +183,59 @@ async def test_tokens_of_gemini(
     assert (reply.usage, reply.usage_estimated) == (usage, False)
 
 
+CACHED, WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"
+
+
+@pytest.mark.parametrize(
+    ("start", "last", "usage"),
+    [
+        # bifrost#5510: the prompt first, then its split
+        (
+            {"input_tokens": 8849},
+            {"input_tokens": 18, CACHED: 8831, WRITTEN: 0},
+            TokenUsage(8849, 426, cached_input_tokens=8831),
+        ),
+        (
+            {"input_tokens": 8834},
+            {"input_tokens": 0, CACHED: 8834, WRITTEN: 0},
+            TokenUsage(8834, 426, cached_input_tokens=8834),
+        ),
+        (
+            {"input_tokens": 8834},
+            {"input_tokens": 0, CACHED: 0, WRITTEN: 8834},
+            TokenUsage(8834, 426, cache_write_tokens=8834),
+        ),
+        # the input repeated as 0
+        ({"input_tokens": 8834}, {"input_tokens": 0}, TokenUsage(8834, 426)),
+        ({"input_tokens": 8834}, {"input_tokens": 0, CACHED: 0}, TokenUsage(8834, 426)),
+        (
+            {"input_tokens": 18, CACHED: 8831},
+            {"input_tokens": 0, CACHED: 8831},
+            TokenUsage(8849, 426, cached_input_tokens=8831),
+        ),
+    ],
+)
+async def test_a_prompt_in_the_cache_is_counted_once(
+    start: dict[str, int],
+    last: dict[str, int],
+    usage: TokenUsage,
+    make_runtime: Callable[..., Runtime],
+) -> None:
+    events = (
+        {"type": "message_start", "message": {"usage": {**start, "output_tokens": 0}}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": ANSWER}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {**last, "output_tokens": 426},
+        },
+    )
+    shape = Shape("anthropic", ANSWERED, stream(*events, done=False), "", streams=True)
+    _, reply, _ = await what_comes(shape, make_runtime)
+    assert isinstance(reply, ChatReply)
+    assert (reply.usage, reply.usage_estimated) == (usage, False)
+
+
 async def test_fractions_of_tokens_are_rounded(make_runtime: Callable[..., Runtime]) -> None:
     usage = {"input_tokens": 120.2, "output_tokens": 35, "cache_read_input_tokens": 80.8}
     body = {"content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn"}
