@@ -32,6 +32,7 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import (
+    at_its_limit,
     checked_count,
     checked_usage,
     estimated_usage,
@@ -124,7 +125,7 @@ class AnthropicChat(SdkChat):
         thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
         tokens = reported(self._tokens, raw.get("usage"))
         is_estimated = tokens.total_tokens == 0
-        return ChatReply(
+        reply = ChatReply(
             text=well_formed(text),
             usage=estimated_usage(request, text, self._model) if is_estimated else tokens,
             stop_reason=_stop_reason(raw["stop_reason"]),
@@ -133,6 +134,7 @@ class AnthropicChat(SdkChat):
             usage_estimated=is_estimated,
             reasoning=well_formed("".join(thoughts)),
         )
+        return at_its_limit(reply, self._info.limit(request))
 
     def _tokens(self, usage: Any) -> TokenUsage:
         # Input tokens are counted without those read from or written to the cache.
@@ -196,7 +198,7 @@ class AnthropicChat(SdkChat):
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
         tokens = reported(self._tokens, usage)
         is_estimated = tokens.total_tokens == 0
-        return ChatReply(
+        reply = ChatReply(
             text=well_formed(text),
             usage=estimated_usage(request, text, self._model) if is_estimated else tokens,
             stop_reason=_stop_reason(stop or "stop"),
@@ -204,6 +206,7 @@ class AnthropicChat(SdkChat):
             usage_estimated=is_estimated,
             reasoning=well_formed("".join(blocks.thoughts)),
         )
+        return at_its_limit(reply, self._info.limit(request))
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
         sent = [name for name in ("temperature", STREAM) if name in body]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeGuard
 
-from mdagents_llm.chat import ChatRequest, TokenUsage
+from mdagents_llm.chat import ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.ledger import add_costs
 from mdagents_llm.picture_tokens import CHARACTERS_PER_TOKEN, prompt_tokens
 from mdagents_llm.providers.http_errors import OTHER_SHAPES
@@ -95,6 +96,14 @@ def reported(read: Callable[[Any], TokenUsage], usage: Any) -> TokenUsage:
         return read(usage) if usage else TokenUsage()
     except OTHER_SHAPES:
         return TokenUsage()
+
+
+def at_its_limit(reply: ChatReply, limit: int) -> ChatReply:
+    """Return a reply, marked as truncated if it used up its limit of tokens without text."""
+    is_full = reply.usage.output_tokens >= limit and not reply.text.strip()
+    if reply.stop_reason is StopReason.STOP and is_full:
+        return replace(reply, stop_reason=StopReason.LENGTH)
+    return reply
 
 
 def reported_cost(usage: Any) -> float | None:

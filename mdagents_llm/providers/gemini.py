@@ -19,6 +19,7 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.pictures import ImageDetail, Picture
 from mdagents_llm.providers.checks import (
+    at_its_limit,
     checked_usage,
     estimated_usage,
     reported,
@@ -196,7 +197,7 @@ class GeminiChat:
         return types.GenerateContentConfig(
             system_instruction=system or None,
             temperature=request.temperature if self._takes("temperature", refused) else None,
-            max_output_tokens=min(self._info.limit(request), _MAX_OUTPUT),
+            max_output_tokens=self._limit(request),
             seed=request.seed if self._takes("seed", refused) else None,
             media_resolution=_resolution(request),
             response_mime_type="application/json" if schema else None,
@@ -205,6 +206,9 @@ class GeminiChat:
             thinking_config=None if refused_thinking else _thinking(self._model, self._info),
             automatic_continuation=False,  # it would send, and bill, calls missing from the ledger
         )
+
+    def _limit(self, request: ChatRequest) -> int:
+        return min(self._info.limit(request), _MAX_OUTPUT)
 
     def _takes(self, setting: str, refused: Refused) -> bool:
         return setting not in refused and bool(getattr(self._info, f"takes_{setting}"))
@@ -253,7 +257,7 @@ class GeminiChat:
             if not is_estimated:
                 error.reply = ChatReply("", usage, StopReason.STOP, self._model)
             raise
-        return ChatReply(
+        reply = ChatReply(
             text=well_formed(text),
             usage=estimated_usage(request, text, self._model) if is_estimated else usage,
             stop_reason=stop_reason,
@@ -261,6 +265,7 @@ class GeminiChat:
             usage_estimated=is_estimated,
             reasoning=well_formed(thoughts),
         )
+        return at_its_limit(reply, self._limit(request))
 
     def refusal(self) -> ChatReply:
         """Return the reply for an error of a content filter: a refusal without text."""

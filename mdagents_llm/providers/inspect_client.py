@@ -44,7 +44,7 @@ from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText, StopRea
 from mdagents_llm.errors import ConfigError, ErrorKind, LimitExceeded, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
-from mdagents_llm.providers.checks import checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.checks import at_its_limit, checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import read_error
 from mdagents_llm.providers.filters import is_withheld
 from mdagents_llm.providers.http_errors import (
@@ -205,7 +205,7 @@ class InspectModel:
         is_estimated = usage.total_tokens == 0 and not is_refused
         if is_estimated:
             usage = estimated_usage(request, text + reasoning, self._name)
-        return ChatReply(
+        reply = ChatReply(
             text=well_formed(text),
             usage=usage,
             stop_reason=StopReason.REFUSAL if is_refused else _stop_reason(reason),
@@ -215,6 +215,7 @@ class InspectModel:
             reasoning=well_formed(reasoning),
             note="its text was in the reasoning" if reasoning and not text else "",
         )
+        return at_its_limit(reply, self._info.limit(request))
 
     def _failure(self, request: ChatRequest, error: Exception) -> ProviderError | None:
         """Return the `ProviderError` for an exception of Inspect or an SDK; None for a refusal."""

@@ -20,6 +20,7 @@ from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import (
+    at_its_limit,
     checked_count,
     checked_usage,
     estimated_usage,
@@ -144,7 +145,7 @@ class OpenAIChat(SdkChat):
         info, refused = self._info, Refused() if whole else self._refused
         limit: str = info.max_tokens_field
         settings: dict[str, object] = {
-            _LIMITS[limit] if limit in refused else limit: info.limit(request)
+            _LIMITS[limit] if limit in refused else limit: self._limit(request)
         }
         if info.takes_temperature:
             settings["temperature"] = request.temperature
@@ -173,7 +174,8 @@ class OpenAIChat(SdkChat):
         check_object(message)
         served = served_model(raw.get("model"), self._model)
         finish, cost = choice.get("finish_reason"), reported_cost(raw.get("usage"))
-        return made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
+        reply = made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
+        return at_its_limit(reply, self._limit(request))
 
     async def _read_events(
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
@@ -208,7 +210,10 @@ class OpenAIChat(SdkChat):
         finish, cost = chunks.finish or "stop", reported_cost(chunks.usage)
         reply = made(chunks.message, finish, tokens, chunks.model, request, cost_usd=cost)
         chunks.end(reply.text)
-        return reply
+        return at_its_limit(reply, self._limit(request))
+
+    def _limit(self, request: ChatRequest) -> int:
+        return self._info.limit(request)
 
     def _advised(self, failure: ProviderError, status: int | None, words: str) -> ProviderError:
         if not self._is_elsewhere(status, words):

@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText, StopReason
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, OnText
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import reported, reported_cost, served_model
+from mdagents_llm.providers.checks import at_its_limit, reported, reported_cost, served_model
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.openai_chat import (
@@ -97,7 +96,7 @@ class OpenAIResponses(OpenAIChat):
         tokens = reported(self._tokens, raw.get("usage"))
         cost = reported_cost(raw.get("usage"))
         reply = made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
-        return self._at_its_limit(reply, request)
+        return at_its_limit(reply, self._limit(request))
 
     @property
     def _create(self) -> typed_calls.Create:
@@ -113,14 +112,7 @@ class OpenAIResponses(OpenAIChat):
         if chunks.finish is None:
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        return self._at_its_limit(super()._whole(chunks, request), request)
-
-    def _at_its_limit(self, reply: ChatReply, request: ChatRequest) -> ChatReply:
-        """Return a reply, marked as truncated if it used up its limit without text."""
-        is_full = reply.usage.output_tokens >= self._limit(request) and not reply.text.strip()
-        if reply.stop_reason is StopReason.STOP and is_full:
-            return replace(reply, stop_reason=StopReason.LENGTH)
-        return reply
+        return super()._whole(chunks, request)
 
     def _limit(self, request: ChatRequest) -> int:
         return max(_LEAST, self._info.limit(request))

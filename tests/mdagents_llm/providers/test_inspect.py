@@ -102,6 +102,7 @@ async def test_tokens_that_only_the_total_counts(registry: ModelRegistry) -> Non
         output("<think>hm</think>C", ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)),
         output("no counts", ModelUsage()),
         ModelOutput(model="mockllm/model", usage=ModelUsage(input_tokens=2, total_tokens=2)),
+        output(thought[:1], ModelUsage(input_tokens=2, output_tokens=9999, total_tokens=10_001)),
     ]
     own = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
     model = InspectModel("mockllm/model", ModelInfo(), lambda role: own, is_evaluated=False)
@@ -113,6 +114,7 @@ async def test_tokens_that_only_the_total_counts(registry: ModelRegistry) -> Non
     assert (reply.text, reply.reasoning) == ("C", "hm")
     assert (await model.generate(_request(None))).usage_estimated
     assert (await model.generate(_request(None))).usage.input_tokens == 2
+    assert (await model.generate(_request(None))).stop_reason is StopReason.LENGTH
 
 
 def test_a_model_that_inspect_cannot_open(registry: ModelRegistry) -> None:

@@ -24,6 +24,7 @@ from tests.mdagents_llm.providers.shapes import (
     USAGE,
     Opinion,
     Shape,
+    completion,
     delta,
     stream,
     what_comes,
@@ -234,6 +235,47 @@ async def test_a_prompt_in_the_cache_is_counted_once(
     _, reply, _ = await what_comes(shape, make_runtime)
     assert isinstance(reply, ChatReply)
     assert (reply.usage, reply.usage_estimated) == (usage, False)
+
+
+FULL = {
+    "prompt_tokens": 100,
+    "completion_tokens": 100_000,
+    "total_tokens": 100_100,
+    "completion_tokens_details": {"reasoning_tokens": 100_000},
+}
+OF_GEMINI = {"promptTokenCount": 100, "thoughtsTokenCount": 100_000, "totalTokenCount": 100_100}
+AT_THEIR_LIMIT = {
+    "no choices": Shape("openai", "", {"choices": [], "usage": FULL}, "litellm#38301"),
+    "no text": Shape("openai", "", completion({"content": ""}, usage=FULL), "ours"),
+    "no text, streamed": Shape(
+        "openai", "", stream(delta(finish="stop", usage=FULL)), "ours", streams=True
+    ),
+    "no choices, streamed": Shape(
+        "openai", "", stream({"choices": [], "usage": FULL}), "ours", streams=True
+    ),
+    "anthropic": Shape(
+        "anthropic",
+        "",
+        {
+            "content": [{"type": "thinking", "thinking": "Probably"}],
+            "stop_reason": "end_turn",
+            "usage": {"input_tokens": 100, "output_tokens": 100_000},
+        },
+        "ours",
+    ),
+    "gemini": Shape("gemini", "", {"usageMetadata": OF_GEMINI}, "ours"),
+}
+
+
+@pytest.mark.parametrize("shape", AT_THEIR_LIMIT.values(), ids=AT_THEIR_LIMIT)
+async def test_a_reply_that_used_up_its_limit_for_reasoning_gets_a_larger_one(
+    shape: Shape, make_runtime: Callable[..., Runtime]
+) -> None:
+    comes, error, asked = await what_comes(shape, make_runtime)
+    assert comes == UNREADABLE
+    assert "--reasoning-tokens" in str(error)
+    first, second = (one.get("generationConfig", one) for one in asked)
+    assert any(second[name] > first[name] for name in first if "tokens" in name.lower())
 
 
 async def test_fractions_of_tokens_are_rounded(make_runtime: Callable[..., Runtime]) -> None:
