@@ -66,6 +66,8 @@ _DETAILS_TAG = re.compile(
     rf"(?P<reasoning>{_START}{_DETAILS})|(?P<end>{_DETAILS_END})|<details\b",
     re.IGNORECASE | re.MULTILINE,
 )
+IN_TAGS = "its text was in reasoning tags"
+"""Note about a reply without visible text (`ChatReply.note`)."""
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
 _ANY = re.compile("|".join(map(re.escape, _EVERY_TAG)), re.IGNORECASE)

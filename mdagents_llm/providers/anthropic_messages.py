@@ -12,7 +12,7 @@ import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from itertools import pairwise
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import anthropic
 import httpx2
@@ -45,6 +45,8 @@ from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import PictureText
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
+from mdagents_llm.providers.streamed_text import ShownText, joined
+from mdagents_llm.reasoning_tags import IN_TAGS, split_reasoning
 from mdagents_llm.text import well_formed
 
 _MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
@@ -121,18 +123,51 @@ class AnthropicChat(SdkChat):
     def reply(self, raw: Any, request: ChatRequest) -> ChatReply:
         """Return a message of the API as a reply, with the arguments of `SdkChat.reply`."""
         raise_error_in(raw, "content")
-        text = "".join(map(_said, raw["content"]))
-        thoughts = [str(one.get("thinking") or "") for one in raw["content"]]
-        tokens = reported(self._tokens, raw.get("usage"))
+        parts = _Parts(
+            "".join(map(_text_of, raw["content"])),
+            "".join(map(_input_of, raw["content"])),
+            "".join(str(one.get("thinking") or "") for one in raw["content"]),
+        )
+        stop, model = raw["stop_reason"], served_model(raw.get("model"), self._model)
+        return self._made(parts, stop, raw.get("usage"), model, request, raw=raw)
+
+    def _made(
+        self,
+        parts: _Parts,
+        stop: str | None,
+        usage: Any,
+        model: str,
+        request: ChatRequest,
+        *,
+        raw: Mapping[str, object] | None = None,
+    ) -> ChatReply:
+        """Return a reply built from its parts.
+
+        Args:
+            parts: Content of the message.
+            stop: Stop reason.
+            usage: Reported usage; None or empty without one.
+            model: Name of the model that replied.
+            request: Request that was sent.
+            raw: Whole body; None for a stream.
+
+        Raises:
+            ValueError: The stop reason is unknown.
+        """
+        visible, hidden = split_reasoning(parts.text)
+        text = visible + parts.input
+        tokens = reported(self._tokens, usage)
         is_estimated = tokens.total_tokens == 0
+        written = parts.text + parts.input
         reply = ChatReply(
             text=well_formed(text),
-            usage=estimated_usage(request, text, self._model) if is_estimated else tokens,
-            stop_reason=_stop_reason(raw["stop_reason"]),
-            model=served_model(raw.get("model"), self._model),
+            usage=estimated_usage(request, written, self._model) if is_estimated else tokens,
+            stop_reason=_stop_reason(stop),
+            model=model,
             raw=raw,
             usage_estimated=is_estimated,
-            reasoning=well_formed("".join(thoughts)),
+            reasoning=well_formed(hidden + parts.thoughts),
+            note=IN_TAGS if hidden and not text else "",
         )
         return at_its_limit(reply, self._info.limit(request))
 
@@ -192,21 +227,13 @@ class AnthropicChat(SdkChat):
                     _merge(usage, event.get("usage") or {})
                 case "message_stop":
                     has_ended = True
-        text = blocks.end()
-        if stop is None and not (has_ended and text):
+        parts = blocks.parts()
+        if stop is None and not (has_ended and (parts.text or parts.input)):
             message = f"{self._host} ended the stream before the reply was complete"
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
-        tokens = reported(self._tokens, usage)
-        is_estimated = tokens.total_tokens == 0
-        reply = ChatReply(
-            text=well_formed(text),
-            usage=estimated_usage(request, text, self._model) if is_estimated else tokens,
-            stop_reason=_stop_reason(stop or "stop"),
-            model=model,
-            usage_estimated=is_estimated,
-            reasoning=well_formed("".join(blocks.thoughts)),
-        )
-        return at_its_limit(reply, self._info.limit(request))
+        reply = self._made(parts, stop or "stop", usage, model, request)
+        blocks.shown.end(reply.text)
+        return reply
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
         sent = [name for name in ("temperature", STREAM) if name in body]
@@ -220,6 +247,15 @@ class AnthropicChat(SdkChat):
         return said.status or next(named, None)
 
 
+class _Parts(NamedTuple):
+    """Content of a message, by kinds of blocks."""
+
+    text: str
+    input: str
+    """Input of its tool, as JSON."""
+    thoughts: str
+
+
 class _Blocks:
     """Accumulates the content blocks of a streamed message.
 
@@ -228,42 +264,47 @@ class _Blocks:
     """
 
     def __init__(self, on_text: OnText) -> None:
-        self._on_text = on_text
+        self.shown = ShownText(on_text)
         self._texts: list[str] = []
-        self._inputs: dict[object, str] = {}  # index of a block -> whole input of its tool
+        self._inputs: list[str] = []
+        self._thoughts: list[str] = []
         self._starts: dict[object, str] = {}  # index of a block without a delta -> its first text
-        self.thoughts: list[str] = []
+        self._whole: dict[object, str] = {}  # index of a block without a delta -> its tool's input
 
     def start(self, event: Mapping[str, Any]) -> None:
         """Add the start of a block."""
         block = event.get("content_block") or {}
         if block.get("type") == "tool_use" and block.get("input"):
-            self._inputs[event.get("index")] = _said(block)
+            self._whole[event.get("index")] = _input_of(block)
         if isinstance(text := block.get("text"), str):
             self._starts[event.get("index")] = text
-            self._say(text)
-        self.thoughts.append(str(block.get("thinking") or ""))
+            self._add_text(text)
+        self._thoughts.append(str(block.get("thinking") or ""))
 
     def add(self, event: Mapping[str, Any]) -> None:
         """Add a piece of a block."""
         delta = event["delta"]
+        text = delta.get("text")
+        if text and text != self._starts.pop(event.get("index"), None):
+            self._add_text(text)
         if piece := delta.get("partial_json"):
-            self._inputs.pop(event.get("index"), None)
-        text = delta.get("text") or piece
-        if text != self._starts.pop(event.get("index"), None):
-            self._say(text)
-        self.thoughts.append(str(delta.get("thinking") or ""))
+            self._whole.pop(event.get("index"), None)
+            self._add_input(piece)
+        self._thoughts.append(str(delta.get("thinking") or ""))
 
-    def end(self) -> str:
-        """Return the text of the message."""
-        for text in self._inputs.values():
-            self._say(text)
-        return "".join(self._texts)
+    def parts(self) -> _Parts:
+        """Return the content of the message, whose stream has ended."""
+        for given in self._whole.values():
+            self._add_input(given)
+        return _Parts(joined(self._texts), joined(self._inputs), joined(self._thoughts))
 
-    def _say(self, text: str | None) -> None:
-        if text:
-            self._texts.append(text)
-            self._on_text(text)
+    def _add_text(self, text: str) -> None:
+        self._texts.append(text)
+        self.shown.add(text)
+
+    def _add_input(self, piece: str) -> None:
+        self._inputs.append(piece)
+        self.shown.add_input(piece)
 
 
 def _merge(usage: dict[str, Any], later: Mapping[str, Any]) -> None:
@@ -357,14 +398,14 @@ def _images(message: ChatMessage) -> Iterator[dict[str, object]]:
         yield {"type": "image", "source": source}
 
 
-def _said(block: Mapping[str, Any]) -> str:
-    """Return the text of a content block, or the input of its tool as JSON."""
-    match block["type"]:
-        case "text":
-            return str(block["text"] or "")
-        case "tool_use":
-            return json.dumps(block["input"], ensure_ascii=False)
-    return ""  # thinking
+def _text_of(block: Mapping[str, Any]) -> str:
+    return str(block["text"] or "") if block["type"] == "text" else ""
+
+
+def _input_of(block: Mapping[str, Any]) -> str:
+    """Return the input of the tool of a content block as JSON; empty for other blocks."""
+    is_tool = block["type"] == "tool_use"
+    return json.dumps(block["input"], ensure_ascii=False) if is_tool else ""
 
 
 def _stop_reason(reason: str | None) -> StopReason:

@@ -37,6 +37,8 @@ from mdagents_llm.providers.http_errors import (
 )
 from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.providers.refused import STREAM, Refused
+from mdagents_llm.providers.streamed_text import ShownText, joined
+from mdagents_llm.reasoning_tags import IN_TAGS, split_reasoning
 from mdagents_llm.text import well_formed
 
 _Usage = types.GenerateContentResponseUsageMetadata
@@ -220,13 +222,15 @@ class GeminiChat:
         on_text: OnText,
     ) -> ChatReply:
         chunks: list[types.GenerateContentResponse] = []
+        shown = ShownText(on_text)
         async for chunk in stream:
             chunks.append(chunk)
-            if text := _text_of(chunk):
-                on_text(text)
+            shown.add(_text_of(chunk))
         if not chunks:
             raise ValueError("an empty stream")
-        return self.reply(chunks, request)
+        reply = self.reply(chunks, request)
+        shown.end(reply.text)
+        return reply
 
     def reply(
         self, chunks: Iterable[types.GenerateContentResponse], request: ChatRequest
@@ -243,13 +247,14 @@ class GeminiChat:
             ProviderError: The reply is not complete.
         """
         chunks = tuple(chunks)
-        text = "".join(map(_text_of, chunks))
-        thoughts = "".join(_text_of(chunk, thoughts=True) for chunk in chunks)
+        written = joined(map(_text_of, chunks))
+        text, hidden = split_reasoning(written)
+        reasoning = hidden + joined(_text_of(chunk, thoughts=True) for chunk in chunks)
         usages = (chunk.usage_metadata for chunk in chunks if chunk.usage_metadata)
         names = [chunk.model_version for chunk in chunks if chunk.model_version]
         usage = reported(_usage, reduce(_merged, usages, None))
         is_estimated = usage.total_tokens == 0
-        if is_estimated and not (text or any(chunk.prompt_feedback for chunk in chunks)):
+        if is_estimated and not (written or any(chunk.prompt_feedback for chunk in chunks)):
             raise ValueError("neither text nor token usage")
         try:
             stop_reason = _stop_reason(chunks)
@@ -259,11 +264,12 @@ class GeminiChat:
             raise
         reply = ChatReply(
             text=well_formed(text),
-            usage=estimated_usage(request, text, self._model) if is_estimated else usage,
+            usage=estimated_usage(request, written, self._model) if is_estimated else usage,
             stop_reason=stop_reason,
             model=served_model(names[-1] if names else None, self._model),
             usage_estimated=is_estimated,
-            reasoning=well_formed(thoughts),
+            reasoning=well_formed(reasoning),
+            note=IN_TAGS if hidden and not text else "",
         )
         return at_its_limit(reply, self._limit(request))
 

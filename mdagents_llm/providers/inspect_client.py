@@ -53,7 +53,8 @@ from mdagents_llm.providers.http_errors import (
     retry_after_seconds,
     status_error,
 )
-from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
+from mdagents_llm.providers.streamed_text import ShownText
+from mdagents_llm.reasoning_tags import split_reasoning
 from mdagents_llm.text import well_formed
 from mdagents_llm.wire import Endpoint
 
@@ -351,36 +352,12 @@ def _stop_reason(reason: str) -> StopReason:
     return StopReason.STOP if reason in ("stop", "tool_calls") else StopReason.LENGTH
 
 
-class _Stream:
-    """Passes the visible text of a streamed reply on.
-
-    Args:
-        on_text: Callback for the text.
-    """
-
-    def __init__(self, on_text: OnText) -> None:
-        self._on_text = on_text
-        self._tags = ThinkTags()
-        self._shown = ""
+class _Stream(ShownText):
+    """Passes the visible text of the events of a stream on."""
 
     async def take(self, event: StreamEvent) -> None:
         """Receive an event of the stream."""
         if isinstance(event, StreamTextEvent):
-            self._show(self._tags.feed(event.text))
+            self.add(event.text)
         elif isinstance(event, StreamRetryEvent):
-            self._tags, self._shown = ThinkTags(), ""
-            self._on_text(None)
-
-    def end(self, text: str) -> None:
-        """Deliver the rest of the text, or all of it if it differs from the delivered part."""
-        self._show(self._tags.end())
-        if text != well_formed(self._shown):
-            if self._shown:
-                self._on_text(None)
-            if text:
-                self._on_text(text)
-
-    def _show(self, text: str) -> None:
-        if text:
-            self._shown += text
-            self._on_text(text)
+            self.restart()

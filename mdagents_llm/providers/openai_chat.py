@@ -36,7 +36,8 @@ from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
-from mdagents_llm.reasoning_tags import ThinkTags, split_reasoning
+from mdagents_llm.providers.streamed_text import ShownText, joined
+from mdagents_llm.reasoning_tags import IN_TAGS, split_reasoning
 from mdagents_llm.text import well_formed
 
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
@@ -209,7 +210,7 @@ class OpenAIChat(SdkChat):
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
         finish, cost = chunks.finish or "stop", reported_cost(chunks.usage)
         reply = made(chunks.message, finish, tokens, chunks.model, request, cost_usd=cost)
-        chunks.end(reply.text)
+        chunks.shown.end(reply.text)
         return at_its_limit(reply, self._limit(request))
 
     def _limit(self, request: ChatRequest) -> int:
@@ -239,18 +240,20 @@ class Chunks:
     """
 
     def __init__(self, model: str, on_text: OnText | None = None) -> None:
-        self._on_text = on_text
         self._asked = model
         self.model = model
-        self._tags = ThinkTags()
-        self._shown = ""
+        self.shown = ShownText(on_text)
         self._has_deltas = False
-        self.message: dict[str, Any] = {}
-        """Message in the form of a whole reply; empty until the first text."""
+        self._pieces: dict[str, list[str]] = {}
         self.finish: str | None = None
         self.usage: Any = None
         self.is_done = False
         """Whether the end marker was received."""
+
+    @property
+    def message(self) -> dict[str, str]:
+        """Message in the form of a whole reply; empty until the first text."""
+        return {name: joined(pieces) for name, pieces in self._pieces.items()}
 
     def add(self, event: object) -> None:
         """Add a parsed event, or note the end marker."""
@@ -281,7 +284,7 @@ class Chunks:
             if delta := choice.get("delta"):
                 self._has_deltas = True
             elif (delta := choice.get("message")) and self._has_deltas and _says(delta):
-                self.message = {}  # a whole message after its parts
+                self._pieces = {}  # a whole message after its parts
             self._add(delta or {"content": choice.get("text")})
             self.finish = choice.get("finish_reason") or self.finish
 
@@ -296,24 +299,10 @@ class Chunks:
             self._append("content", text)
         if arguments := _arguments(delta):
             self._append("arguments", arguments)
-        self._show(self._tags.feed(text))
+        self.shown.add(text)
 
     def _append(self, name: str, piece: str) -> None:
-        self.message[name] = self.message.get(name, "") + piece
-
-    def _show(self, text: str) -> None:
-        if text and self._on_text is not None:
-            self._shown += text
-            self._on_text(text)
-
-    def end(self, text: str) -> None:
-        """Deliver the rest of the text, or all of it if it differs from the delivered part."""
-        self._show(self._tags.end())
-        if text != well_formed(self._shown) and self._on_text is not None:
-            if self._shown:
-                self._on_text(None)
-            if text:
-                self._on_text(text)
+        self._pieces.setdefault(name, []).append(piece)
 
 
 def check_object(value: object) -> None:
@@ -372,7 +361,7 @@ def made(
     thoughts = {name: _thoughts(message.get(name)) for name in _REASONING}
     fields = [name for name in _REASONING if thoughts[name]]
     note = f"its text was in {fields[0]}" if fields else ""
-    note = "its text was in reasoning tags" if hidden else note
+    note = IN_TAGS if hidden else note
     arguments = message.get("arguments") or _arguments(message)
     if not text.strip() and request.schema is not None:
         text = arguments

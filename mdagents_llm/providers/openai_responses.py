@@ -198,7 +198,7 @@ class _Events(Chunks):
         for output in (response.get("output") or (), self._items):
             message = _message(output)
             if any(message[name] for name in _VISIBLE):
-                self.message = message
+                self._pieces = {name: [text] for name, text in message.items()}
                 return
 
 

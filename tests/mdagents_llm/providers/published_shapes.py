@@ -1218,6 +1218,7 @@ GOOGLE_KEY = {
     }
 }
 LAST = delta(ANSWER, "stop", usage=USAGE)
+SO_FAR = (ANSWER[:5], ANSWER[:11], ANSWER)
 REASONED = {"choices": [{"delta": {"reasoning_content": [{"type": "text", "text": "hm"}]}}]}
 SIGNED = {"choices": [{"delta": {"reasoning_content": {"signature": "abc"}}}]}
 
@@ -1456,6 +1457,68 @@ FRAMES = {
     "reasoning as an object": Shape(
         "openai", ANSWERED, stream(SIGNED, LAST), "envoyproxy/ai-gateway#2318", streams=True
     ),
+    # Streams of texts so far.
+    **{
+        f"texts so far: {name}": Shape(wire, ANSWERED, body, source, streams=True)
+        for name, wire, body, source in (
+            (
+                "chat",
+                "openai",
+                stream(*map(delta, SO_FAR), delta(finish="stop", usage=USAGE)),
+                "qwen-code#3896",
+            ),
+            (
+                "arguments",
+                "openai",
+                stream(
+                    *(
+                        delta() | {"choices": [{"delta": {"tool_calls": [{"function": call}]}}]}
+                        for call in ({"arguments": text} for text in SO_FAR)
+                    ),
+                    delta(finish="tool_calls", usage=USAGE),
+                ),
+                "hermes-agent#35718",
+            ),
+            (
+                "anthropic",
+                "anthropic",
+                _events(START, EMPTY, *map(_piece, SO_FAR), _message_delta(), STOP),
+                "ours",
+            ),
+            (
+                "input",
+                "anthropic",
+                _events(
+                    START,
+                    _block(type="tool_use", name="Opinion", input={}),
+                    *(
+                        {"type": "content_block_delta", "delta": {"partial_json": text}}
+                        for text in SO_FAR
+                    ),
+                    _message_delta("tool_use"),
+                    STOP,
+                ),
+                "ours",
+            ),
+            (
+                "gemini",
+                "gemini",
+                stream(
+                    *(
+                        GEMINI
+                        | {
+                            "candidates": [
+                                {"content": {"parts": [{"text": text}]}, "finishReason": "STOP"}
+                            ]
+                        }
+                        for text in SO_FAR
+                    ),
+                    done=False,
+                ),
+                "ours",
+            ),
+        )
+    },
     # Reasoning in the text.
     "a draft in a channel of Gemma": Shape(
         "openai",

@@ -118,16 +118,23 @@ async def served(shape: Shape, whole: Any) -> AsyncIterator[tuple[str, list[Any]
 
 
 async def what_comes(
-    shape: Shape, make_runtime: Callable[..., Runtime], whole: Any = None, **variables: str
+    shape: Shape,
+    make_runtime: Callable[..., Runtime],
+    whole: Any = None,
+    shown: list[str | None] | None = None,
+    **variables: str,
 ) -> tuple[str, ChatReply | BenchError, list[Any]]:
-    """Return (what comes of a shape, the reply or the error, requests)."""
+    """Return (what comes of a shape, the reply or the error, requests).
+
+    The text of a stream is added to `shown` as it arrives.
+    """
     provider, name, path = SPECS[shape.wire]
     api: Literal["", "responses"] = "responses" if shape.wire == "responses" else ""
     async with served(shape, whole or completion()) as (address, asked):
         keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY"), "test-key")
         registry = ModelRegistry(make_runtime(environment=Environment(keys | variables)))
         model = registry.model(ModelSpec(provider, name, f"{address}{path}", api=api))
-        shown: list[str | None] = []
+        shown = [] if shown is None else shown
         try:
             reply = await model.generate(REQUEST, shown.append if shape.streams else None)
         except EndpointDown as error:

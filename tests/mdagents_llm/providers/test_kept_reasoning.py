@@ -15,6 +15,7 @@ from mdagents_llm.model_configs import Thinking
 from tests.mdagents_llm.providers.shapes import (
     ANSWER,
     ANSWERED,
+    UNREADABLE,
     Shape,
     completion,
     delta,
@@ -33,6 +34,14 @@ OF_ANTHROPIC = {
     "stop_reason": "end_turn",
     "usage": {"input_tokens": 100, "output_tokens": 20},
 }
+
+
+def of_gemini(*parts: str | dict[str, Any]) -> dict[str, Any]:
+    content = {"parts": [{"text": part} if isinstance(part, str) else part for part in parts]}
+    return {
+        "candidates": [{"content": content, "finishReason": "STOP"}],
+        "usageMetadata": {"promptTokenCount": 100, "candidatesTokenCount": 20},
+    }
 
 
 def events(*all_: dict[str, Any]) -> str:
@@ -141,7 +150,62 @@ REPLIES = {
         },
         "",
     ),
+    "tags, anthropic": Shape(
+        "anthropic",
+        ANSWERED,
+        OF_ANTHROPIC | {"content": [{"type": "text", "text": f"<think>{THOUGHT}</think>{ANSWER}"}]},
+        "anthropic-sdk-python#1109",
+    ),
+    "no opening tag, anthropic": Shape(
+        "anthropic",
+        ANSWERED,
+        OF_ANTHROPIC | {"content": [{"type": "text", "text": f"{THOUGHT}</think>{ANSWER}"}]},
+        "OmniRoute#5245",
+    ),
+    "tags, gemini": Shape(
+        "gemini", ANSWERED, of_gemini(f"<thought>{THOUGHT}</thought>{ANSWER}"), "gemini-cli#26631"
+    ),
+    "tags beside a thought, gemini": Shape(
+        "gemini",
+        ANSWERED,
+        of_gemini({"text": THOUGHT[9:], "thought": True}, f"<think>{THOUGHT[:9]}</think>{ANSWER}"),
+        "ours",
+    ),
 }
+IN_TAGS = ("<thin", "king>", THOUGHT[:9], THOUGHT[9:], "</thinking>", ANSWER[:4], ANSWER[4:])
+STREAMED = {
+    "openai": Shape(
+        "openai", ANSWERED, stream(*map(delta, IN_TAGS), delta(finish="stop")), "", streams=True
+    ),
+    "responses": Shape(
+        "responses",
+        ANSWERED,
+        events(
+            *({"type": "response.output_text.delta", "delta": piece} for piece in IN_TAGS),
+            {"type": "response.completed", "response": {"status": "completed"}},
+        ),
+        "",
+        streams=True,
+    ),
+    "anthropic": Shape(
+        "anthropic",
+        ANSWERED,
+        events(
+            {"type": "message_start", "message": OF_ANTHROPIC},
+            *(
+                {"type": "content_block_delta", "delta": {"type": "text_delta", "text": piece}}
+                for piece in IN_TAGS
+            ),
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        ),
+        "CLIProxyAPI#1777",
+        streams=True,
+    ),
+    "gemini": Shape(
+        "gemini", ANSWERED, stream(*map(of_gemini, IN_TAGS), done=False), "pi#391", streams=True
+    ),
+}
+"""Streams with reasoning in tags."""
 
 
 @pytest.mark.parametrize("name", REPLIES)
@@ -150,6 +214,68 @@ async def test_it_is_apart_from_the_text(name: str, make_runtime: Callable[..., 
     assert isinstance(reply, ChatReply)
     assert reply.reasoning == THOUGHT
     assert THOUGHT not in reply.text
+
+
+@pytest.mark.parametrize("shape", STREAMED.values(), ids=STREAMED)
+async def test_it_is_never_shown(shape: Shape, make_runtime: Callable[..., Runtime]) -> None:
+    shown: list[str | None] = []
+    _, reply, _ = await what_comes(shape, make_runtime, shown=shown)
+    assert isinstance(reply, ChatReply)
+    assert (reply.text, reply.reasoning) == (ANSWER, THOUGHT)
+    assert shown == [ANSWER[:4], ANSWER[4:]]
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "gemini"])
+@pytest.mark.parametrize(
+    ("stop", "said", "is_larger"),
+    [
+        (("end_turn", "STOP"), "its text was in reasoning tags", False),
+        (("max_tokens", "MAX_TOKENS"), "--reasoning-tokens", True),
+    ],
+    ids=["never closed", "cut off"],
+)
+async def test_a_reply_of_nothing_else_has_no_text(
+    wire: str,
+    stop: tuple[str, str],
+    said: str,
+    is_larger: bool,
+    make_runtime: Callable[..., Runtime],
+) -> None:
+    text = '<think>Probably {"answer": "A"}, because'
+    content = [{"type": "text", "text": text}]
+    body: dict[str, Any] = {**OF_ANTHROPIC, "content": content, "stop_reason": stop[0]}
+    if wire == "gemini":
+        body = of_gemini(text)
+        body["candidates"][0]["finishReason"] = stop[1]
+    comes, error, asked = await what_comes(Shape(wire, "", body, "ours"), make_runtime)
+    assert comes == UNREADABLE
+    assert said in str(error)
+    first, second = (
+        one["max_tokens"] if wire == "anthropic" else one["generationConfig"]["maxOutputTokens"]
+        for one in asked
+    )
+    assert (second > first) == is_larger
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_the_input_of_a_tool_has_no_tags(
+    streams: bool, make_runtime: Callable[..., Runtime]
+) -> None:
+    given = {"answer": "B", "why": f"<think>{THOUGHT}"}
+    tool = {"type": "tool_use", "name": "Opinion", "input": given}
+    text = json.dumps(given)
+    body: object = OF_ANTHROPIC | {"content": [tool]}
+    if streams:
+        pieces = [
+            {"type": "content_block_delta", "delta": {"partial_json": piece}}
+            for piece in (text[:25], text[25:])
+        ]
+        last = {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}
+        body = events({"type": "message_start", "message": OF_ANTHROPIC}, *pieces, last)
+    shape = Shape("anthropic", ANSWERED, body, "ours", streams=streams)
+    _, reply, _ = await what_comes(shape, make_runtime)
+    assert isinstance(reply, ChatReply)
+    assert (reply.text, reply.reasoning) == (text, "")
 
 
 async def test_a_summary_that_is_refused_is_left_out_and_the_effort_stays(
