@@ -6,6 +6,7 @@ Bodies are facts; the texts in them are ours.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from tests.mdagents_llm.providers.shapes import (
@@ -1164,7 +1165,7 @@ SHAPES = {
 }
 
 
-def _events(*events: dict[str, object], between: str = "\n\n") -> str:
+def _events(*events: Mapping[str, object], between: str = "\n\n") -> str:
     """Return named events, as the Responses API and Anthropic send them."""
     texts = (f"event: {event['type']}\ndata: {json.dumps(event)}" for event in events)
     return between.join(texts) + between
