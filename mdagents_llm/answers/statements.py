@@ -59,13 +59,16 @@ _ANOTHER_FOREIGN = pattern(rf"{any_of('another')}\s?$")
 _ANOTHER_LABEL = pattern(any_of("another label"))
 _DENIED = pattern(any_of("denied"))
 _DENIED_BEHIND = pattern(
-    rf"\W*[A-J](?:(?!(?<![A-Za-z])[A-J](?![A-Za-z])|[、，,]).){{0,60}}?{any_of('denied behind')}"
+    rf"\W*[A-J](?:(?!(?<![A-Za-z])[A-J](?![A-Za-z])|[、，,]|{any_of('clause behind')}).){{0,60}}?"
+    rf"{any_of('denied behind')}"
 )
+# Behind a label, an explanation may follow the letter: "答え:C以外", not "答え:C (Aではない)".
+_LABEL_DENIED_BEHIND = pattern(rf"\W*[A-J].{{0,2}}?{any_of('denied behind')}")
 _SUPPOSED = pattern(rf"{any_of('supposed', 'if')}|^\W*{any_of('supposed first')}")
 _CONDITION = pattern(any_of("if", "condition"))
 _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
 _ASKED = pattern(rf"\W*{any_of('asks')}")
-_OWN = r"(?:\b(?:I|we)\b|我)"
+_OWN = r"(?:\b(?:I|we)\b|[我私]|\b(?:저|나|우리)(?:희)?(?:는|의)?\b)"
 _REPORTED = pattern(
     rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}(?![^.;\n]*{_OWN})"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
@@ -75,6 +78,9 @@ _QUOTED = pattern(
     rf"(?:{any_of('source')}\s?{any_of('reference')},?|{any_of('reference')}\s?{any_of('says')})"
     r"(?:\s[^\s,.;:]+){0,3}\s?$"
 )
+# "専門家2は答えはBだと言う": before "答え", and from B on
+_BY_A_PERSON = pattern(rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,20}}$")
+_SAYS_BEHIND = pattern(rf"\W*[A-J][^.,;、\n]{{0,40}}?{any_of('says behind')}")
 _AGREES = pattern(any_of("agrees"))
 _SPEAKER = pattern(
     rf"\W*(?:\w+[^\w:\n]{{1,2}}){{0,3}}{any_of('person')}"
@@ -305,6 +311,7 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
         or _QUOTED.search(before)
         or _SPEAKER.match(line, 0, min(cue.value, _CONTEXT_CHARS))
         or _ATTRIBUTED.search(behind)
+        or (_BY_A_PERSON.search(before) and _SAYS_BEHIND.match(behind))
     )
     if reported and not (_TOGETHER.search(before) or _AGREES.search(behind)):
         return True
@@ -316,8 +323,8 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     if in_general or _OF_OTHERS.match(line, cue.value):
         return True
     if cue.colon:
-        of_another = _ANOTHER_CASE.match(before)
-        return of_another is not None and not _replaces(line, start, cue)
+        of_another = _ANOTHER_CASE.match(before) and not _replaces(line, start, cue)
+        return bool(of_another or _LABEL_DENIED_BEHIND.match(behind))
     return bool(
         _CONDITION.search(behind) or _WRONG_BEHIND.match(behind) or _DENIED_BEHIND.match(behind)
     )

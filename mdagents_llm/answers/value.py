@@ -95,6 +95,8 @@ _OVERRULED = re.compile(
     r"[^.?!\n]{0,80}?[,;]\s(?:but|instead|however|although)\s(?:\w+\s){0,2}?\W?(?P<letter>[A-J])\W{0,3}\s?"
     r"(?:is|was)\s(?:\w+ly\s|the\s){0,2}(?:correct|right|better|best|answer)\b"
 )
+# "C if she is pregnant", "C (if pregnant)"
+_CONDITIONAL = pattern(rf"[\s)\]]*(?:,\s?(?=[^()]*$)|\((?=[^,()]*\)))?{any_of('if', 'if behind')}")
 # "B or not B"
 _DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not')}")
 # "C → changed to D", "B (revised: C)"
@@ -118,7 +120,10 @@ _TEXT_DENIED = pattern(
     rf"{_BE}(?:{any_of('wrong')}|not (?:the |a )?(?:correct|right|answer|best)\b)"
 )
 # "B (incorrect)", "C) Heparin [rejected]"
-_MARKED_WRONG = pattern(rf"\W{{0,3}}(?:{any_of('wrong')}|rejected)\W*$")
+_MARKED_WRONG = pattern(
+    rf"\W{{0,3}}(?:{any_of('but', 'although')}\s?(?:(?:this|that|it) |c')?(?:{any_of('is')}\s?)?)?"
+    rf"(?:{any_of('wrong')}|rejected)\W*$"
+)
 _NEGATION = pattern(
     r"[\s(\"':,]*(?:(?:definitely|clearly|certainly|probably|likely) )*"
     rf"{any_of('not')}\s*(?P<rest>.*)"
@@ -238,6 +243,8 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
     if _MARKED_WRONG.match(after) or (denied and (own or not new_sentence)):
         return Reading(Sense.REJECTED, letter)
+    if _CONDITIONAL.match(behind):
+        return SILENT
     mismatch = bool(named.letters) and not own and _ends_phrase(after)
     return Reading(Sense.CHOSEN, letter, text_mismatch=mismatch)
 
