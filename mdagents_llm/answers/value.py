@@ -70,12 +70,19 @@ _GOES_ON = frozenset(words("the this that because since and which with for due b
 _MANY_LETTERS = re.compile(r"[\s(\[{\"']*(?P<letters>[A-J]{2,10})(?![\w-])")
 
 _HEDGES = rf"(?:{any_of('hedge')}[\s,:]*)*"
-_JOINER = rf"(?:,?\s?{any_of('or')}|[/,&+?|→>-]|\.\.)"
+_JOINER = rf"(?:,?\s?{any_of('or')}|[/\\,&+?|→>・·•-]|\.\.)"
 _EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b|[⺀-힣]))"
 # Directly after a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
 _SECOND = re.compile(
     rf"[\s)\]}}\"'(.]*{_JOINER}[\s,(/]*{_HEDGES}[\s(\[{{\"'/]*(?P<letter>[A-J]){_EDGE}"
     r"|[\s)\]]*\((?P<bracketed>[A-J])\)"
+)
+# "B; C" and "B; C and D", where nothing else follows: "C; A and B are wrong" explains the answer.
+_LISTED_LETTER = r"[(\[]?[A-J]\b[)\]]?"
+_SECOND_LISTED = re.compile(
+    rf"[\s)\]\"']*;\s?[(\[\"']?(?P<letter>[A-J])\b[)\]]?"
+    rf"(?:(?:\s?[,;/&+]|\s{any_of('or')})\s?{_LISTED_LETTER}){{0,8}}"
+    r"\s?(?:$|[.。)\]}<>\"'](?!\s?\w)|;|\((?:both|all)\b)"
 )
 # Farther from a label, where a bare letter may be part of the text: only "…, (D) heparin".
 _SECOND_LABEL = re.compile(
@@ -97,8 +104,8 @@ _OVERRULED = re.compile(
 )
 # "C if she is pregnant", "C (if pregnant)"
 _CONDITIONAL = pattern(rf"[\s)\]]*(?:,\s?(?=[^()]*$)|\((?=[^,()]*\)))?{any_of('if', 'if behind')}")
-# "B or not B"
-_DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not')}")
+# "B or not B", "B or none"
+_DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not', 'no answer')}")
 # "C → changed to D", "B (revised: C)"
 _REVISED = pattern(
     rf"[\s)\].,;:(\[→>–—-]*{any_of('revised')}"
@@ -261,7 +268,7 @@ def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> 
     if overruled := _OVERRULED.match(after):
         return {overruled["letter"]}
     window = _EXPLANATION.split(after, maxsplit=1)[0]
-    found = [_SECOND.match(rest)]
+    found = [_SECOND.match(rest), _SECOND_LISTED.match(rest)]
     if named.letters:
         found += [_SECOND.match(window), _NEXT_LABEL.match(after)]
     if named.letters or not new_sentence:

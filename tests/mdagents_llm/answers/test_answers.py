@@ -120,6 +120,10 @@ def test_no_answer_has_no_method(text: str) -> None:
         "The correct answers are A, C",
         "(AC)",
         "(A), (C)",
+        "The correct answers are A; C",
+        "ANSWER: A; C; D",
+        "Answer: (A); (C)",
+        '{"answer": "A; C"}',
     ],
 )
 def test_several_letters_are_no_answer_and_said_to_be_several(text: str) -> None:
