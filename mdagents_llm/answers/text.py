@@ -38,8 +38,8 @@ _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 _ESCAPED_NEWLINE = re.compile(r"\\n(?![a-z])")
 # Characters that NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets.
 _LOOKALIKES = str.maketrans(
-    "‘’‚‛“”„‟‐‑−【】〔〕「」『』《》〈〉⟨⟩",
-    '\'\'\'\'""""---[][]""""<><><>',
+    "‘’‚‛“”„‟«»‐‑−【】〔〕「」『』《》〈〉⟨⟩",
+    '\'\'\'\'""""""---[][]""""<><><>',
 )
 _CONTRACTIONS = (
     (re.compile(r"\bcan't\b", re.IGNORECASE), "cannot"),
@@ -54,19 +54,29 @@ _THOUGHTS_OPEN = re.compile(rf"{OPENING.pattern}|<(?:reasoning|scratchpad)>", OP
 # First characters of all markup up to `_SNAKE_CASE`; most texts contain none of them.
 _MARKUP_SIGN = re.compile(r"[<\[~\\_]")
 # Servers of small models may pass through the tokens that end or frame a turn.
-_SPECIAL_TOKEN = re.compile(r"<\|[\w ]{1,40}\|>|</?s>|\[/?INST\]|<(?:end|start)_of_turn>|<turn\|>")
+_SPECIAL_TOKEN = re.compile(
+    r"<[|｜][\w▁ ]{1,40}[|｜]>|</?s>|\[/?INST\]|<(?:end|start)_of_(?:turn|utterance)>|<\|?turn\|?>"
+    r"|<(?:seed:)?(?i:[be]os|eo[adhmpt])>|\[\|\w{1,40}\|\]|\[e~\[|\]~b\]|</?assistant>"
+)
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|end_of_text|endoftext|end_of_turn|eos)\|>|</s>|<end_of_turn>"
     r"|<turn\|>|\[INST\]|(?:<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>)user|<\|user\|>"
+    r"|<(?:seed:)?(?i:eos|eo[adhmpt])>|<｜end▁of▁sentence｜>|<[|｜](?:User|hy_User)[|｜]>|\[e~\["
+    r"|\[\|(?:endofturn|user)\|\]|<\|turn>user|<end_of_utterance>|</assistant>"
 )
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,300}~~")
 _LATEX_FONT = re.compile(
-    r"\\(?:text(?:bf|it|rm|tt|sf|normal)?|math(?:bf|it|rm|tt|sf)|bf|rm|displaystyle|[lL]arge)\b\s?"
+    r"\\(?:text(?:bf|it|rm|tt|sf|normal|sc|up)?|math(?:bf|it|rm|tt|sf|bb|cal|normal)|bf|rm|[hm]box"
+    r"|emph|underline|bm|boldsymbol|operatorname|displaystyle|huge|Huge|[lL]arge)\b\s?"
+    r"|\\(?:text)?color(?:box)?\s?\{[^{}\n]{0,40}\}\s?"
 )
 # \( and \[ open mathematics; other signs are escaped so that Markdown leaves them alone.
 _ESCAPED_SIGN = re.compile(r"\\(?=[()\[\]*_#.:>`-])")
 _LATEX_SPACE = re.compile(r"\\(?:[,;:! ]|q?quad\b)")
-_ANSWER_TAG = r"(?:(?:final|my|correct)?[ _-]?answer|option|choice|letter|response|result)>"
+_ANSWER_TAG = (
+    r"(?:(?:final|my|correct)?[ _-]?(?:answer|ans|option|choice|letter|response|result|decision)"
+    r"|final|prediction|solution)>"
+)
 _ANSWER_TAG_OPEN = re.compile("<" + _ANSWER_TAG, re.IGNORECASE)
 _ANSWER_TAG_CLOSE = re.compile("</" + _ANSWER_TAG, re.IGNORECASE)
 # Intentionally lowercase: `<B>` is an answer in angle brackets, `<b>` is bold.

@@ -45,7 +45,7 @@ SILENT = Reading(Sense.SILENT)
 NONE = Reading(Sense.NONE)
 SEVERAL = Reading(Sense.SEVERAL)
 
-_OPENERS = r"[\s(\[{<\"'|:]*"
+_OPENERS = r"[\s(\[{<\"'|:✅✓✔☑👉➡➤▶🎯⭐]*"
 _CLOSERS = r"[)\]}>\"'|]"
 # Filler between a label and the letter: "Answer: I think it is option C".
 _FILLER = pattern(
@@ -57,7 +57,7 @@ _FILLER = pattern(
 # The letter itself; "A+", "B12", "A's" and "D/3" are other words.
 _LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'\w|\+|/\d)")
 _CLOSED = re.compile(rf"[.:]?\s?{_CLOSERS}")
-_SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、]|[-–—]+(?=\s|$)|[–—])")
+_SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、✅✓✔☑]|[-–—]+(?=\s|$)|[–—])")
 # "C-section", "B/L", "A&E"
 _JOINED = re.compile(r"[-/&]\w")
 _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
