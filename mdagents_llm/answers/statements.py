@@ -45,6 +45,15 @@ _INVERTED = re.compile(
     r"(?:(?:correct|right|final)\s(?:answer|option|choice)|(?:best )?answer)"
     r"(?=\W*(?:$|[.,;:!]|because\b|since\b|as\b|here\b|to\b|and\b))"
 )
+_INVERTED_FOREIGN = pattern(
+    rf"(?:^|(?<=[.!?,;:–—(]\s)|(?<=[。、,;:])(?<![A-J].)|{any_of('so', 'label noun')}\s?)[(\[\"']?"
+    rf"(?P<value>(?-i:[A-J])(?![A-Za-z0-9'-])(?:[)\].:][^.?;。\n]{{0,80}}?)?)[)\]\"']?\s?"
+    rf"{any_of('inverted')}(?:(?=\W*(?:$|[.,;:!]|{any_of('because')}))|(?=[⺀-힣])(?!的))"
+)
+_VERB_FIRST = pattern(
+    rf"(?<=\w\s){any_of('verb first')}\s(?P<value>)"
+    rf"(?=\W{{0,3}}(?:{any_of('label noun')}\s)?\W{{0,3}}(?-i:[A-J])(?![\w'-]))"
+)
 _HEADING = pattern(rf"\W*(?:{any_of('heading')}\W+){{0,6}}$")
 
 _SENTENCE_END = re.compile(
@@ -265,8 +274,9 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
     for unlinked in (_BOXED, _CHANGE, _CHOSEN):
         for match in unlinked.finditer(line, start, end):
             yield Cue(match.start(), match.end(), colon=True)
-    for inverted in _INVERTED.finditer(line, start, end):
-        yield Cue(inverted.start(), inverted.start("value"), colon=False)
+    for sentence in (_INVERTED, _INVERTED_FOREIGN, _VERB_FIRST):
+        for match in sentence.finditer(line, start, end):
+            yield Cue(match.start(), match.start("value"), colon=False)
     label = _LINE_LABEL.match(line, start, end)
     if label and not _ANOTHER_LABEL.search(label[0]):
         yield Cue(start, label.end(), colon=True)

@@ -52,10 +52,10 @@ _FILLER = pattern(
     rf"{_OPENERS}(?:{any_of('filler')}"
     rf"|(?-i:{any_of('determiner')})(?=\s(?:{any_of('label noun')}|[(\[]?(?-i:[A-J])\b))"
     r"|(?:(?:the|single|most|correct|best|right|final|likely|appropriate) )*"
-    rf"{any_of('label noun')}(?=[\s(\[{{<\"':]*(?:[A-J]\b|is\b)))(?!\s?-\w)[\s:,]*"
+    rf"{any_of('label noun')}(?=[\s(\[{{<\"':]*(?:[A-J](?![A-Za-z0-9_À-ɏ])|is\b)))(?!\s?-\w)[\s:,]*"
 )
 # The letter itself; "A+", "B12", "A's" and "D/3" are other words.
-_LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'\w|\+|/\d)")
+_LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'(?![⺀-힣])\w|\+|/\d)")
 _CLOSED = re.compile(rf"[.:]?\s?{_CLOSERS}")
 _SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、✅✓✔☑]|[-–—]+(?=\s|$)|[–—])")
 # "C-section", "B/L", "A&E"
@@ -64,7 +64,7 @@ _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
 # The part of a label after its letter: "C.) ", "C: ", "C - ".
 _LABEL_END = re.compile(rf"(?:\s?(?:{_CLOSERS}|[.:=]|[-–—]+))*\s?")
 # A bare letter followed by a word is a label only before words that cannot start a noun phrase.
-_AFTER_ANY = re.compile(rf"\s{any_of('because')}")
+_AFTER_ANY = re.compile(rf"\s(?:{any_of('because')}|(?i:{any_of('inverted')}))")
 _AFTER_CONSONANT = re.compile(rf"\s{any_of('english after')}")
 _GOES_ON = frozenset(words("the this that because since and which with for due based given"))
 _MANY_LETTERS = re.compile(r"[\s(\[{\"']*(?P<letters>[A-J]{2,10})(?![\w-])")

@@ -204,12 +204,14 @@ LANGUAGES = {
     "French": ("Réponse : {}", "La bonne réponse est {}.", "La réponse n'est pas {}.", "ou"),
     "Portuguese": ("Resposta: {}", "A resposta correta é {}.", "A resposta não é {}.", "ou"),
     "Vietnamese": ("Đáp án: {}", "Câu trả lời đúng là {}.", "Đáp án không phải là {}.", "hoặc"),
+    "Japanese": ("回答：{}", "正解は{}です。", "正解は{}ではありません。", "または"),
+    "Korean": ("답: {}", "정답은 {}입니다.", "정답은 {}가 아닙니다.", "또는"),
 }
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("letter", OPTIONS)
-def test_statements_of_seven_languages(language: str, letter: str) -> None:
+def test_statements_of_each_language(language: str, letter: str) -> None:
     label, sentence, denial, or_ = LANGUAGES[language]
     other = "A" if letter != "A" else "B"
     for form in (label, sentence):
