@@ -45,13 +45,15 @@ _INVERTED = re.compile(
     r"(?:(?:correct|right|final)\s(?:answer|option|choice)|(?:best )?answer)"
     r"(?=\W*(?:$|[.,;:!]|because\b|since\b|as\b|here\b|to\b|and\b))"
 )
+# "C是正确答案", "選択肢Cが正解です", "La opción C es la respuesta correcta"
 _INVERTED_FOREIGN = pattern(
     rf"(?:^|(?<=[.!?,;:–—(]\s)|(?<=[。、,;:])(?<![A-J].)|{any_of('so', 'label noun')}\s?)[(\[\"']?"
     rf"(?P<value>(?-i:[A-J])(?![A-Za-z0-9'-])(?:[)\].:][^.?;。\n]{{0,80}}?)?)[)\]\"']?\s?"
-    rf"{any_of('inverted')}(?:(?=\W*(?:$|[.,;:!]|{any_of('because')}))|(?=[⺀-힣])(?!的))"
+    rf"{any_of('inverted')}(?:(?=\W*(?:$|[.,;:!]|{any_of('because')}))|(?=[⺀-힣])(?!的|之一))"
 )
+# "Daher ist die richtige Antwort C"; a sentence that starts with the verb is a condition.
 _VERB_FIRST = pattern(
-    rf"(?<=\w\s){any_of('verb first')}\s(?P<value>)"
+    rf"(?<=[\w,]\s){any_of('verb first')}\s(?P<value>)"
     rf"(?=\W{{0,3}}(?:{any_of('label noun')}\s)?\W{{0,3}}(?-i:[A-J])(?![\w'-]))"
 )
 _HEADING = pattern(rf"\W*(?:{any_of('heading')}\W+){{0,6}}$")
@@ -100,7 +102,7 @@ _ATTRIBUTED = pattern(
     rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?"
     rf"{any_of('person', 'reference')}"
     rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
-    r"|\bor so I thought\b|\bwas my (?:first|initial)\b"
+    r"|\bor so (?:I thought|it (?:seems|appears))\b|\bwas my (?:first|initial)\b"
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"
 )
 _INTRODUCES = pattern(

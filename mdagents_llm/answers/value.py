@@ -54,8 +54,11 @@ _FILLER = pattern(
     r"|(?:(?:the|single|most|correct|best|right|final|likely|appropriate) )*"
     rf"{any_of('label noun')}(?=[\s(\[{{<\"':]*(?:[A-J](?![A-Za-z0-9_À-ɏ])|is\b)))(?!\s?-\w)[\s:,]*"
 )
-# The letter itself; "A+", "B12", "A's" and "D/3" are other words.
-_LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'(?![⺀-힣])\w|\+|/\d)")
+# The letter itself; "A+", "B12", "A's", "D/3", "B超" and "C型肝炎" are other words.
+_LETTER = re.compile(
+    rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'(?![⺀-힣])\w|\+|/\d"
+    r"|超|型|群|族|[组組级級期肝]|反[应應応]|[细細]胞|蛋白|因子|형|군|반응|세포)"
+)
 _CLOSED = re.compile(rf"[.:]?\s?{_CLOSERS}")
 _SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、✅✓✔☑]|[-–—]+(?=\s|$)|[–—])")
 # "C-section", "B/L", "A&E"
