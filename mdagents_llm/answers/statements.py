@@ -63,7 +63,7 @@ _SENTENCE_END = re.compile(
     r"[.!?;…]*(?=\s|$)|[。!?])\s*"
 )
 _LABEL_ALONE = re.compile(r"\W*(?:(?i:option|answer|choice)\s)?[A-J]\.\s*")
-_CLAUSE_START = pattern(rf"[,;:—–]|{any_of('clause')}")
+_CLAUSE_START = pattern(rf"[,、;:—–]|{any_of('clause')}")
 # The noun refers to an option that is not the answer, or to another's answer.
 _ANOTHER = pattern(rf"{any_of('english another')}[\s-](?:\w+\s)?$")
 _ANOTHER_FOREIGN = pattern(rf"{any_of('another')}\s?$")
