@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from exaid_core.tokenizer import count_words
 from mdagents.datasets.field_names import plain
 from mdagents.datasets.own_forms import list_in
 from mdagents_llm.errors import ConfigError
 
 _NAMES = frozenset({"context", "contexts", "passage", "article"})
 """Names of such fields, as in PubMedQA, MediQ, AGIEval and RACE; normalized by `plain`."""
+_ADDRESS = re.compile(r"\s*\w+://\S+\s*")
 
 
 @lru_cache(maxsize=256)  # the records of a file have the same fields
@@ -50,7 +53,8 @@ def _texts(record: Mapping[str, Any], name: str, where: str) -> list[str]:
     if value is None or isinstance(value, int | float):
         return []
     if isinstance(value, str):
-        return [value] if len(value.split()) > 1 else []
+        is_text = count_words(value) > 1 and not _ADDRESS.fullmatch(value)
+        return [value] if is_text else []
     texts = [_joined(part) for part in value if part is not None]
     if not all(isinstance(text, str) for text in texts):
         raise _unreadable(name, where)

@@ -91,6 +91,16 @@ def test_an_abstract_stands_before_its_question() -> None:
             {"question": "Is it?", "Context": "['We looked.' 'We found.']"},
             "We looked.\nWe found.\nIs it?",
         ),
+        # Scripts without spaces: ruixiangcui/AGIEval (logiqa-zh), AppFlowy-IO/appflowy-editor#773
+        (
+            {"question": "?", "context": "患者男性，45岁，突发胸痛。"},
+            "患者男性，45岁，突发胸痛。\n?",
+        ),
+        ({"question": "?", "passage": "甲说：乙没有作案。"}, "甲说：乙没有作案。\n?"),
+        ({"question": "?", "article": "45歳男性。胸痛。"}, "45歳男性。胸痛。\n?"),
+        ({"question": "?", "context": "ผู้ป่วยชายเจ็บหน้าอก"}, "ผู้ป่วยชายเจ็บหน้าอก\n?"),
+        ({"question": "?", "context": "https://x.org/患者男性"}, "?"),
+        ({"question": "?", "context": "Appendicitis", "passage": "無"}, "?"),
     ],
 )
 def test_what_a_question_is_about_stands_before_it(record: dict[str, Any], text: str) -> None:
