@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from mdagents.datasets.option_places import names_several
 from mdagents.datasets.questions import LETTERS
 
 _MARKED = re.compile(r"(?:(?:option|answer|choice)\s*:?\s*)?\(?([A-Za-z])[).:]?", re.IGNORECASE)
@@ -137,7 +138,9 @@ def _label(match: re.Match[str]) -> str:
 def _mention_options(found: Collection[re.Match[str]]) -> bool:
     """Return whether texts mention options: `(A) and B`, or `(A) only` beside `(B) only`."""
     are_only = sum(bool(_ONLY.fullmatch(match[4])) for match in found) > 1
-    return are_only or any(match[1] and _GOES_ON.match(match[4]) for match in found)
+    return are_only or any(
+        names_several(match[0]) or (match[1] and _GOES_ON.match(match[4])) for match in found
+    )
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:

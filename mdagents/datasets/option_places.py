@@ -17,25 +17,36 @@ _QUANTITY = (
 )
 _THINGS = r"(?:options?|choices?|answers?|alternatives?|responses?|statements?)"
 _VERDICT = r"(?:correct|true|right|wrong|false|incorrect|possible)"
-_LETTER = rf"(?:{_THINGS} )?[(\['\"‘“]?([a-z])[)\]'\"’”.]?"
+_NOUN = (
+    rf"(?:(?:the|las?|los|el|as?|os?|les?|die|le|gli) )?(?:{_THINGS}|respuestas?|respostas?"
+    r"|opci(?:ón|ones)|opç(?:ão|ões)|alternativas?|réponses?|propositions?|rispost[ae]"
+    r"|antwort(?:en)?|antwoord(?:en)?|svar|odpowiedzi|ответы?|jawaban|câu|đáp án)"
+)
+_OTHER_LETTERS = str.maketrans("абвгдесأابجد", "abcdefcaabcd")
+"""Letters of options in Cyrillic and Arabic."""
+_ANY_LETTER = "[a-zа-есأابجد]"
+_LETTER = rf"(?:{_NOUN} )?[(\['\"‘“]?{_ANY_LETTER}[)\]'\"’”.]?"
 _AND = (
-    r"\s*(?:(?:,\s*)?\b(?:and/or|and|or|nor|but not|và|hoặc|et|ou|und|oder|como|als auch)\b"
-    r"|(?<= )[yoe](?= )|[和及与或、]|[,;&+/])\s*"
+    r"\s*(?:(?:,\s*)?(?<!\w)(?:and/or|and|or|nor|(?:but )?not|as well as|plus|with"
+    r"|và|hoặc|et|ou|und|oder|como|als auch|en|of|och|eller|og|и|или|oraz|lub|ve|veya|dan|atau"
+    r"|और|या|및)(?!\w)"
+    r"|(?<= )[yoeiو](?= )|[和及与或と와과]|または|および|(?:,\s*)?[、;&+/]|,)\s*"
 )
 _CUE = (
-    r"(?:both|either|neither|only|same as|(?:all|any|one|none|each) of"
-    rf"|(?:all|none),? (?:except|but|apart from)|cả|tanto|les deux|sowohl|{_THINGS}) "
+    r"(?:both|either|neither|only|not|same as|combination of|(?:all|any|one|none|each) of"
+    rf"|(?:all|none),? (?:except|but|apart from)|cả|tanto|amb[ao]s|les deux|sowohl|верно|{_NOUN}) "
 )
-_ALONE = re.compile(r"(?<![a-z])[a-z](?![a-z])")
+_ALONE = re.compile(rf"(?<!\w){_ANY_LETTER}(?!\w)")
 _ORDINAL = r"(?:the )?(?:first|second|third|fourth|fifth|former|latter|last)"
 _RIGHT = (
     r"\s?(?:đều )?(?:đúng|sai)| (?:son|estão|sont|sono|sind) (?:corre[ct]+[aeo]s?|vraies|richtig)"
-    r"|[都均皆]?(?:对|正确)"
+    r"|[都均皆]?(?:对|正确)| (?:верны|верно|benar|दोनों)"
 )
 _SAID = r"(?: (?:mentioned|listed|given|stated|described|named|options?|choices?|answers?))*"
+_IS_RIGHT = rf"(?: (?:is|are) (?:both )?{_VERDICT})"
 _LETTERS = re.compile(
-    rf"(?P<before>(?:{_CUE})*)(?P<letters>{_LETTER}(?:{_AND}{_LETTER})*)"
-    rf"(?P<after>(?: (?:only|both|alone|together|(?:is|are) (?:both )?{_VERDICT})|{_RIGHT})*)"
+    rf"(?P<before>(?:{_CUE})*)(?P<letters>{_LETTER}(?:{_IS_RIGHT}?{_AND}{_LETTER})*)"
+    rf"(?P<after>(?: (?:only|both|alone|together)|{_IS_RIGHT}|{_RIGHT})*)"
 )
 _RANGE = re.compile(
     rf"(?P<before>(?:{_CUE})*)(?P<first>{_LETTER})\s?(?:-|–|\bto\b|\bthrough\b)\s?(?P<last>{_LETTER})"
@@ -58,13 +69,16 @@ _ABOUT_OTHERS = re.compile(
             r"(?: (?:is|are|given|listed|mentioned|here|equally|all|apply|applies"
             rf"|{_THINGS}|{_VERDICT}))*",
             rf"(?:all|both|none|neither)(?: is| are)? {_VERDICT}",
+            r"(?:all|both|none|neither) (?:apply|applies)",
+            r"other than (?:the )?above",
+            r"(?:all|any|both|none|neither)(?: of)?(?: the| those)? (?:mentioned|listed)",
             # Without a noun, these can only mean the other options. "None" has its own meaning.
             r"all|both|any|either|neither",
             rf"(?:{_CUE})*{_THINGS} \d(?:{_AND}\d)*",
             r"(?:all|everything|anything|nothing|none|any)(?: of)?(?: the)?"
             rf"{_SAID} (?:above|below)",
             # Chinese: "all of the above are right", "none of the above".
-            r"(?:以上|上述|前述)(?:选项|答案|各项|几项|[二两三四][项者种]|所有|全部|[都均皆全不是对错有无非的可能]"
+            r"(?:以上|上述|前述)(?:选项|答案|说法|叙述|描述|各项|几项|[二两三四][项者种]|所有|全部|[都均皆全不是对错有无非的可能]"
             r"|正确|错误|没有)+",
             r"(?:全部|都|皆|均)(?:不)?(?:是|对|正确|都是|都对)|所有(?:选项|答案)(?:都)?(?:不)?(?:是|对|正确)?",
             # Vietnamese: "all (three) answers above", "no answer is right".
@@ -72,7 +86,12 @@ _ABOUT_OTHERS = re.compile(
             r"(?: (?:đáp án|câu|ý|phương án|lựa chọn|trên|đều|đúng|sai|ở trên))+",
             r"(?:không có|không|chưa có)(?: các| những)? (?:đáp án|câu|ý|phương án|lựa chọn)"
             r"(?: (?:nào|trên|đều|đúng|sai|ở trên))*",
-            # Spanish, Portuguese, French, Italian and German.
+            # Japanese and Korean.
+            r"(?:上記|以上)の?(?:すべて|全て|全部|いずれ|どれ|どちら)\w{0,12}",
+            r"(?:すべて|全て|いずれも|どれも)(?:正しい|誤り|正解|該当する)",
+            r"(?:위의?|상기|이상) ?(?:모두|모든|전부|어느)[\w ]{0,12}",
+            r"(?:모두|전부) ?(?:맞|옳|정답)\w{0,3}",
+            # Spanish, Portuguese, French, Italian.
             r"(?:tod[ao]s?|ningun[ao]|nenhuma?|ambas|ambos)(?: (?:de|das|dos|as|os|las|los|lo))*"
             r"(?: (?:anterior(?:es)?|opciones|opções|alternativas|respuestas|respostas|acima"
             r"|(?:son |estão |es |está )?corre[ct]+as?))+",
@@ -81,9 +100,26 @@ _ABOUT_OTHERS = re.compile(
             r"|sont (?:correctes|exactes|vraies)))+",
             r"(?:tutte|nessuna|entrambe)(?: (?:le|delle))?"
             r"(?: (?:precedenti|risposte|opzioni|sono corrette))+",
-            r"(?:alle|keine?[rs]?|beide)(?: (?:der|die|oben|davon))*"
-            r"(?: (?:genannten|obigen|antworten|aussagen|optionen|davon"
-            r"|(?:sind |ist )?(?:richtig|falsch)))+",
+            # German, Dutch, Swedish, Norwegian and Danish.
+            r"(?:alle|al|keine?[rs]?|beide|geen|alla|inge[nt]|inget|båda|begge)"
+            r"(?: (?:der|die|de|het|van|av|af|oben|davon))*"
+            r"(?: (?:genannten|obigen|antworten|aussagen|optionen|davon|bovenstaande|genoemde"
+            r"|antwoorden|ov[ae]nstående|ovennevnte|svar|alternativ(?:en)?"
+            r"|(?:(?:sind|ist|zijn|är|er) )?(?:richtig|falsch|juist|rätt|riktig[ae]?|rigtige)))+",
+            # Russian and Polish.
+            r"(?:вс[её]|ничего|ни од(?:ин|на|но)|оба|обе)(?: из)?(?: (?:них|этих|ответ(?:ы|ов)"
+            r"|вариант(?:ы|ов)|(?:выше)?(?:перечисленн|указанн|названн)[а-я]{2,3}|верны|верно"
+            r"|правильны))+",
+            r"(?:wszystki[em]|wszystko|żadn[aey]|obie)(?: z)?"
+            r"(?: (?:nich|powyższ(?:e|ych)|wymienion(?:e|ych)|odpowiedzi"
+            r"|są (?:prawidłowe|poprawne)))+",
+            # Turkish, Indonesian, Arabic and Hindi.
+            r"yukarıdakilerin (?:hepsi|tümü|hiçbiri|her ikisi)|hepsi(?: doğru)?",
+            r"(?:semua(?:nya)?|tidak ada|keduanya)"
+            r"(?: (?:jawaban|pilihan|yang|di atas|benar|salah))+",
+            r"(?:جميع|كل|لا شيء|أي)"
+            r"(?: (?:ما|مما|من|سبق|ذكر|أعلاه|الإجابات|الخيارات|صحيحة?|خاطئة))+",
+            r"(?:उपरोक्त|उपर्युक्त|इनमें)(?: (?:सभी|में|से|कोई|नहीं|दोनों))+",
         )
     )
 )
@@ -96,7 +132,7 @@ def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
         options: Letter -> text, in the order of the data set.
     """
     naming = naming_letters(options)
-    by_ordinal = [o for o in options.values() if _STARTS_WITH_ORDINAL.match(_plain(o))]
+    by_ordinal = [o for o in options.values() if _STARTS_WITH_ORDINAL.match(_unlabeled(o))]
     if len(by_ordinal) > 1:  # the question asks for one
         by_ordinal = []
     return tuple(
@@ -104,7 +140,7 @@ def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
         for letter, text in options.items()
         if letter in naming
         or _is_about_others(text)
-        or (text in by_ordinal and _BY_ORDINAL.fullmatch(_plain(text)))
+        or (text in by_ordinal and _BY_ORDINAL.fullmatch(_unlabeled(text)))
     )
 
 
@@ -126,29 +162,48 @@ def naming_letters(options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def names_several(text: str) -> bool:
+    """Return whether a text is nothing but a mention of several options: `(A) and (B)`."""
+    return len(_letters_of(_plain(text))[0]) > 1
+
+
 def _is_about_others(text: str) -> bool:
-    return _ABOUT_OTHERS.fullmatch(_plain(text)) is not None
+    return any(_ABOUT_OTHERS.fullmatch(reading) for reading in (_plain(text), _unlabeled(text)))
 
 
 def _named(text: str) -> tuple[frozenset[str], bool]:
     """Return (letters that make up the whole text, whether it calls them options)."""
-    if between := _RANGE.fullmatch(_plain(text)):
-        ends = [_ALONE.findall(between[name])[-1] for name in ("first", "last")]
+    found = _letters_of(_plain(text))
+    return found if found[0] else _letters_of(_unlabeled(text))
+
+
+def _letters_of(plain: str) -> tuple[frozenset[str], bool]:
+    if between := _RANGE.fullmatch(plain):
+        ends = [_alone(between[name])[-1] for name in ("first", "last")]
         has_cue = bool(between["before"])
         is_range = ord(ends[1]) - ord(ends[0]) > (0 if has_cue else 1)  # "A-V", "A to B" are none
-        return frozenset(end.upper() for end in ends) if is_range else frozenset(), has_cue
-    match = _LETTERS.fullmatch(_plain(text))
+        return frozenset(ends) if is_range else frozenset(), has_cue
+    match = _LETTERS.fullmatch(plain)
     if match is None:
         return frozenset(), False
-    parts = re.split(_AND, match["letters"])
-    letters = [letter for part in parts for letter in _ALONE.findall(part)]
+    letters = frozenset(
+        letter for part in re.split(_AND, match["letters"]) for letter in _alone(part)
+    )
     has_cue = bool(match["before"] or match["after"])
-    if len(set(letters)) < 2 and not has_cue:
-        return frozenset(), False
-    return frozenset(letter.upper() for letter in letters), has_cue
+    return letters if len(letters) > 1 or has_cue else frozenset(), has_cue
+
+
+def _alone(text: str) -> list[str]:
+    """Return the letters that stand alone, in uppercase."""
+    return [letter.translate(_OTHER_LETTERS).upper() for letter in _ALONE.findall(text)]
 
 
 @lru_cache(maxsize=1024)  # an option is read several times in a row
 def _plain(text: str) -> str:
     folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-    return re.sub(r"^[(\[]?[a-j][).\]:]\s+(?=\w{2})", "", folded).strip(" .,;:!-–")
+    return folded.strip(" .,;:!-–")
+
+
+def _unlabeled(text: str) -> str:
+    """Return a text without a label of its own: `e. All of the above`."""
+    return re.sub(r"^[(\[]?[a-j][).\]:]\s+", "", _plain(text))

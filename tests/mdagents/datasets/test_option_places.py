@@ -38,6 +38,22 @@ SPEAKING = [
     "All apart from B", "Todo lo anterior", "Ninguna es correcta", "A y B son correctas",
     "Keine der Antworten ist richtig", "A、B", "A、B都对", "Cả A và B đều đúng", "A và B đúng",
     "sowohl A als auch B", "tanto A como B",
+    # Letters between marks: MedARC-AI/medmarks#63, OriginProtocol/ousd-governance#151
+    "(a) and (b)", "A) and B)", "a. and c.", "(a) or (b)", "A. or B.", "(A) only", "(a) alone",
+    "[A] and [B]", "(a) but not (b)", "(A) nor (B)", "(a) as well as (b)",
+    "(a) and (b) are correct", "(e) a and b", "(A) und (B)", "(a) et (b)", "(a) và (b)",
+    "B and C, not A", "A plus B", "A with B", "Combination of A and B", "Not A or B",
+    "A is correct, B is wrong", "a, b, & c",
+    "None apply", "All of the mentioned", "All of the listed", "None listed", "Other than above",
+    "Las respuestas A y B", "Las respuestas A y B son correctas", "As alternativas A e C",
+    "Antwort A und C", "Antworten A und B", "Les réponses A et C", "Risposte A e B",
+    "Câu A và B đúng", "以上说法均正确", "Ambas A y B",
+    "Все вышеперечисленное", "Верно А и В", "А и Б", "Ни один из перечисленных", "Все ответы верны",
+    "Wszystkie powyższe", "Żadne z powyższych", "A i B", "위의 모두", "A와 B", "모두 정답",
+    "上記すべて", "上記のいずれでもない", "aとb", "AまたはB", "Alle bovenstaande",
+    "Geen van bovenstaande", "A en B", "Alla ovanstående", "Inget av ovanstående", "A och B",
+    "Yukarıdakilerin hepsi", "A ve B", "A dan B benar", "Semua benar", "Semua jawaban benar",
+    "جميع ما سبق", "لا شيء مما سبق", "أ و ب", "उपरोक्त सभी", "इनमें से कोई नहीं", "A और B दोनों",
 ]  # fmt: skip
 
 
@@ -57,6 +73,9 @@ SILENT = [
     "First and second molars", "First generation", "The first metatarsal", "Every 4 to 6 hours",
     "A-V", "Keine", "Alle 4 Stunden", "Beide Lungen", "Toutes", "Aucun traitement", "Todas",
     "Todas las mujeres", "Không", "Tất cả", "不对", "都",
+    "(E)-stilbene", "(a) Iron and zinc", "a. Iron", "A. fumigatus and B. dermatitidis",
+    "None", "Not A cells", "Все больные", "Alla barn", "Semua pasien", "모두 죽는다",
+    "上記の患者", "Combination of both drugs", "Plus A", "В крови", "А",
 ]  # fmt: skip
 
 

@@ -442,6 +442,7 @@ TABLES = {
         (["A. +1.00 D", "B. -2.00 D", "C. 0 D"], ["+1.00 D", "-2.00 D", "0 D"]),
         (["A) Alone", "B) With spouse", "C) At home"], ["Alone", "With spouse", "At home"]),
         (["A. Only 1", "B. Only 2", "C. only"], ["Only 1", "Only 2", "only"]),
+        (["A. and B.", "B. and C.", "C. Lead"], ["A. and B.", "B. and C.", "C. Lead"]),
         (["(A) /min 12", "(B) and so on"], ["/min 12", "and so on"]),
         (["(A) + C peptide", "(B) Nor a"], ["(A) + C peptide", "(B) Nor a"]),
         (["A. + C peptide", "B. or A fiber", "C. 0"], ["+ C peptide", "or A fiber", "0"]),
