@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+
+_DASHES = str.maketrans("−–", "--")
+_PARTS = re.compile(
+    r"[^\W_]+"
+    r"|[+<>=%]|(?<!\w)-(?=\d)|(?<=\w)-(?![\w(])"  # Na+, Na-, -5, β- thalassemia
+    r"|(?<=\d)[.,:/](?=\d)"  # 1.5, 1:2
+    r"|[^\x00-\x7f\w]"
+)
+_KEPT = ("L", "N", "M", "Sm")
+"""Unicode categories of letters, digits, vowel signs and mathematical signs."""
 
 
 def fingerprint(text: str) -> str:
-    """Return the letters and digits of a text, normalized for case and width.
+    """Return the letters, digits and signs of a text, normalized for case and width.
 
     Two questions with the same fingerprint are near-duplicates. A text without letters or digits is
     its own fingerprint, normalized the same way.
     """
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(filter(str.isalnum, plain)) or plain
+    plain = unicodedata.normalize("NFKC", text).casefold().translate(_DASHES)
+    if not any(map(str.isalnum, plain)):
+        return plain
+    return "".join(
+        part
+        for part in _PARTS.findall(plain)
+        if part.isascii() or unicodedata.category(part[0]).startswith(_KEPT)
+    )

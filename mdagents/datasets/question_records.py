@@ -118,13 +118,8 @@ def parse_question(
             f"but must be one of {', '.join(options)}"
         )
     answer = record.get("answer")
-    if (
-        isinstance(answer, str)
-        and answer.strip()
-        and answer != texts[gold]  # as in nearly all records
-        and gold not in letters_meant(answer, texts)
-    ):
-        _check_answer(answer, texts[gold], f"{where}: field 'answer'", gold)
+    if isinstance(answer, str) and answer.strip() and answer != texts[gold]:  # unlike nearly all
+        _check_answer(answer, texts, f"{where}: field 'answer'", gold)
     id_ = _id(record, where, number)
     return SourceQuestion(id_, text, options, gold, hidden, pictures, missing)
 
@@ -133,8 +128,11 @@ def _names(record: Mapping[str, object]) -> str:
     return reprlib.repr([*record])[1:-1]
 
 
-def _check_answer(answer: str, right: str, field: str, gold: str) -> None:
-    if fingerprint(answer) != fingerprint(right):
+def _check_answer(answer: str, texts: Mapping[str, str], field: str, gold: str) -> None:
+    meant = letters_meant(answer, texts)
+    if gold in meant:
+        return
+    if meant or fingerprint(answer) != fingerprint(texts[gold]):
         raise ConfigError(f"{field} differs from the text of option {gold}; one of them is wrong")
 
 

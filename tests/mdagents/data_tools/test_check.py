@@ -82,6 +82,10 @@ def test_duplicates_are_told_apart() -> None:
         (4, Kind.DUPLICATE, "the question, with other options, of line 1"),
         (5, Kind.DUPLICATE, "the id of line 4 again"),
     ]
+    assert not findings(
+        a_question("Which is seen with a Na+ of > 10?", id=1),
+        a_question("Which is seen with a Na- of < 10?", id=2),
+    )
 
 
 def test_options_that_say_nothing_or_the_same() -> None:

@@ -236,6 +236,29 @@ def test_what_is_not_certain_is_refused_by_its_own_name(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("right", "other"),  # Sakshi113/MMAU#12
+    [
+        ("1.5 mg", "15 mg"),
+        ("> 10 mm", "< 10 mm"),
+        ("Na+", "Na-"),
+        ("-5", "+5"),
+        ("−5", "5"),
+        ("10%", "1.0%"),
+        ("1:2", "12"),
+        ("pH ≥ 7.4", "pH ≤ 7.4"),
+        ("β+ thalassemia", "β- thalassemia"),
+        ("कि", "की"),
+    ],
+)
+def test_an_answer_that_differs_in_a_sign_is_another(right: str, other: str) -> None:
+    fields = {"options": {"A": right, "B": other}, "answer_idx": "A"}
+    assert gold(**fields, answer=right) == gold(**fields, answer=f"{right} .") == "A"
+    for answer in (other, f"{other} ."):
+        with pytest.raises(ConfigError, match="'answer' differs from the text of option A"):
+            gold(**fields, answer=answer)
+
+
 def table(text: str, name: str = "mine.csv", encoding: str = "utf-8") -> Dataset:
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
