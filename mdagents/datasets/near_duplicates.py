@@ -25,8 +25,7 @@ def fingerprint(text: str) -> str:
     plain = unicodedata.normalize("NFKC", text).casefold().translate(_DASHES)
     if not any(map(str.isalnum, plain)):
         return plain
-    return "".join(
-        part
-        for part in _PARTS.findall(plain)
-        if part.isascii() or unicodedata.category(part[0]).startswith(_KEPT)
-    )
+    parts = _PARTS.findall(plain)
+    if not plain.isascii():
+        parts = [p for p in parts if unicodedata.category(p[0]).startswith(_KEPT) or p.isascii()]
+    return "".join(parts)

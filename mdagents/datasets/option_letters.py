@@ -13,13 +13,19 @@ _MARKED_TEXT = re.compile(
     r"(?:option\s+)?(?:\(([A-Za-z])\)|([A-Za-z])\s*[).:])\s*(\S.*)", re.IGNORECASE | re.DOTALL
 )
 
-_LABELED = re.compile(r"(?:\(([A-J])\)|([A-J])([).:]))\s*(.*)", re.DOTALL)
+_LABELED = re.compile(
+    r"(?:(?:[Oo]ption|[Cc]hoice) )?(?:\(([A-J])\)|([A-J])([).:]))\s*(.*)", re.DOTALL
+)
 _LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
 _GOES_ON = re.compile(r"(?:(?:and|or|nor|but(?: not)?)\s+|[,;&+/]\s*)\(?[A-J]\b(?!-)")
 """Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
 _ONLY = re.compile(r"(?:only|alone)\W*", re.IGNORECASE)
 _PLAIN = ("yes", "no", "true", "false", "maybe")
-_LETTER_AND_MARK = tuple(f"{letter}{mark}" for letter in "ABCDEFGHIJ" for mark in ").:")
+_BEGINNINGS = (
+    *("Option ", "option ", "Choice ", "choice "),
+    *(f"{letter}{mark}" for letter in "ABCDEFGHIJ" for mark in ").:"),
+)
+"""Beginnings of texts with a label that do not begin with a parenthesis."""
 
 
 def letter_marked(text: str) -> str:
@@ -120,7 +126,7 @@ def _labels(options: Mapping[str, object]) -> dict[str, re.Match[str]]:
             continue
         if not isinstance(text, str):
             return {}
-        if text[:1].isalpha() and not text.startswith(_LETTER_AND_MARK):
+        if text[:1].isalpha() and not text.startswith(_BEGINNINGS):
             return {}  # nearly always
         if text.strip():
             match = _LABELED.fullmatch(text.strip())

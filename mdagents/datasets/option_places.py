@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 from functools import lru_cache
 
+from exaid_core.tokenizer import UNSPACED
+
 _QUANTITY = (
     r"(?:(?:not|only|just|more than|at least) )?"
     r"(?:all|none|any|both|either|neither|each|some|one|two|three|nothing)"
@@ -20,7 +22,7 @@ _VERDICT = r"(?:correct|true|right|wrong|false|incorrect|possible)"
 _NOUN = (
     rf"(?:(?:the|las?|los|el|as?|os?|les?|die|le|gli) )?(?:{_THINGS}|respuestas?|respostas?"
     r"|opci(?:ón|ones)|opç(?:ão|ões)|alternativas?|réponses?|propositions?|rispost[ae]"
-    r"|antwort(?:en)?|antwoord(?:en)?|svar|odpowiedzi|ответы?|jawaban|câu|đáp án)"
+    r"|antwort(?:en)?|antwoord(?:en)?|svar|odpowiedzi|ответы?|jawaban|câu|đáp án|选项|選項|選択肢)"
 )
 _OTHER_LETTERS = str.maketrans("абвгдесأابجد", "abcdefcaabcd")
 """Letters of options in Cyrillic and Arabic."""
@@ -124,6 +126,30 @@ _ABOUT_OTHERS = re.compile(
     )
 )
 
+_OWN = re.compile(rf"(?:[\W_]{{0,4}}{_NOUN} ?)?[\W_]{{0,4}}([a-j])(?:[\W_]|\Z|(?=[{UNSPACED}]))")
+_SERIES = [
+    series.split()
+    for series in (
+        "1 2 3 4 5 6 7 8 9 10",
+        "i ii iii iv v vi vii viii ix x",
+        "α β γ δ ε ζ η θ ι κ",
+        "а б в г д е ж з и к",
+        "א ב ג ד ה ו ז ח ט י",
+        "أ ب ج د ه و ز ح ط ي",
+        "क ख ग घ ङ च छ ज झ ञ",
+        "ก ข ค ง จ ฉ ช ซ ฌ ญ",
+        "ア イ ウ エ オ カ キ ク ケ コ",
+        "가 나 다 라 마 바 사 아 자 차",
+        "甲 乙 丙 丁 戊 己 庚 辛 壬 癸",
+    )
+]
+"""Marks of options other than Latin letters."""
+_CIRCLED = re.compile("[①-⑩]")
+_LABEL = re.compile(
+    rf"[\W_]{{0,4}}({'|'.join(label for series in _SERIES for label in series)})ـ?[*_]{{0,2}}"
+    r"(?:[).\]、】](?!\d)|\s?:(?!\s?\d)|\s?[-–]\s(?!\d))\s*\S"
+)
+
 
 def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the letters of the options that refer to the places of others.
@@ -147,11 +173,11 @@ def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
 def naming_letters(options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the letters of options that name other options by letter, or carry their own letter.
 
-    An example of the latter is "b. Iron". Letters that stand for statements in the question do not
-    count: in that case all options name letters, "a and c", "b and d", or one names itself or a
-    later option.
+    An example of the latter is "b. Iron" or "2) Iron". Letters that stand for statements in the
+    question do not count: in that case all options name letters, "a and c", "b and d", or one names
+    itself or a later option.
     """
-    if all(re.match(rf"\W?{letter}(?:\W|$)", o, re.IGNORECASE) for letter, o in options.items()):
+    if _are_labeled(options):
         return tuple(options)
     named = {letter: _named(text) for letter, text in options.items()}
     found = []
@@ -160,6 +186,21 @@ def naming_letters(options: Mapping[str, str]) -> tuple[str, ...]:
         if names and names <= targets and any(not named[name][0] for name in names):
             found.append(letter)
     return tuple(found)
+
+
+def _are_labeled(options: Mapping[str, str]) -> bool:
+    """Return whether each option begins with its letter, or with a mark of its place: `2) Iron`."""
+    texts = {
+        letter: unicodedata.normalize("NFKC", _CIRCLED.sub(r"(\g<0>)", text)).casefold()
+        for letter, text in options.items()
+    }
+    if all((own := _OWN.match(text)) and own[1] == of.lower() for of, text in texts.items()):
+        return True
+    places = {ord(of) - ord("A"): _LABEL.match(text) for of, text in texts.items()}
+    return any(
+        all(label and label[1] == series[place] for place, label in places.items())
+        for series in _SERIES
+    )
 
 
 def names_several(text: str) -> bool:

@@ -101,6 +101,44 @@ def test_options_that_bring_their_own_letters() -> None:
     assert speaking("A", "B", "AB", "O") == "", "blood groups"
 
 
+@pytest.mark.parametrize(
+    "labels",  # openmultiplechoice/openmultiplechoice#1152
+    [
+        "A- ,B- ,C- ,D- ", "A、,B、,C、,D、", "[A] ,[B] ,[C] ,[D] ", "a) ,b) ,c) ,d) ",
+        "**A.** ,**B.** ,**C.** ,**D.** ", "Ａ．,Ｂ．,Ｃ．,Ｄ．", "Ａ ,Ｂ ,Ｃ ,Ｄ ",
+        "A_ ,B_ ,C_ ,D_ ",
+        "Option A - ,Option B - ,Option C - ,Option D - ", "选项A：,选项B：,选项C：,选项D：",
+        "Respuesta A: ,Respuesta B: ,Respuesta C: ,Respuesta D: ",
+        "1. ,2. ,3. ,4. ", "1),2),3),4)", "(1) ,(2) ,(3) ,(4) ", "①,②,③,④", "1 - ,2 - ,3 - ,4 - ",
+        "**1.** ,**2.** ,**3.** ,**4.** ", "1：,2：,3：,4：", "1. 5,2. 6,3. 7,4. 8",
+        "i. ,ii. ,iii. ,iv. ", "I) ,II) ,III) ,IV) ", "А) ,Б) ,В) ,Г) ", "Α) ,Β) ,Γ) ,Δ) ",
+        "أ) ,ب) ,ج) ,د) ", "ア. ,イ. ,ウ. ,エ. ", "가. ,나. ,다. ,라. ", "ก. ,ข. ,ค. ,ง. ",
+    ],
+)  # fmt: skip
+def test_options_that_bring_labels_keep_their_places(labels: str) -> None:
+    texts = [f"{label}Iron" for label in labels.split(",")]
+    assert speaking(*texts) == "ABCD"
+    assert speaking(*texts[1:], texts[0]) == ""
+
+
+def test_letters_before_chinese_texts_are_labels() -> None:
+    assert speaking("A铁", "B锌", "C金", "D锡") == "ABCD"
+    assert speaking("A型", "B型", "AB型", "O型") == ""
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        "1 day,2 days,3 days", "1.5 mg,2.5 mg,3.5 mg", "1:10,2:10,3:10", "1%,2%,3%", "1.,2.,3.",
+        "1-2 days,2-3 days,3-4 days", "1 - 2 days,2 - 3 days,3 - 4 days", "1 : 2,2 : 3,3 : 4",
+        "i,ii,iii", "α-blocker,β-blocker,γ-blocker", "1-methyl,2-methyl,3-methyl",
+        "I and II,II and III,III", "Option A,Iron,Zinc",
+    ],
+)  # fmt: skip
+def test_texts_that_begin_like_labels_are_shuffled(texts: str) -> None:
+    assert speaking(*texts.split(",")) == ""
+
+
 def test_those_that_name_letters_are_among_those_that_speak_of_places() -> None:
     options = dict(zip("ABCDE", ["Iron", "Zinc", "A or B", "B only", "None of these"], strict=True))
     assert speaking_of_places(options) == ("C", "D", "E")

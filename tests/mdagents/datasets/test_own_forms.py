@@ -465,6 +465,10 @@ TABLES = {
         (["A. +1.00 D", "B. -2.00 D", "C. 0 D"], ["+1.00 D", "-2.00 D", "0 D"]),
         (["A) Alone", "B) With spouse", "C) At home"], ["Alone", "With spouse", "At home"]),
         (["A. Only 1", "B. Only 2", "C. only"], ["Only 1", "Only 2", "only"]),
+        # openmultiplechoice/openmultiplechoice#1152
+        (["Option A: Iron", "Option B: Zinc", "Option C: Lead"], ["Iron", "Zinc", "Lead"]),
+        (["choice (A) Iron", "choice (B) Zinc"], ["Iron", "Zinc"]),
+        (["Option A: Iron", "Option B: Zinc", "Neither"],) * 2,
         (["A. and B.", "B. and C.", "C. Lead"], ["A. and B.", "B. and C.", "C. Lead"]),
         (["(A) /min 12", "(B) and so on"], ["/min 12", "and so on"]),
         (["(A) + C peptide", "(B) Nor a"], ["(A) + C peptide", "(B) Nor a"]),
@@ -486,6 +490,7 @@ def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) 
         (["(C) Lead", "(A) Iron", "(B) Zinc"], {"answer": "(B) Zinc"}),
         (["B. Zinc", "A. Iron", "C. Lead"], {"answer_idx": "B", "answer": "Zinc"}),
         (["B: Zinc", "A: Iron", "", "C: Lead"], {"label": "Zinc"}),
+        (["Option B: Zinc", "Option A: Iron", "Option C: Lead"], {"answer": "Option B"}),
         (["C) Lead", "B) Zinc", "A) Iron"], {"answer_index": 1}),
         (["(C) both (A) and (B)", "(B) Zinc", "(A) Iron"], {"answer": "B"}),
         ([{"text": "B) Zinc"}, {"text": "A) Iron"}, {"text": "C) Lead"}], {"answer": "B"}),
