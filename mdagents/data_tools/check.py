@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mdagents.datasets.dataset import file_counting, find_dataset, read_question
 from mdagents.datasets.exemplars import find_train_file
+from mdagents.datasets.listed_options import lists_by_letter
 from mdagents.datasets.medmcqa import Counting
 from mdagents.datasets.near_duplicates import fingerprint
 from mdagents.datasets.option_places import speaking_of_places
@@ -40,7 +41,8 @@ class Kind(StrEnum):
     NOT_AVAILABLE = "n/a option"
     """An option is a placeholder such as "n/a"."""
     PLACES = "reference to places"
-    """An option is like "All of the above": the options of the question are not shuffled."""
+    """An option is like "All of the above", or the question lists the options by letter: they are
+    not shuffled."""
     PICTURE = "picture"
     """The question has a picture that is not there or cannot be sent."""
     SAME_PICTURE = "same picture twice"
@@ -195,6 +197,8 @@ def _about_options(question: SourceQuestion) -> Iterator[_Remark]:
         said = " and ".join(f"{o} '{_short(question.options[o])}'" for o in speaking)
         right = ", the right one among them" if is_right else ""
         yield Kind.PLACES, f"option {said}{right}; their order is kept", is_right
+    elif lists_by_letter(question.text, question.options):
+        yield Kind.PLACES, "the question lists the options by letter; their order is kept", False
 
 
 def _about_text(question: SourceQuestion) -> Iterator[_Remark]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from string import ascii_lowercase, ascii_uppercase
 
 from mdagents.datasets.empty_options import is_empty
 
@@ -27,11 +30,31 @@ _SPECIES = re.compile(r"\s*[A-Z]\. [a-z]")
 _HEADING = re.compile(
     r"\b(?:Answer )?(?:Options|Choices)[ \t]*:"
     r"|(?:^|(?<=[.?!;:\n]))[ \t]*(?i:answer )?(?i:options|choices)[ \t]*:"
-    r"|\b(?i:answer )?(?i:options|choices)\s*:(?=\s*\(?[A-Ja-j][).:])",
+    r"|\b(?i:answer )?(?i:options|choices)\s*:(?=\s*\(?[A-Ja-j][).:])"
+    r"|(?:选项|選項|选择|Opciones|Optionen)\s*[:：]",
     re.MULTILINE,
 )
 """Heading of a list of options: with a capital, at the start of a sentence, or before a letter.
 Elsewhere the words are part of a sentence: `two options: surgery or radiation`."""
+
+_MARK = r"[*_'\"]{0,3}\s?[).:、．：）\]】|–-]{1,2}[*_]{0,2}\s*['\"]?"
+_OPENING = re.compile(
+    r"(?:[-*•|][ \t]+)?[({\[（【*_'\"]{0,3}(?<![^\W_])(?:[A-Ja-jＡ-Ｊ]|10|[1-9])"
+    rf"{_MARK}\Z|\[\s?['\"]\Z"
+)
+"""What precedes the first option of a list: `A.`, `**(A)**`, `{'A': '` or `['`."""
+_LONGEST_OPENING = 24  # characters
+_LABEL = re.compile(r"(?<![^\W_])([A-Ja-j]|10|[1-9])(?=[*_'\"]{0,3}\s?[).:、\]】|–-])")
+_BETWEEN = re.compile(r"[\w\s()\[\]{}.,;:'\"*/|、。】【•·–-]*")
+"""Labels, and signs between options."""
+_TAG = re.compile(r"</?(?:br|p|li|ol|ul|b|strong|div)\s?/?>", re.IGNORECASE)
+_TAG_AT_END = re.compile(rf"{_TAG.pattern}\Z", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"(?:the )?(?:correct |final |best )?answer(?: is)?\s?:?|(?:正确)?答案?\s?[:：]?"
+    r"|(?:please )?(?:answer|respond|reply)\b.{0,80}\b(?:letter|option|choice)\b.{0,40}",
+    re.IGNORECASE,
+)
+"""A line after a list that asks for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,34 +126,104 @@ def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:
 def without_options(question: str, options: Collection[str]) -> str:
     """Return a question without a list of all its options at its end, with or without a heading.
 
-    The options are presented below the question anyway, and perhaps in another order.
+    The options are presented below the question anyway, and perhaps in another order. A request
+    after the list, such as `Answer:`, is left out as well; any other text keeps the list.
 
     Args:
         question: Text of the question, without white space at its end.
         options: Texts of the options, without white space around them; those that are empty or
             `n/a` need not be listed.
     """
-    texts = tuple(options)
-    if not question.endswith(texts) and not question.rstrip(" .").endswith(texts):
-        return question  # nearly always
-    texts = tuple(filter(None, texts))
-    starts = [(match.start(), match.end()) for match in _HEADING.finditer(question)][-1:]
-    for mark in (ANY_MARK, IN_ONE_LINE):
-        starts += [(marks[0].start,) * 2 for marks in option_lists(question, mark)[-1:]]
-        in_any_order = list(mark.finditer(question))[-len(texts) :]  # as MDAgents shuffles them
-        starts += [(first.start(),) * 2 for first in in_any_order[:1]]
-    for end, start in starts:
-        if question[:end].strip() and _are_listed(texts, " ".join(question[start:].split())):
-            return question[:end].rstrip()
-    return question
+    if not _has_all(question, options):  # nearly always
+        return question
+    texts = sorted((" ".join(text.split()) for text in options if text), key=len, reverse=True)
+    spans = _spans(question, texts)
+    start = _start_of_list(question, spans) if spans else None
+    stem = question[:start].rstrip()
+    while tag := _TAG_AT_END.search(stem[-_LONGEST_OPENING:]):
+        stem = stem[: -len(tag[0])].rstrip()
+    return stem if start is not None and stem else question
 
 
-def _are_listed(texts: Collection[str], listed: str) -> bool:
-    """Return whether a text lists all options, and nothing else but their letters."""
-    for text in sorted(texts, key=len, reverse=True):
-        words = " ".join(text.split())
-        if (at := listed.find(words)) >= 0:
-            listed = f"{listed[:at]} {listed[at + len(words) :]}"
-        elif not is_empty(text):
-            return False
-    return all(len(word) == 1 and word.isalpha() for word in re.findall(r"\w+", listed))
+def lists_by_letter(question: str, options: Mapping[str, str]) -> bool:
+    """Return whether a question has each option after its letter: `A. Iron`.
+
+    Args:
+        question: Text of the question.
+        options: Letter -> text.
+    """
+    return _has_all(question, options.values()) and all(
+        re.search(rf"(?<![^\W_])[{letter}{letter.lower()}]{_MARK}{_words(text)}(?!\w)", question)
+        for letter, text in options.items()
+    )
+
+
+def _has_all(question: str, options: Collection[str]) -> bool:
+    words = " ".join(question.split())
+    return all(" ".join(text.split()) in words or is_empty(text) for text in options)
+
+
+def _words(text: str) -> str:
+    return r"\s+".join(map(re.escape, text.split()))
+
+
+def _spans(question: str, texts: Sequence[str]) -> list[tuple[int, int]]:
+    """Return where a text has each option last, in the order of the text; empty if one is missing.
+
+    Args:
+        question: Text of the question.
+        texts: Texts of the options, the longest first, as a shorter one may be part of it.
+    """
+    spans: list[tuple[int, int]] = []
+    for text in texts:
+        pattern = re.compile(rf"(?<!\w){_words(text)}(?!\w)")
+        found = [match.span() for match in pattern.finditer(question)]
+        apart = [
+            one for one in found if all(one[1] <= start or one[0] >= end for start, end in spans)
+        ]
+        if not apart and not is_empty(text):
+            return []
+        labeled = [one for one in apart if _opening(question, one[0])]  # a text may be a letter
+        spans += (labeled or apart)[-1:]
+    return sorted(spans)
+
+
+def _opening(question: str, start: int) -> re.Match[str] | None:
+    return _OPENING.search(question[max(start - _LONGEST_OPENING, 0) : start])
+
+
+def _start_of_list(question: str, spans: Sequence[tuple[int, int]]) -> int | None:
+    """Return where a list of options at the end of a text begins, with its heading.
+
+    Args:
+        question: Text of the question.
+        spans: Where it has the options, in order.
+
+    Returns:
+        Offset in the text; None if its end is anything else than a list with labels, or with a
+        heading or a bracket before it.
+    """
+    first = spans[0][0]
+    opening = _opening(question, first)
+    start = first - len(opening[0]) if opening else first
+    lines = question[spans[-1][1] :].splitlines()
+    gaps = [question[end:after] for (_, end), (after, _) in pairwise([(0, start), *spans])]
+    gaps += [line for line in lines if not _REQUEST.fullmatch(line.strip(" ."))]
+    labels: list[str] = []
+    for gap in gaps:
+        plain = unicodedata.normalize("NFKC", _TAG.sub(" ", gap))
+        found = _LABEL.findall(plain)
+        if len(found) < len(re.findall(r"[^\W_]+", plain)) or not _BETWEEN.fullmatch(plain):
+            return None
+        labels += found
+    headings = [found for found in _HEADING.finditer(question) if found.end() <= start]
+    has_heading = bool(headings) and not question[headings[-1].end() : start].strip()
+    if has_heading:
+        start = headings[-1].start()
+    if not labels:
+        return start if opening or has_heading else None
+    count = len(labels)
+    are_letters = sorted(labels) in (list(ascii_uppercase[:count]), list(ascii_lowercase[:count]))
+    are_numbers = labels == list(map(str, range(1, count + 1)))
+    is_complete = opening and count >= len(spans) and (are_letters or are_numbers)
+    return start if is_complete else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import repeat
 from string import ascii_uppercase
 
+from mdagents.datasets.listed_options import lists_by_letter
 from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.pictures.question_picture import QuestionPicture
 from mdagents.settings import OptionOrder
@@ -54,7 +55,8 @@ class Question:
     permutation: Mapping[str, str]
     """Presented letter -> source letter."""
     order_kept: bool = False
-    """Whether all options are in the data set's order, because some refer to others' places."""
+    """Whether all options are in the data set's order, because some refer to others' places,
+    or the question lists them by letter."""
     pictures: tuple[QuestionPicture, ...] = ()
     """Pictures in the order in which prompts show them: the question's, then those of the options
     in their presented order."""
@@ -148,8 +150,8 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
     """Return a question with its options in the order for the agents; letters are reassigned.
 
     The permutation depends only on the seed, the question's id and the epoch, so a question looks
-    the same in every run with that seed. If an option refers to the places of others, all options
-    of the question keep their places.
+    the same in every run with that seed. If an option refers to the places of others, or the
+    question lists them by letter, all options of the question keep their places.
 
     Args:
         source: Question as stored in the data set.
@@ -158,7 +160,9 @@ def present(source: SourceQuestion, order: OptionOrder, seed: int, epoch: int = 
         epoch: Epoch number, from 1.
     """
     letters = list(source.options)
-    order_kept = bool(speaking_of_places(source.options))
+    order_kept = bool(speaking_of_places(source.options)) or lists_by_letter(
+        source.text, source.options
+    )
     if order is not OptionOrder.ORIGINAL and not order_kept:
         again = f"/{epoch}" if epoch > 1 and order is OptionOrder.SHUFFLED else ""
         # A string seed is hashed by `random` itself and does not depend on PYTHONHASHSEED.

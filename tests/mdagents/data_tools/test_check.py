@@ -111,6 +111,12 @@ def test_options_that_speak_of_places(capsys: pytest.CaptureFixture[str]) -> Non
     assert last == "data/mine/test.jsonl: 2 questions, found 2 reference to places (1 right)"
 
 
+def test_a_question_that_lists_its_options_by_letter() -> None:
+    assert findings(a_question("Which? A. Iron B. Zinc Why?", "Iron", "Zinc")) == [
+        (1, Kind.PLACES, "the question lists the options by letter; their order is kept"),
+    ]
+
+
 def test_how_a_file_of_medmcqa_counts_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     columns = {"opa": "w", "opb": "x", "opc": "y", "opd": "z"}
     write("data/mine/test.jsonl", {"question": "One?", "cop": 4} | columns)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mdagents.datasets.dataset import open_dataset
 from mdagents.datasets.kept_fields import kept_fields
+from mdagents.datasets.listed_options import without_options
 from mdagents.datasets.published_forms import OutOfScopeError
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import SourceQuestion
@@ -128,6 +129,23 @@ FIVE = {"A": "Sacrotuberous ligament", "B": "Iliacus muscle", "C": "Iliacus", "D
         " (A) Sacrotuberous ligament (B) Iliacus muscle (C) Iliacus.",
         " (B) Iliacus muscle (C) Iliacus (A) Sacrotuberous ligament",  # mitmedialab/MDAgents
         "\nB) Iliacus muscle\nA) Sacrotuberous ligament\nC) Iliacus",
+        # EleutherAI/lm-evaluation-harness#587 and medalpaca/medical_meadow_medqa write such lists
+        " A. Sacrotuberous ligament B. Iliacus muscle C. Iliacus",
+        " A: Sacrotuberous ligament; B: Iliacus muscle; C: Iliacus",
+        "\nA.Sacrotuberous ligament\nB.Iliacus muscle\nC.Iliacus\nD.n/a",
+        " (A)Sacrotuberous ligament (B)Iliacus muscle (C)Iliacus",
+        "\n[A] Sacrotuberous ligament\n[B] Iliacus muscle\n[C] Iliacus",
+        "\n**A. Sacrotuberous ligament**\n**B. Iliacus muscle**\n**C. Iliacus**",
+        "\nA - Sacrotuberous ligament\nB - Iliacus muscle\nC - Iliacus",
+        "\n1. Sacrotuberous ligament\n2. Iliacus muscle\n3. Iliacus",
+        "\n| A | Sacrotuberous ligament |\n| B | Iliacus muscle |\n| C | Iliacus |",
+        " {'A': 'Sacrotuberous ligament', 'B': 'Iliacus muscle', 'C': 'Iliacus'},",
+        " ['Sacrotuberous ligament', 'Iliacus muscle', 'Iliacus']",
+        "<br>A. Sacrotuberous ligament<br>B. Iliacus muscle<br>C. Iliacus",
+        "\nA. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus\nD.\nAnswer:",
+        "\nA. Sacrotuberous\nligament\nB. Iliacus muscle\nC. Iliacus\n\nReply with the letter.",
+        "\n选项：A、Sacrotuberous ligament；B、Iliacus muscle；C、Iliacus。",
+        "\n（A）Sacrotuberous ligament\n（B）Iliacus muscle\n（C）Iliacus",
     ],
 )
 @pytest.mark.parametrize("stem", ["Which one?", "It inserts at the"])
@@ -148,10 +166,32 @@ def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str
         "Which of three options: Sacrotuberous ligament, Iliacus muscle, Iliacus",
         "Which (B) is it? (C) Iliacus (A) Sacrotuberous ligament (B) and Iliacus muscle",
         "Iliacus",
+        "Which? A. Iliacus muscle B. Iliacus C. Sacrotuberous ligament with D. tendon",
+        "Which? Sacrotuberous ligament (A), Iliacus muscle (B), Iliacus (C)",
+        "Which? B. Sacrotuberous ligament C. Iliacus muscle D. Iliacus",
+        "Which of [Sacrotuberous ligament, Iliacus muscle, Iliacus]",
+        "Statements:\n1. The Sacrotuberous ligament\n2. Iliacus muscle\n3. Iliacus",
+        "Which? A. Sacrotuberous ligament B. Iliacus muscle C. Iliacus\nAnswer: B",
     ],
 )
 def test_other_mentions_of_options_are_part_of_the_question(question: str) -> None:
     assert read({"question": question, "options": FIVE, "answer_idx": "B"}).text == question
+
+
+def test_a_list_of_letters_that_are_texts_as_well() -> None:
+    options = dict(zip("ABCD", "BCDE", strict=True))
+    for listed in ("(D) E (C) D (A) B (B) C", "A. B B. C C. D D. E"):
+        question = {"question": f"Which point? {listed}", "options": options, "answer_idx": "B"}
+        assert read(question).text == "Which point?"
+
+
+def test_a_long_question_with_its_options_takes_no_time() -> None:
+    """With an ambiguous pattern this would take forever."""
+    texts = [*FIVE.values()]
+    listed = "A. Sacrotuberous ligament B. Iliacus muscle C. Iliacus "
+    for filler in ("<br>", "A. ", " ", "Options: ", "['", listed):
+        for question in (f"Which? {listed}{filler * 2000}x", f"Which?{filler * 2000}{listed}x"):
+            assert without_options(question, texts) == question
 
 
 def test_options_are_not_shown_a_second_time_in_an_order_of_their_own() -> None:

@@ -80,6 +80,22 @@ def test_options_that_speak_of_places_are_not_moved() -> None:
     assert not present(a_source("Iron", "Zinc"), OptionOrder.ORIGINAL, 0).order_kept
 
 
+@pytest.mark.parametrize(
+    ("text", "is_kept"),
+    [
+        ("Which? A. Iron B. Zinc\nGive the reason.", True),
+        ("Iron (A) or (B) Zinc? (A) Iron", True),
+        ("Does **a)** Iron or **b)** Zinc rust?", True),
+        ("Which? 1. Iron 2. Zinc Why?", False),
+        ("Which? B. Iron A. Zinc Why?", False),
+        ("Is it Iron, A. Zinc or B. Gold?", False),
+    ],
+)
+def test_options_that_the_question_lists_by_letter_are_not_moved(text: str, is_kept: bool) -> None:
+    source = replace(a_source("Iron", "Zinc"), text=text)
+    assert present(source, OptionOrder.SHUFFLED, 0).order_kept is is_kept
+
+
 def test_identical_option_texts_count_as_right() -> None:
     question = present(a_source("same", "other", "same "), OptionOrder.ORIGINAL, 0)
     assert question.right_letters() == ["A", "C"]
