@@ -9,6 +9,8 @@ from mdagents.datasets.option_places import names_several
 from mdagents.datasets.questions import LETTERS
 
 _MARKED = re.compile(r"(?:(?:option|answer|choice)\s*:?\s*)?\(?([A-Za-z])[).:]?", re.IGNORECASE)
+_COLUMN = re.compile(r"op[\s_-]?([a-j])", re.IGNORECASE)
+"""Name of a column with an option, as MedMCQA names them."""
 _MARKED_TEXT = re.compile(
     r"(?:option\s+)?(?:\(([A-Za-z])\)|([A-Za-z])\s*[).:])\s*(\S.*)", re.IGNORECASE | re.DOTALL
 )
@@ -42,13 +44,15 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
     """Return the letters of the options that a text may mean.
 
     Args:
-        text: Letter in one of many forms, the text of an option, or both: `C) text`. A letter
-            before the text of another option matches neither.
+        text: Letter in one of many forms, the name of a column such as `opc`, the text of an
+            option, or both: `C) text`. A letter before the text of another option matches neither.
         options: Letter -> text.
     """
     meant = {letter for letter, option in options.items() if _plain(option) == _plain(text)}
     if (letter := letter_marked(text)) in options:
         meant.add(letter)
+    if not meant and (column := _COLUMN.fullmatch(text.strip())):  # OPD may be a text
+        meant = {column[1].upper()} & options.keys()
     if both := _MARKED_TEXT.fullmatch(text.strip()):
         letter = (both[1] or both[2]).upper()
         if letter in options and _plain(options[letter]) == _plain(both[3]):

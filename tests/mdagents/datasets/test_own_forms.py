@@ -94,6 +94,10 @@ def gold(**fields: Any) -> str:
             "options": "['Retinol' 'Thiamine'\n 'Ascorbic acid' \"Wilson's\"]",
             "answer": "C",
         },  # numpy
+        *({"answer": name} for name in ("opc", "Opc", "opC", "op_c", "OP C")),
+        # zonghui0228/CNMLEQA
+        {"opa": "Retinol", "opb": "Thiamine", "opc": "Ascorbic acid", "answer": "opc"},
+        {"options": ["ICU", "ward", "OPD", "home"], "answer": "OPD"},
         {"options": ["O", "A", "B", "AB"], "answer": "AB"},
         {"options": ["O", "AB", "B", "A"], "answer_idx": "C", "answer": "B"},
     ],
@@ -169,6 +173,11 @@ def test_a_number_alone_is_never_guessed(field: str, value: object, options: obj
         ({"answer_index": "C"}, "field 'answer_index' is 'C' but must be a whole number"),
         ({"answer_index": True}, "field 'answer_index' is True but must be a whole number"),
         ({"answer_index": 1.5}, "field 'answer_index' is 1.5 but must be a whole number"),
+        ({"answer": "opj"}, "field 'answer' is 'opj' but must be one of A, B, C, D"),
+        (
+            {"options": LETTERED, "answer_idx": "C", "answer": "opb"},
+            "field 'answer' differs from the text of option C",
+        ),
         ({"answer": True}, "field 'answer' is True but must be a letter"),
         ({"answer": ["C"]}, "field 'answer' is ['C'] but must be a letter"),
         ({"label": "Z"}, "field 'label' is 'Z' but must be one of A, B, C, D, or the text of one"),
