@@ -126,8 +126,8 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
     """Return the letter of the right option; None when `label` names none.
 
     Args:
-        label: A letter (`C`, `c`, `(C)`, `Option C`), the text of exactly one option in any case,
-            or both (`C) text`).
+        label: A letter (`C`, `c`, `(C)`, `Option C`), the text of an option in any case, or both
+            (`C) text`). Of options with one text, the first counts; they look the same.
         options: Letter -> text; empty when the record has none, in which case any letter may be
             the right one.
     """
@@ -138,8 +138,9 @@ def gold_of(label: Any, options: Mapping[str, str]) -> str | None:
     if not options:
         letter = letter_marked(label)
         return letter if letter in _LETTERS else None
-    meant = letters_meant(label, options)
-    return meant.pop() if len(meant) == 1 else None
+    meant = sorted(letters_meant(label, options))
+    are_alike = len({options[letter].strip() for letter in meant}) == 1
+    return meant[0] if are_alike else None
 
 
 def names_several(label: Any, options: Mapping[str, str]) -> bool:

@@ -276,6 +276,14 @@ def test_the_files_beside_a_result_that_macos_leaves() -> None:
     assert len(read_output(folder).rows) == 1
 
 
+@pytest.mark.parametrize("letter", ["A", "C"])
+def test_a_gold_that_two_equal_options_hold_is_either(letter: str) -> None:
+    """As in medmcqa/medmcqa#5."""
+    options = {"A": "Mode", "B": "Mean", "C": "Mode ", "D": "SD"}
+    (row,) = read([result("1", label="mode", options=options, response=f"({letter})")]).rows
+    assert (row.label, row.right_letters, row.correct) == ("A", ("A", "C"), True)
+
+
 def test_repeated_ids_are_refused_or_read_as_the_user_says(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
