@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -14,6 +15,16 @@ from mdagents_llm.errors import ConfigError
 
 _NAMES = frozenset({"context", "contexts", "passage", "article"})
 """Names of such fields, as in PubMedQA, MediQ, AGIEval and RACE; normalized by `plain`."""
+_LETTER = r"(?:option\W{0,2})?(?:\(?(?-i:[B-J]|A(?!\s[a-z]))\b|\(?[a-j]['’)])"
+_ANSWER = re.compile(
+    rf"(?:^|(?<=[.!?]\s))\W{{0,3}}(?:ans(?:wer)?(?:\s?[.:=-]|\s(?:is|key)\b|\s?(?=\()){{1,3}}"
+    r"|(?:the )?(?:correct|right|best) (?:answer|option|choice)\b(?: is)?"
+    r"|(?:respuesta|resposta|réponse|antwort|đáp án|ответ)(?: correct?[ae]| đúng| là| est| ist)?"
+    rf"|(?:正确)?答案[是为]?|正解)\W{{0,3}}{_LETTER}"
+    r"|\b(?:option|choice|answer) \(?(?-i:[A-J])\)? (?:is|was) (?:the )?(?:correct|right|best)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Statement of the right option, as in an explanation of the answer."""
 _ADDRESS = re.compile(r"\s*\w+://\S+\s*")
 
 
@@ -34,9 +45,17 @@ def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
         where: File and line, for error messages.
 
     Raises:
-        ConfigError: The field holds something else.
+        ConfigError: The field holds something else, or states the right option.
     """
-    found = [text for name in record if is_context(name) for text in _texts(record, name, where)]
+    found: list[str] = []
+    for name in filter(is_context, record):
+        texts = _texts(record, name, where)
+        if said := next(filter(None, map(_ANSWER.search, texts)), None):
+            raise ConfigError(
+                f"{where}: field '{name}' gives the answer away ({reprlib.repr(said[0].strip())}); "
+                "it would stand before the question: give it another name"
+            )
+        found += texts
     asked = " ".join(question.split())
     return "\n".join([*(text for text in found if " ".join(text.split()) not in asked), question])
 
@@ -45,11 +64,12 @@ def _texts(record: Mapping[str, Any], name: str, where: str) -> list[str]:
     value = record[name]
     if isinstance(value, str):
         listed = list_in(value)
-        if listed is None and value.lstrip().startswith(("{'contexts'", '{"contexts"')):
+        if listed is None and value.lstrip()[:11].lower() in ("{'contexts'", '{"contexts"'):
             raise _unreadable(name, where)  # as pandas writes an object with arrays
         value = value if listed is None else listed
     if isinstance(value, dict):
-        value = value.get("contexts", list(value.values()))
+        named = [part for name, part in value.items() if plain(name) == "contexts"]
+        value = named[0] if named else list(value.values())
     if value is None or isinstance(value, int | float):
         return []
     if isinstance(value, str):

@@ -100,6 +100,15 @@ def test_an_abstract_stands_before_its_question() -> None:
         ({"question": "?", "passage": "甲说：乙没有作案。"}, "甲说：乙没有作案。\n?"),
         ({"question": "?", "article": "45歳男性。胸痛。"}, "45歳男性。胸痛。\n?"),
         ({"question": "?", "context": "ผู้ป่วยชายเจ็บหน้าอก"}, "ผู้ป่วยชายเจ็บหน้าอก\n?"),
+        (
+            {"question": "?", "context": {"CONTEXTS": ["Seen."], "LONG_ANSWER": "So it is."}},
+            "Seen.\n?",
+        ),
+        (
+            {"question": "?", "context": "The patient answered: no. Answer: A large trial."},
+            "The patient answered: no. Answer: A large trial.\n?",
+        ),
+        ({"question": "?", "context": "The best option is a fan."}, "The best option is a fan.\n?"),
         ({"question": "?", "context": "https://x.org/患者男性"}, "?"),
         ({"question": "?", "context": "Appendicitis", "passage": "無"}, "?"),
     ],
@@ -113,6 +122,27 @@ def test_what_a_question_is_about_stands_before_it(record: dict[str, Any], text:
 @pytest.mark.parametrize("context", [[{"type": "text"}], {"age": 5}, "{'contexts': [We looked.]}"])
 def test_a_context_that_cannot_be_read_is_refused(context: Any) -> None:
     with pytest.raises(ConfigError, match="'context' must be a text or a list of texts"):
+        read({"question": "?", "context": context, "A": "x", "B": "y", "answer": "A"})
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        # medmcqa/medmcqa#5, as ThoughtSource writes the record
+        "Ans. is b' i.e., Mean-Mode Measures of Skewness",
+        "Correct answer: C",
+        "Ans: (c) Gold [Ref: Harrison 18/e p 123]",
+        "Gold does not rust. The correct option is (C) Gold.",
+        "Explanation: Gold (option C) is right.",
+        ["Gold does not rust.", "Option C is correct because it does not rust."],
+        "Respuesta correcta: C",
+        "Đáp án: C",
+        "答案：C",
+        "Answer: A",
+    ],
+)
+def test_a_context_with_the_answer_is_refused(context: Any) -> None:
+    with pytest.raises(ConfigError, match="line 4: field 'context' gives the answer away"):
         read({"question": "?", "context": context, "A": "x", "B": "y", "answer": "A"})
 
 
