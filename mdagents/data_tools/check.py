@@ -274,7 +274,11 @@ def _short(text: str, longest: int = 60) -> str:
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
-_NOT_AVAILABLE = re.compile(r"n\s*[/.]\s*a\.?|nan|null|not applicable|[-–—.?]+", re.IGNORECASE)
+_NOT_AVAILABLE = re.compile(
+    r"n\s*[/.]\s*a\.?|nan|null|not applicable|[-–—.?]+"
+    r"|#(?:name\?|(?:ref|value|num|null|div/0|spill|calc)!)",  # errors of Excel
+    re.IGNORECASE,
+)
 
 
 @fails_in_one_line

@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-_NOT_APPLICABLE = re.compile(r"n\s*[/\\.:]\s*a\.?", re.IGNORECASE)
+_NOT_APPLICABLE = re.compile(r"#?n\s*[/\\.:]\s*a\.?", re.IGNORECASE)
+_INVISIBLE = re.compile(
+    r"[\u00ad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff]|&nbsp;"
+)
+"""Characters without a shape, such as the zero-width space, and the space of HTML."""
 _MISSING = ("nan", "NaN", "<NA>")
 """Texts that pandas writes for an empty cell. In a table of questions with different numbers of
 options, these are the last options; before other options, such a text may be a real option, as
@@ -13,8 +17,9 @@ options, these are the last options; before other options, such a text may be a 
 
 
 def is_empty(text: str) -> bool:
-    """Return whether the text of an option says that there is none: blank or `n/a`."""
-    return not text.strip() or bool(_NOT_APPLICABLE.fullmatch(text.strip()))
+    """Return whether the text of an option says that there is none: blank, `n/a` or `#N/A`."""
+    text = _INVISIBLE.sub("", text).strip()
+    return not text or bool(_NOT_APPLICABLE.fullmatch(text))
 
 
 def is_missing(text: str) -> bool:

@@ -99,6 +99,13 @@ def test_options_that_say_nothing_or_the_same() -> None:
     ]
 
 
+def test_an_error_of_excel_is_no_option() -> None:
+    assert findings(a_question("Which?", "#NAME?", "#DIV/0!", "#1", "name?")) == [
+        (1, Kind.NOT_AVAILABLE, "option A is '#NAME?', which is the right one"),
+        (1, Kind.NOT_AVAILABLE, "option B is '#DIV/0!'"),
+    ]
+
+
 def test_options_that_speak_of_places(capsys: pytest.CaptureFixture[str]) -> None:
     two = ["Iron", "Both A and C", "Zinc", "None of the above"]
     assert findings(a_question("One?", *two), a_question("Two?", *two, gold="D")) == [

@@ -237,6 +237,16 @@ def test_options_that_are_empty_or_not_applicable_are_hidden(tmp_path: Path) -> 
     assert question.gold == "B"
 
 
+@pytest.mark.parametrize(  # MME-Benchmarks/MME-CoT#2
+    "text",
+    ["\u200b", "\u200bN/A", "\ufeff", "\u2060 ", "\u00a0", "&nbsp;", "&nbsp;\n&nbsp;", "#N/A"],
+)
+def test_options_that_look_empty_are_hidden(tmp_path: Path, text: str) -> None:
+    path = write(tmp_path / "x.jsonl", GOOD | {"options": {"A": "x", "B": "that", "C": text}})
+    dataset = open_dataset(str(path), tmp_path)
+    assert dataset.load(dataset.index[0]).options == {"A": "x", "B": "that"}
+
+
 def test_the_sample_is_there_for_who_has_no_data_and_names_none() -> None:
     assert open_dataset("medqa", Path("data")).name == "medqa-sample"
     assert open_dataset("medqa", Path("data"), "train").name == "medqa-sample-train"
