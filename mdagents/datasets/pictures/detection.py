@@ -111,7 +111,11 @@ def mentioned_picture(text: str) -> str:
     """
     lower = in_lower_case(text)
     # Most texts with such a word have it within another ("stable"), and a pattern takes longer.
-    present = {word for word in _WORDS if word in lower and _begins_a_word(word, lower)}
+    present = {
+        word
+        for word in _WORDS
+        if word in lower and (not word.isascii() or _begins_a_word(word, lower))
+    }
     for pattern, groups in _REFERENCES:
         if any(map(present.isdisjoint, groups)):
             continue
@@ -183,9 +187,12 @@ _RECORDING = rf"(?:{'|'.join(_RECORDING_WORDS)})s?"
 _SHOWN_WORDS = ("shown", "depicted", "pictured", "displayed", "illustrated")
 _SHOWN = rf"(?:{'|'.join(_SHOWN_WORDS)})"
 _PLACE_WORDS = ("above", "below")
+_PLACE = rf"(?:{'|'.join(_PLACE_WORDS)})"
 _PICTURE_WORDS = (
     "figure", "image", "picture", "photo", "diagram", "illustration", "drawing", "exhibit"
 )  # fmt: skip
+_FIGURA_WORDS = ("imagen", "figura", "fotografía", "imagem", "immagine")
+_FIGURA = rf"(?:{'|'.join(_FIGURA_WORDS)})"
 _REFERENCES = [
     (re.compile(pattern), groups)
     for pattern, *groups in (
@@ -232,6 +239,67 @@ _REFERENCES = [
             r"\s*(?:[-:.?,]|$)",
             ("following", "accompanying", "attached"),
             _RECORDING_WORDS,
+        ),
+        (
+            rf"\b(?:the|this)\s+(?:\w+\s+){{0,2}}(?:{_PICTURE}|{_CHART}|{_RECORDING})"
+            r"\s+(?:shown|pictured)\b(?!\s+(?:to|that)\b)",
+            ("shown", "pictured"),
+        ),
+        (
+            rf"\b{_RECORDING}(?:\s+(?:strip|tracing|film|scan|image))?\s+{_PLACE}"
+            r"(?:\s*(?:[.,:;?)]|$)|\s+(?:shows?|is|was)\b)",
+            _PLACE_WORDS,
+            _RECORDING_WORDS,
+        ),
+        (
+            rf"\b{_PICTURE}\b[^.?!;]{{0,80}}?\b(?:is|are)\s+(?:provided|attached)\s*(?:[.?,;]|$)",
+            ("provided", "attached"),
+            _PICTURE_WORDS,
+        ),
+        # Chinese, also that of a record: "如图所示", but not the ECG (心电图) itself.
+        (
+            r"(?:如|见|見|根据|參見)[下上右左附]?[图圖](?![谱雷])|(?<![电動动像])(?:[下上右左附][图圖]|[图圖]\s?\d)"
+            r"|如[下上]?表(?:所示|\d)",
+            ("图", "圖", "表"),
+        ),
+        # Japanese and Korean.
+        (
+            r"別冊|を別に示す|(?<![電像])図\s?\d|[下次右左]の?図|図に示す",
+            ("別冊", "別に示す", "図"),
+        ),
+        (
+            r"(?:다음|아래|위|위의)\s(?:그림|사진)|(?:그림|사진)[과와]\s?같|그림\s?\d",
+            ("그림", "사진"),
+        ),
+        # Spanish, Portuguese and Italian.
+        (
+            rf"\b{_FIGURA}\s(?:(?:n[.ºo°]{{1,2}}\s?)?\d|adjunt|siguiente|abaixo|acima|anexa"
+            r"|a seguir|seguente|allegata|que se muestra)"
+            r"|\b(?:ver|véase|vea|observe|vinculada a|na|nella|vedi)\s(?:(?:la|a)\s)?"
+            rf"(?:siguiente\s)?{_FIGURA}\b(?!\s(?:corporal|corporea))",
+            _FIGURA_WORDS,
+        ),
+        # French and German.
+        (
+            r"\b(?:figure|image|photo|photographie|schéma)\s(?:ci-(?:dessous|dessus|joint|contre)"
+            r"|suivante?\b)|\bvoir\s(?:la\s|le\s|l['’])(?:figure|image|photo|photographie|schéma)\b",
+            ("figure", "image", "photo", "schéma"),
+        ),
+        (
+            r"\b(?:in|auf|siehe)\s(?:der\s|dem\s|den\s)?(?:folgenden\s|nebenstehenden\s|gezeigten\s)?"
+            r"(?:abbildung|foto|bild)\b|\b(?:abbildung|abb\.)\s?\d",
+            ("abbildung", "abb", "foto", "bild"),
+        ),
+        # Vietnamese and Russian.
+        (
+            r"\b(?:hình|ảnh|hình ảnh|hình vẽ|sơ đồ)\s(?:(?:bên\s)?dưới|sau đây|bên|(?:số\s)?\d)"
+            r"|\b(?:xem|theo)\s(?:hình|ảnh)\b",
+            ("hình", "ảnh", "sơ đồ"),
+        ),
+        (
+            r"\b(?:на|см\.|по)\s(?:рисунк[еу]|рис\.|рисунок|фото|фотографии|изображении|схеме)(?!\w)"
+            r"|\bрис(?:унок|\.)\s?\d",
+            ("рис", "фото", "изображени", "схем"),
         ),
     )
 ]
