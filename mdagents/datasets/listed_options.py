@@ -136,8 +136,8 @@ def without_options(question: str, options: Collection[str]) -> str:
     """
     if not _has_all(question, options):  # nearly always
         return question
-    texts = sorted((" ".join(text.split()) for text in options if text), key=len, reverse=True)
-    spans = _spans(question, texts)
+    texts = filter(None, (" ".join(text.split()) for text in options))
+    spans = _spans(question, sorted(texts, key=len, reverse=True))
     start = _start_of_list(question, spans) if spans else None
     stem = question[:start].rstrip()
     while tag := _TAG_AT_END.search(stem[-_LONGEST_OPENING:]):
