@@ -1,8 +1,8 @@
 """Checks of a model's text, in both languages, before a user sees it.
 
-No dose, no medicine to take, no diagnosis stated as certain, and nothing that keeps the user from
-care. Sentences with such a fault are removed. The checks are a word-based heuristic and only one
-layer of defense.
+No dose, no medicine to take, no diagnosis stated as certain, no harmful first aid, and nothing that
+keeps the user from care. Sentences with such a fault are removed. The checks are a word-based
+heuristic and only one layer of defense.
 """
 
 from __future__ import annotations
@@ -71,6 +71,13 @@ _MAYBE_FOLDED = re.compile(
     r"\b(?:co the|nghi|neu|kha nang|dau hieu|nguy co|khong|chua|loai tru|giong|goi y|phong)\b"
 )
 _TOLD = re.compile(r"\byou (?:said|told|mentioned|wrote)\b|\bbạn nói\b")
+_TAKEN = re.compile(
+    r"\byou (?:said|told \w{1,20}|mentioned|wrote)(?: that)?(?: you)?(?:'ve| have| had| are| were)?"
+    r"(?: been)? (?:taking|took|taken|using|used)\b(?!.*\b(?:so|now|again|more|another)\b)"
+    r"|\bbạn (?:nói|kể)(?: là| rằng)?(?: bạn)? (?:đã |đang )?(?:uống|dùng)\b"
+    r"(?!.*\b(?:nên|hãy|thêm)\b)"
+)
+"""A medicine that the user has told of."""
 _REASON = re.compile(r"\b(?:because|since|as|vì)\s+$")  # right before: "because you have asthma"
 
 
@@ -81,6 +88,7 @@ class Fault(StrEnum):
     MEDICINE = "medicine to take"
     DIAGNOSIS = "diagnosis as certain"
     KEEPS_FROM_CARE = "keeps from care"
+    HARMFUL = "harmful first aid"
 
 
 _DOSE = re.compile(
@@ -231,6 +239,18 @@ _STAY_AWAY = re.compile(
       (?:emergency|serious|dangerous|urgent|life[-\ ]threatening|critical)\b
     | (?<!if\ )\b(?:this|it|that|you)(?:\ is|\ are|'s|'re)?(?:\ not|n't)\ (?:having\ |have\ )?
       (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
+    | (?<!if\ you\ )(?<!than\ )(?<!may\ )(?<!have\ to\ )\bwait
+      \ (?:(?:until|till)\ (?:tomorrow|monday|(?:the\ )?(?:next\ )?(?:morning|day|week))|
+      (?:for\ )?an?\ (?:few|couple\ of)?\ ?(?:hours?|days?|weeks?))\b
+    | \bwait\b[^.;]{{0,40}}\b(?:and|to)\ see\ (?:if|whether|how)\b
+    | (?:^|[,;]\ |\b(?:and|then|just)\ )see\ how\ (?:you|he|she|it|they|things|that|your\ \w+)
+      \ (?:feels?|goes?|go|do|does|is|are|gets?|develops?)\b
+    | \b(?:monitor|observe|watch)\ (?:(?:it|this|that|them|him|her|yourself|
+      (?:your|the|his|her)\ (?:symptoms?|condition|pain))\ )?(?:\w+ly\ )?at\ home\b
+    | (?<!\bif\ )(?<!there\ is\ )\bno\ emergency(?:\ here|\ now|\ at\ all)?\s*(?:[.!,;]|$)
+    | ^there\ is\ no\ emergency(?:\ here|\ now|\ at\ all)?\s*(?:[.!,;]|$)
+    | (?<!than\ )\bdrive\ (?:yourself|himself|herself|themselves)\b
+    | (?<!khong\ )(?<!dung\ )(?<!nen\ )(?<!duoc\ )\btu\ lai\ xe\b
     | \b(?:safely|can)\ wait\b | \bwait\ and\ see\b | \bno\ cause\ for\ concern\b
     | (?<!if\ )(?<!sure\ )\b(?:you(?:\ are|'?re)
       |(?:you|he|she|they|your\ \w+)(?:\ will|'?ll|\ should|(?:'[rs]e?|\ are|\ is)\ going\ to)\ be)
@@ -247,6 +267,42 @@ _STAY_AWAY = re.compile(
     | \b(?:dung|khong\ nen)\ (?:di|den|goi)\b(?!\ (?:mot\ minh|xe\ may|bo))
     """,
     re.VERBOSE,
+)
+_LIKENESS = re.compile(
+    rf"""(?:^|[,;:]\ )(?:(?:it|this|that)\ )?(?:\w+ly\ |just\ )?(?:sounds|looks|seems)\ like
+    \ (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:symptoms?|signs?|or)\b)""",
+    re.VERBOSE,
+)
+"""A diagnosis as an impression: "sounds like a stroke"."""
+_HARMFUL_AID = re.compile(
+    r"""
+    \b(?:induce|provoke)\ vomiting\b
+    | \b(?:make|get)\ (?:him|her|them|yourself|the\ \w+|your\ \w+)\ (?:to\ )?
+      (?:vomit|throw\ up|puke|be\ sick)\b
+    | \bsuck\ (?:out\ )?(?:the\ )?(?:snake\ )?(?:venom|poison)\b
+    | \btourniquet\b[^.;]{0,40}\b(?:bite|bitten|snake|sting|venom)\b
+    | \b(?:cut|slice)\ (?:open\ |into\ |around\ )?(?:the\ )?(?:snake\ ?)?bite\b
+    | \bdrink\ (?:some\ |a\ glass\ of\ )?(?:milk|oil|vinegar|salt\ water|lemon\ juice)\b
+      [^.;]{0,40}\b(?:neutrali[sz]e|dilute|bleach|poison|acid|vomit)\b
+    | \b(?:put|apply|rub|use|spread|smear)\ (?:some\ )?
+      (?:butter|toothpaste|oil|ice|mustard|mayonnaise|flour|egg\ whites?)
+      \ (?:directly\ )?(?:on|onto|to|over)\ (?:the|your|his|her|a)\ burn
+    | \b(?:put|place|push)\ (?:an?\ |your\ |the\ )?
+      (?:spoon|wallet|belt|stick|cloth|fingers?|something|anything|object)
+      \ (?:in|into|between)\ (?:the|his|her|their)\ (?:mouth|teeth)\b
+    | \b(?:hold|pin|tie)\ (?:him|her|them|the\ \w+)\ down\b
+    | \bpull\ (?:out\ )?the\ (?:knife|blade|object|glass|arrow|nail)\b
+    | (?:^|[,;:]\ |\b(?:nen|can|phai|thu|tu)\ )gay\ non\b
+    | \bmoc\ hong\b | \bhut\ (?:noc|mau)\ doc\b
+    | \bga\ ?ro\b[^.;]{0,40}\b(?:ran|can|noc)\b
+    | \bboi\ (?:kem\ danh\ rang|nuoc\ mam|mo\ tran|bo|dau)\b[^.;]{0,30}\b(?:bong|phong)\b
+    | \b(?:nhet|dut|cho)\ (?:thia|muong|dua|khan|ngon\ tay)\ vao\ (?:mieng|mom)\b
+    """,
+    re.VERBOSE,
+)
+_WARNED = re.compile(
+    r"\b(?:not|never|no|avoid|without|cannot|dont|nobody|không|đừng|tránh|chớ|khong|tranh)\b|n't\b"
+    r"|\binstead of\b"
 )
 # Comfort that keeps nobody from care beside "call 911 now".
 _COMFORT = re.compile(
@@ -278,13 +334,19 @@ def faults(sentence: str) -> set[Fault]:
     plain = "".join(fold(letter) or letter for letter in written)  # keeps the length of `written`
     is_asked = _ASKED.match(plain) is not None
     found: set[Fault] = set()
-    if any(not _is_observation(written, plain, one) for one in _doses(written, plain)):
+    if any(
+        not (_is_observation(written, plain, one) or _is_told(written, one.start()))
+        for one in _doses(written, plain)
+    ):
         found.add(Fault.DOSE)
     named = [] if is_asked else [one.span() for one in _NAMED.finditer(plain)]
     named += (
         [] if is_asked else [(at, end) for at, end, name in drugs(plain) if name not in _AT_HAND]
     )
-    if any(_is_advised(written, plain, start, end) for start, end in named):
+    if any(
+        _is_advised(written, plain, start, end) and not _is_told(written, start)
+        for start, end in named
+    ):
         found.add(Fault.MEDICINE)
     if _PRESCRIBED.search(plain) or _is_changed(written, plain):
         found.add(Fault.MEDICINE)
@@ -293,6 +355,10 @@ def faults(sentence: str) -> set[Fault]:
         not _is_hedged(written, plain, at) for at in _CERTAIN.finditer(plain)
     ):
         found.add(Fault.DIAGNOSIS)
+    if not is_question and _LIKENESS.search(plain) and not _URGES.search(plain):
+        found.add(Fault.DIAGNOSIS)
+    if any(not _is_warned_of(written, one.start()) for one in _HARMFUL_AID.finditer(plain)):
+        found.add(Fault.HARMFUL)
     away = _STAY_AWAY.finditer(plain)
     is_comfort = _COMFORT.search(plain) and not _URGES.search(plain)
     if is_comfort or any(not _is_negated(plain, one.start()) for one in away):
@@ -311,6 +377,18 @@ def _is_observation(written: str, plain: str, dose: re.Match[str]) -> bool:
     """Return whether a "dose" is how often something is observed."""
     is_amount = _AMOUNT.match(plain, dose.start()) is not None
     return not is_amount and _OBSERVED.fullmatch(_clause(written, dose.start())) is not None
+
+
+def _is_told(written: str, start: int) -> bool:
+    """Return whether a medicine or dose is what the user has taken, not what to take."""
+    return _TAKEN.search(_clause(written, start)) is not None
+
+
+def _is_warned_of(written: str, start: int) -> bool:
+    """Return whether harmful first aid is denied in its clause, or in the one that "or" goes on."""
+    before = written[max(start - _REACH, 0) : start]
+    clause = before if before.endswith(" or ") else _clause(written, start)
+    return _WARNED.search(clause) is not None
 
 
 def _is_negated(plain: str, start: int) -> bool:

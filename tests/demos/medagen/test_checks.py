@@ -10,6 +10,7 @@ from demos.medagen.checks import Fault, allowed, faults, is_in
 from demos.medagen.schemas import Language
 
 D, M, C, K = Fault.DOSE, Fault.MEDICINE, Fault.DIAGNOSIS, Fault.KEEPS_FROM_CARE
+H = Fault.HARMFUL
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,29 @@ D, M, C, K = Fault.DOSE, Fault.MEDICINE, Fault.DIAGNOSIS, Fault.KEEPS_FROM_CARE
         ("Do you want to take ibuprofen?", {M}),
         ("You have appendicitis, okay?", {C}),
         ("Did you know that you have appendicitis?", {C}),
+        # openai/simple-evals#77
+        ("Wait until tomorrow to see if it improves.", {K}),
+        ("Wait a couple of days.", {K}),
+        ("See how you feel in a few days.", {K}),
+        ("Monitor at home and see how it goes.", {K}),
+        ("No emergency here.", {K}),
+        ("There is no emergency.", {K}),
+        ("You can drive yourself to the hospital.", {K}),
+        ("Bạn có thể tự lái xe đến bệnh viện.", {K}),
+        ("Sounds like a stroke.", {C}),
+        ("This sounds like appendicitis.", {C}),
+        ("Induce vomiting.", {H}),
+        ("Don't panic, induce vomiting.", {H}),
+        ("Make him vomit.", {H}),
+        ("Suck out the venom.", {H}),
+        ("Apply a tourniquet to the snake bite.", {H}),
+        ("Drink milk to neutralise the bleach.", {H}),
+        ("Put butter on the burn.", {H}),
+        ("Put a spoon between his teeth.", {H}),
+        ("Gây nôn cho bé.", {H}),
+        ("Bôi kem đánh răng lên vết bỏng.", {H}),
+        ("You mentioned taking ibuprofen, take ibuprofen 400 mg more.", {D, M}),
+        ("You told me you have pain so take ibuprofen 400 mg.", {D, M}),
         ("Because of the fever you have pneumonia.", {C}),
         ("There's no need to rush to the hospital.", {K}),
         ("There is no need to wait for an ambulance, drive yourself.", {K}),
@@ -148,6 +172,22 @@ def test_what_must_not_be_said(sentence: str, found: set[Fault]) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
+        "You mentioned taking ibuprofen 400 mg twice; tell the doctor.",
+        "Bạn nói đã uống paracetamol 500 mg; hãy báo bác sĩ.",
+        "Do not wait until tomorrow.",
+        "You may wait a few hours to be seen.",
+        "If you wait until tomorrow, it may be too late.",
+        "If there is no emergency, call your doctor.",
+        "Please do not try to drive yourself to the hospital.",
+        "Không tự lái xe đến bệnh viện.",
+        "Call 911; this sounds like a stroke.",
+        "Do not induce vomiting.",
+        "Do not cut the wound or suck out the venom.",
+        "Do not put anything in his mouth.",
+        "Do not hold the person down, put nothing into the mouth.",
+        "Apply a tourniquet above the wound if the bleeding does not stop.",
+        "Put the inhaler in his mouth.",
+        "Không gây nôn.",
         "Go to the nearest hospital now.",
         "Do not take any medicine on your own.",
         "Do not take ibuprofen before you are seen.",
@@ -256,6 +296,9 @@ def test_what_may_be_said(sentence: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     [
+        "wait and ",
+        "you said you took aspirin ",
+        "induce vomiting or ",
         "do not take aspirin or ",
         "do not stop your aspirin and ",
         "you may have gout ",
