@@ -53,6 +53,12 @@ _POSSIBLE = {
 }  # fmt: skip
 _DEGREE = re.compile(r"(?<=\d)\s?[º˚⁰ᵒ∘◦○]|(?<=\d\d|[.,]\d)(?:\s?[oO](?=\s?[cC]\b)|[oO](?=F\b))")
 """Signs that are typed for that of a degree."""
+_TABLE = re.compile(
+    r"^[ \t]*\|(?P<heads>.+)\|[ \t\r]*\n[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t\r]*\n"
+    r"(?P<rows>(?:[ \t]*\|.*(?:\n|$))+)",
+    re.MULTILINE,
+)
+"""A table of Markdown with a row of headings."""
 _SPACES = re.compile(r"\s+")
 _POINT = re.compile(r"(?<=\d)[·∙°](?=\d)")
 _FRACTION = re.compile(r"(?<=\d) ?([¼½¾])")
@@ -205,7 +211,16 @@ def measured(texts: Sequence[str]) -> Measured:
     )
 
 
+def _with_headings(table: re.Match[str]) -> str:
+    """Return a table, and its rows as sentences that name each value: "SpO2 78%, BP 70/40"."""
+    heads = table["heads"].split("|")
+    rows = [row.strip(" \t\r|").split("|") for row in table["rows"].splitlines()]
+    told = [", ".join(f"{h} {cell}" for h, cell in zip(heads, row, strict=False)) for row in rows]
+    return "\n".join([table.group(), *told, ""])
+
+
 def _plain(text: str) -> str:
+    text = _TABLE.sub(_with_headings, text)
     text = _SPACES.sub(lambda found: "\n" if "\n" in found[0] else " ", text)
     text = _POINT.sub(".", _DEGREE.sub("°", text))
     text = _FRACTION.sub(lambda found: f"{unicodedata.numeric(found[1])}"[1:], text)

@@ -410,5 +410,14 @@ def test_values_as_devices_show_them() -> None:
         ("102 degrees fahrenheit", "temperature_celsius", 38.9),
         ("she is 102.4", "temperature_celsius", 39.1),
         ("target heart rate is 150", "heart_rate", None),
+        # ohcnetwork/care_fe#12433
+        ("| SpO2 | BP |\n|---|---|\n| 78% | 70/40 |", "oxygen_saturation", 78),
+        ("| SpO2 | BP |\n|---|---|\n| 78% | 70/40 |", "systolic_bp", 70),
+        ("Time | SpO2", "oxygen_saturation", None),
+        (
+            "| Time | SpO2 |\n| :-- | --: |\n| 08:00 | 97% |\n| 09:00 | 74% |",
+            "oxygen_saturation",
+            74,
+        ),
     ):
         assert getattr(measured([text]).vital_signs, name) == value, text
