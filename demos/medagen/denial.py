@@ -229,7 +229,8 @@ def _answered_no(words: Words, marks: dict[str, set[int]]) -> set[int]:
                 words.words[each] for each in field[:1]
             )
             is_own = marks["person"].intersection(field) and not is_asked
-            if (is_answer or _is_field(words, at + 1)) and not is_own:
+            is_over = not marks["but for"].isdisjoint((at + 1, at + 2))  # "no, until today"
+            if (is_answer or _is_field(words, at + 1)) and not (is_own or is_over):
                 places.update(field)
     return places
 

@@ -223,7 +223,7 @@ CUES = Lexicon(
         "denied after it": [
             f"thì {_NOT}|k|chưa",
             "is|are absent",
-            "none",
+            "none|nil",
             "is|are|has|have|was|were gone now|away|completely",
             "went|gone|goes away",
             "has|have resolved|stopped",

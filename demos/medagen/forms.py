@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_EMPTY = r"\[ ?\]|\( \)|[☐□⬜◻]|\(\s?[-–−]\s?\)"
+_EMPTY = r"\[ ?\]|\( \)|[☐□⬜◻❌✗✘✖]|\(\s?[-–−]\s?\)"
 _TICKED = r"\[ ?[x✓✔*v] ?\]|\([x✓✔]\)|[☑☒✅✔✓■]|\(\s?\+\s?\)"
 _YES = r"yes|y|có|co"
 _NO = r"no|n|không|khong"
-_BOX = re.compile(rf"(?P<empty>{_EMPTY})|(?P<ticked>{_TICKED})")
+_BOX = re.compile(rf"(?:(?P<empty>{_EMPTY})|(?P<ticked>{_TICKED}))\ufe0f?")
 _END = r"(?=\s{0,3}(?:$|[^\w\s]))"
 _CHOICE_LEFT = re.compile(rf"(?:{_EMPTY}) ?(?:{_YES}|{_NO})\b{_END}", re.MULTILINE)
 """An answer whose box is empty."""
@@ -28,6 +28,20 @@ _ANSWER = re.compile(
     r"(?:a|ans|answer|patient|pt|bn|đáp|trả lời|tra loi) ?: ?(?=\w)"
 )
 """The end of a question and the label of its answer."""
+_NEGATIVE = re.compile(
+    rf"\s?(?:[:=]|[-=–]>|→)\s{{0,3}}"
+    rf"(?:not (?:present|reported|noted|felt)|0 ?/ ?10|false|never|none|nil|{_NO})"
+    r"(?=\s{0,3}(?:$|[;.\n]|,(?! ?(?:but|now|then|until|till|except|only|today)\b)))"
+)
+"""An answer that denies its field: ": not present", "-> no"."""
+_NOTHING_OF = re.compile(
+    r"\bnone of (?:the following|these|those)(?: symptoms| signs)?\s?:"
+    r"|\b(?:symptoms?|signs?) (?:that |which )?i (?:do not|dont) (?:currently )?have\s?:"
+    r"|\bi (?:do not|dont) have (?:any of )?the following(?: symptoms| signs)?\s?:"
+    r"|\b(?:không|khong) (?:có|co|bị|bi) (?:các |cac |những |nhung )?"
+    r"(?:triệu chứng|trieu chung|dấu hiệu|dau hieu)(?: sau| sau đây| sau day)?\s?:"
+)
+"""A heading of what nobody has."""
 _DENIED, _LISTED, _ANSWERED_NO = "\nwithout ", "\n", ": no ."
 
 
@@ -42,6 +56,7 @@ def read_form(text: str) -> str:
         text: Message in lower case.
     """
     text = _ANSWER.sub("? ", _OPTIONS.sub("", text))
+    text = _NEGATIVE.sub(": no", _NOTHING_OF.sub("denies ", text))
     if not _BOX.search(text):
         return text
     ticked = {_kind(box.group()) for box in _BOX.finditer(text) if box["ticked"]}

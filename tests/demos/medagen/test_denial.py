@@ -455,6 +455,22 @@ BOXES = (
     "no longer have any chest pain",
     "negative for covid, I have a runny nose",
     "[ ] chest pain, [x] negative covid test",
+    # K-Tanish/symptom-assist#107
+    "- chest pain ❌\n- runny nose ✅",
+    "- chest pain ❌\ufe0f\n- runny nose ✔\ufe0f",
+    "chest pain ✗, itchy eyes ✓",
+    "đau ngực ❌, sổ mũi ✅",
+    "chest pain -> no",
+    "chest pain → no",
+    "chest pain nil",
+    "chest pain: never",
+    "chest pain: not present",
+    "chest pain: 0/10",
+    "chest_pain: false",
+    '"chest_pain": false, "itchy_eyes": true',
+    "Symptoms I do NOT have: chest pain, trouble breathing. Symptoms I have: itchy eyes",
+    "I have none of the following: chest pain, trouble breathing",
+    "tôi không có các triệu chứng: đau ngực, khó thở",
 )
 """Forms and notes in which nobody has an emergency."""
 
@@ -484,6 +500,18 @@ BOXES_WITH_DANGER = (
     "[ ] fever [ ] cough I have chest pain and cannot breathe",
     "[ ] runny nose [ ] cough, crushing chest pain",
     "❌ chest pain ❌ sleep",
+    "chest pain ✅\nfever ❌",
+    "❌ fever\n✅ chest pain",
+    "chest pain: true",
+    '"chest_pain": true, "fever": false',
+    "chest pain: 10/10",
+    "chest pain: 0/10, now 9/10",
+    "chest pain: no, until today",
+    "chest pain: never this bad",
+    "chest pain: not going away",
+    "Symptoms I have: chest pain. Symptoms I do not have: fever",
+    "none of the following: fever. I do have chest pain",
+    "đau ngực ✅, sốt ❌",
     "cannot breathe [ ] yes",
     "ông không còn khó thở nữa nhưng đau ngực dữ dội",
     "he no longer has a fever but can't breathe",
@@ -533,7 +561,8 @@ def test_a_box_hides_nothing_else(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["[ ] chest pain ", "[x] ", "(-)", "? a: ", "   ", "my dog ", ":"]
+    "piece",
+    ["[ ] chest pain ", "[x] ", "(-)", "? a: ", "   ", "my dog ", ":", ": no", "none of these "],
 )
 def test_the_time_of_forms_grows_with_their_length_only(piece: str) -> None:
     assert level_of(f"{piece * 500}. I have chest pain") is Level.EMERGENCY
