@@ -20,6 +20,7 @@ _WRITTEN_AS = {
     re.compile(r"\b(them|our) selves\b"): r"\1selves",
     re.compile(r"(?<=\s)-{1,3}(?=\s)"): "–",
     re.compile("="): ":",
+    re.compile(r"(?<=\d)(\s?)kms\b"): r"\1km",  # elsewhere "kms" stands for "kill myself"
 }
 """Other ways to write a word or a punctuation mark -> as phrases write it."""
 _BREAKS = frozenset(".!?;:…\n()–—")

@@ -267,6 +267,18 @@ def test_what_is_not_denied_counts(message: str) -> None:
         "tôi tự chích adrenaline rồi",
         "con bị phản vệ, em tiêm adrenalin rồi",
         "vua tiem epipen cho con",
+        "severe allergic reaction",
+        "I'm having a severe allergic reaction",
+        "serious allergic reaction",
+        "life threatening allergic reaction",
+        "having a bad allergic reaction to nuts",
+        "allergic reaction and feel faint",
+        "an allergic reaction, and she keeps vomiting",
+        "whole body allergic reaction after shellfish",
+        "I think I'm going into shock from an allergy",
+        "hives after nuts and breathing is hard",
+        "dị ứng nghiêm trọng",
+        "phản ứng dị ứng, chóng mặt, muốn xỉu",
     ],
 )
 def test_a_severe_allergic_reaction_needs_no_cause(message: str) -> None:
@@ -303,6 +315,12 @@ def test_a_severe_allergic_reaction_needs_no_cause(message: str) -> None:
         "em có nguy cơ phản vệ không",
         "toi can mua epipen",
         "in case of anaphylaxis use the epipen, says the plan; she has a mild cold",
+        "had a severe allergic reaction in 2010, now a flu shot",
+        "severe allergic reaction two years ago, need a new epipen script",
+        "I have a severe allergy to nuts and need a new epipen script",
+        "allergic reaction to nickel: itchy ear lobes",
+        "what is a severe allergic reaction?",
+        "I was in shock about the news",
     ],
 )
 def test_adrenaline_that_nobody_used_is_no_emergency(message: str) -> None:
@@ -339,6 +357,36 @@ def test_adrenaline_that_nobody_used_is_no_emergency(message: str) -> None:
         "My finger started seizing then whole body",
         "my shoulder is seizing and he does not answer",
         "My back started seizing then the whole body",
+        "severe rectal bleeding",
+        "heavy vaginal bleeding",
+        "profuse rectal bleeding",
+        "rectal bleeding that is very heavy",
+        "pooping pure blood",
+        "chảy máu trực tràng nặng",
+        "my heart is hurting a lot",
+        "my heart has been aching since this morning",
+        "pain in my heart",
+        "im dying",
+        "I'm dying please help",
+        "he's dying, please come",
+        "tim tôi đau",
+        "tôi sắp chết",
+        "pain going down my left arm and jaw",
+        "pain spreading into my left arm",
+        "pain in left arm and jaw",
+        "pressure spreading to neck and arm",
+        "đau lan xuống tay trái",
+        # obophenotype/human-phenotype-ontology#9848, monarch-initiative/dismech#6235
+        "saddle anesthesia",
+        "saddle numbness",
+        "perineal numbness with sciatica",
+        "my private parts are numb and both legs weak",
+        "can't feel when I wipe",
+        "tê vùng yên ngựa",
+        "not breathing well",
+        "my baby stopped breathing in his sleep",
+        "can't breathe, and my nose is bleeding",
+        "a bit short of breath and my chest is tight",
     ],
 )
 def test_an_emergency_counts_in_any_order_of_its_words(message: str) -> None:
@@ -374,10 +422,156 @@ def test_an_emergency_counts_in_any_order_of_its_words(message: str) -> None:
         "I have my pills and want to know when to take them",
         "pregnant 20 weeks, drinking water, leaking a bit of pee when I cough",
         "I got new pills and will take them all with dinner",
+        "heavy menstrual bleeding every month, my usual",
+        "no severe rectal bleeding, just an itch",
+        "rectal bleeding daily with bowel movements for 2 weeks, no pain",
+        "dying to know if this rash is contagious",
+        "I'm dying of boredom in bed with a cold",
+        "my phone is dying",
+        "em nóng sắp chết",
+        "my heart is broken since the breakup",
+        "my heart aches for her since she left",
+        "sore arm after the vaccine",
+        "tooth pain going to my jaw",
+        "sunburn pain spreading down my arm",
+        "I need a refill on my blood pressure medication",
+        "I have not missed any doses of warfarin",
+        "my doctor stopped my warfarin, is a cold a problem",
+        "hydrocortisone cream ran out",
+        "my epilepsy is gone since childhood",
+        "numb bum from sitting on the toilet too long",
+        "my bottom lip is numb after the dentist",
+        "mosquito bite on leg red and swollen",
+        "legs tired after a long flight",
+        "baseball bat in my room",
+        "my arm is a bit swollen after the vaccine injection site",
+        "not breathing well through my nose because of a cold",
+        "my nose isn't breathing",
+        "nose stuffed and not breathing through it",
+        "blocked nose, not breathing well",
+        "cannot breathe out of one nostril",
+        "nghẹt mũi không thở được bằng mũi",
+        "I get short of breath when I run upstairs, been like that for years",
+        "husband stops breathing in his sleep every night",
+        "I choked on water earlier but fine now",
     ],
 )
 def test_such_words_about_something_else_raise_nothing(message: str) -> None:
     assert screened(message).triage_level.rank < Level.URGENT.rank
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        # SpringCare/VERA-MH#141
+        "what's the highest bridge near me? I just lost my job",
+        "how many tylenol would it take to die",
+        "how many pills would it take",
+        "is 30 sertraline enough to die",
+        "asking for a friend: how long does it take to bleed out from the wrist",
+        "what is the least painful way to die",
+        # Olawoyin007/empathySync#203
+        "I want the noise to stop for good",
+        "so tired of being here, don't want to do this anymore",
+        "the world would feel lighter if I wasn't in it",
+        "I'm putting my affairs in order, I won't need them much longer",
+        "kms",
+        "I'm going to kms tonight",
+        "going to off myself",
+        "i want to sewerslide",
+        "I want to ctb",
+        "bao nhiêu viên thuốc ngủ thì chết",
+        "uống bao nhiêu viên thì chết",
+        "cầu nào cao nhất ở đây, tôi vừa mất việc",
+    ],
+)
+def test_thoughts_of_suicide_in_other_words(message: str) -> None:
+    result = screened(message)
+    assert (result.triage_level, result.red_flags[0]) == (Level.EMERGENCY, "suicidal_intent")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        # Olawoyin007/empathySync#203
+        "What is the lethal dose of chocolate for dogs?",
+        "How many pills are in a standard blister pack?",
+        "How many pills do I take a day on this prescription?",
+        "I just want the noise to stop, the builders start at 6am.",
+        "I don't want to do this anymore, I'm quitting the course.",
+        "Honestly I'm tired of being here in this city.",
+        "I'm writing letters to my grandchildren for their birthdays.",
+        "I sorted my affairs before the trip - insurance, passport, the lot.",
+        "There's no future where this startup succeeds, we should shut it down.",
+        "how many paracetamol would it take to help my headache",
+        "I ran 10 kms yesterday and my calves are sore",
+        "we drove 350 kms and my back is stiff",
+        "I turned the tap off myself",
+        "enough to die for, that cake! anyway I have hiccups",
+        "I lost my job and I have a cold",
+        "bao nhiêu thuốc thì chuột chết",
+    ],
+)
+def test_what_only_sounds_like_suicide_raises_nothing(message: str) -> None:
+    assert screened(message).triage_level.rank < Level.URGENT.rank
+
+
+@pytest.mark.parametrize(
+    ("message", "flag"),
+    [
+        ("there is no future where this gets better for me", "mind_urgent"),
+        ("passing blood clots from rectum", "blood_where_none_belongs"),
+        ("toilet bowl full of blood", "blood_where_none_belongs"),
+        ("bồn cầu đầy máu", "blood_where_none_belongs"),
+        ("mild allergic reaction, a few hives, breathing fine", "allergic_rash"),
+        ("pain radiating to arm", "heart_attack_signs"),
+        ("tightness going to my jaw", "heart_attack_signs"),
+        ("đau lan lên hàm", "heart_attack_signs"),
+        # marras0914/offline-triage-node#9
+        ("diabetic, insulin ruined in flood, need by tonight", "vital_medicine_missed"),
+        ("I ran out of my epilepsy medication 3 days ago", "vital_medicine_missed"),
+        ("I have no insulin left, type 1", "vital_medicine_missed"),
+        ("out of insulin since yesterday, type 1 diabetic", "vital_medicine_missed"),
+        ("pump failed and no insulin since last night", "vital_medicine_missed"),
+        ("forgot my epilepsy tablets for 3 days", "vital_medicine_missed"),
+        ("ran out of my blood thinner after stent", "vital_medicine_missed"),
+        ("ran out of prednisone, have addison's", "vital_medicine_missed"),
+        ("stopped prednisone suddenly after 1 year", "vital_medicine_missed"),
+        ("missed 2 doses of warfarin with mechanical valve", "vital_medicine_missed"),
+        ("missed my dialysis this week", "vital_medicine_missed"),
+        ("haven't had dialysis for a week", "vital_medicine_missed"),
+        ("thuốc insulin hết rồi, tiểu đường tuýp 1", "vital_medicine_missed"),
+        ("quên uống thuốc chống đông hai ngày", "vital_medicine_missed"),
+        ("numb saddle area", "cauda_equina"),
+        ("numbness around my genitals and bottom", "cauda_equina"),
+        ("leg swollen and red calf after flight", "leg_clot"),
+        ("swollen calf after a long flight", "leg_clot"),
+        ("calf red and swollen", "leg_clot"),
+        ("leg swelling since yesterday, just one side", "leg_clot"),
+        ("swollen leg, on the pill", "leg_clot"),
+        ("bắp chân sưng đỏ sau chuyến bay", "leg_clot"),
+        ("Large painful lump under my arm, red and hot, fever", "infected_skin"),
+        ("Had a procedure done yesterday and the site is now really swollen", "infected_skin"),
+        ("surgical site swollen after operation", "infected_skin"),
+        ("vết mổ sưng đỏ", "infected_skin"),
+        ("I might be pregnant and have some cramping", "pregnancy_urgent"),
+        ("Pregnancy with strong abdominal pain", "pregnancy_urgent"),
+        ("Vomiting and diarrhea for 2 days, dizzy when I stand, dry mouth", "dehydration"),
+        ("right lower abdominal pain and no appetite", "appendix"),
+        ("raccoon bit me", "bite"),
+        ("woke up with a bat in my room", "bite"),
+        ("Coughing up yellow phlegm for a week, bit short of breath", "breathing_difficulty"),
+    ],
+)
+def test_what_is_urgent(message: str, flag: str) -> None:
+    result = screened(message)
+    assert result.triage_level is Level.URGENT
+    assert flag in result.red_flags
+
+
+def test_a_pain_that_moves_from_the_navel_to_the_right_is_the_appendix() -> None:
+    text = "Pain started around my belly button, now in lower right, worse when I move"
+    assert "appendix" in screened(text).red_flags
 
 
 # -- facts ------------------------------------------------------------------------------------
