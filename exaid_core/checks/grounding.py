@@ -54,9 +54,21 @@ _STRENGTHS = frozenset({"mg", "g"})
 # Oxygen is told with and without the minute: `2 L` and `2 L/min`.
 _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
+_OF_A_VOLUME = re.compile(r"(?P<amount>.+)/(?P<volume>[0-9.]+)(?P<unit>m?l)")
+"""A strength per volume of more than one unit (`1 g/50 mL`), which is also an amount to give."""
+# "systolic BP of", "DBP"
+_HALF_OF_A_PRESSURE = re.compile(
+    r"\b(?:(?P<systolic>SBP|systolic)|DBP|diastolic)"
+    r"(?:[ :=(<>~]|\b(?:BP|(?:arterial )?(?:blood )?pressure|reading|of|is|was|at|to|now)\b)*\Z",
+    re.IGNORECASE,
+)
+_LOWEST_SYSTOLIC = 40  # of a pair without a unit; 20/20 is a visual acuity
 _SYSTOLIC = re.compile(
     r"\b(?:SBP|systolic (?:blood )?pressure|systolic (?:of )?(?=[0-9]))\b", re.IGNORECASE
 )
+
+_REACH = 60
+"""Characters before a number that are searched for its name."""
 
 # Counts of agents who hold a view are the summary's own; the agents do not state them.
 _COUNTED_AGENTS = re.compile(
@@ -111,6 +123,8 @@ class _Evidence:
         self._in_english = is_english(support)
         self._quantities, labeled = _measured(support)
         self._measures: set[Measure] = set()
+        self._pressures: set[tuple[str, ...]] = set()
+        """Systolic and diastolic value of each blood pressure."""
         self._numbers = numbers(support)
         ordinals = map(str.lower, _ORDINAL.findall(support))
         self._numbers.update(str(_ORDINALS.index(ordinal) + 1) for ordinal in ordinals)
@@ -119,7 +133,9 @@ class _Evidence:
         )
         for quantity in self._quantities:
             self._measures.update(quantity.measures)
+            self._measures.update(_amounts(quantity))
             self._numbers.update(quantity.values)
+            self._pressures.update(_pressures(quantity))
             unit = quantity.unit or customary_unit(support, quantity.start)
             for value in quantity.values:
                 number = as_float(value)
@@ -162,6 +178,7 @@ class _Evidence:
             if claim.start not in covered
             and (self._tells_frequency or not claim.is_frequency)
             and not all(self._has(value, claim.unit) for value in claim.values)
+            and not self._has_half_of_a_pressure(text, claim)
         ]
         found += [
             (dose.start, (None, dose.measures), dose.text)
@@ -228,6 +245,14 @@ class _Evidence:
         is_measurement = len(value.partition(".")[0]) > 1
         return is_measurement and unit in _OFTEN_UNWRITTEN and (None, value) in self._measures
 
+    def _has_half_of_a_pressure(self, text: str, claim: Quantity) -> bool:
+        before = text[max(claim.start - _REACH, 0) : claim.start]
+        half = _HALF_OF_A_PRESSURE.search(before) if claim.unit == "mmhg" else None
+        if half is None:
+            return False
+        told = {pressure[0 if half["systolic"] else 1] for pressure in self._pressures}
+        return told.issuperset(claim.values)
+
     def _is_converted(self, value: str, unit: str) -> bool:
         """Return whether the support has a value in another unit, apart from rounding."""
         number = as_float(value)
@@ -293,6 +318,26 @@ def _measured(text: str) -> tuple[tuple[Quantity, ...], Mapping[_Span, Label]]:
     with_unit = {quantity.start for quantity in measured if quantity.unit}
     labeled = {written.span(label.start, label.end): label for label in labels(written.digits)}
     return measured, {span: label for span, label in labeled.items() if span[0] not in with_unit}
+
+
+def _amounts(quantity: Quantity) -> Iterator[Measure]:
+    """Yield the amount and the volume of a strength such as `1 g/50 mL`."""
+    strength = _OF_A_VOLUME.fullmatch(quantity.unit or "")
+    if strength and float(strength["volume"]) > 1:
+        yield measure(strength["volume"], strength["unit"])
+        for value in quantity.values:
+            yield measure(value, strength["amount"])
+
+
+def _pressures(quantity: Quantity) -> Iterator[tuple[str, ...]]:
+    """Yield the values of a blood pressure such as `120/80`."""
+    for value in quantity.values:
+        pair = tuple(value.split("/"))
+        if len(pair) == 2 and (
+            quantity.unit == "mmhg"
+            or (quantity.unit is None and (as_float(pair[0]) or 0) >= _LOWEST_SYSTOLIC)
+        ):
+            yield pair
 
 
 def _of_a_dose(quantity: Quantity) -> Iterator[Measure]:

@@ -62,6 +62,15 @@ _GESTATION = re.compile(
 _HEART_RATE = re.compile("HR[ :=]{0,2}[0-9]")  # no unit: "T 38.5 HR 110"
 _BEFORE_NAME = re.compile("-[A-Z]{2}")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+# "3 (three) times", "one (1) tablet", "twice (2x)"
+_IN_BRACKETS = re.compile(
+    r"\((?:(?:(?<=[0-9]\()|(?<=[0-9] \())(?P<words>[a-zA-Z -]{3,30})"
+    r"|(?:(?<=[a-zA-Z]\()|(?<=[a-zA-Z] \())(?P<digits>[0-9]{1,4}(?:\.[0-9]+)?)[xX]?)\) ?"
+)
+_LAST_NUMBER = re.compile(r"(?<![\w.,/-])(?:[0-9]+(?:\.[0-9]+)?|once|twice|thrice)(?= ?\Z)")
+_TIMES = {"once": "1", "twice": "2", "thrice": "3"}
+_LONGEST_NUMBER = 30
+"""Characters of a number in words."""
 
 _MEASURES = phrases(
     "kg, g, mg, ug, ng, pg, mol, mmol, umol, nmol, pmol, eq, meq, l, dl, ml, ul, m2, cm, mm, mmhg,"
@@ -134,12 +143,14 @@ def plain(text: str) -> str:
     Characters are normalized (NFKC), except that exponents keep a `^`; dashes, fraction and
     multiplication signs and the digits of any script become ASCII; thousands separators are
     removed; a decimal comma becomes a point. A number that touches its name is parted from it
-    (`BP90/60`), and `q8h`, `32w4d` and `10*3/uL` are written out.
+    (`BP90/60`), and `q8h`, `32w4d` and `10*3/uL` are written out. A number that repeats the one
+    before it in brackets is removed (`3 (three) times`).
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
     text = _decimal_comma().sub(".", text)
+    text = _IN_BRACKETS.sub(_unless_repeated, text)
     text = _TOUCHING.sub(r"\g<0> ", text)
     text = _POWER_OF_10.sub(r" x 10^\1", text)
     text = _GESTATION.sub(lambda weeks: f"{weeks[1]} weeks {weeks[2] or weeks[3]} days", text)
@@ -243,6 +254,16 @@ def _compatible(match: re.Match[str]) -> str:
 
 def _joined(match: re.Match[str]) -> str:
     return _SEPARATORS.sub("", match[0])
+
+
+def _unless_repeated(match: re.Match[str]) -> str:
+    """Return a number in brackets, or the space in its place if it repeats the number before it."""
+    before = match.string[max(match.start() - _LONGEST_NUMBER, 0) : match.start()].lower()
+    number = _LAST_NUMBER.search(InDigits(before).digits)
+    repeat = match["digits"] or InDigits(match["words"].strip()).digits
+    if not number or _TIMES.get(number[0], number[0]) != repeat:
+        return match[0]
+    return "" if before.endswith(" ") else " "
 
 
 def _canonical(value: str) -> str:

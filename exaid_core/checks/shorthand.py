@@ -11,7 +11,12 @@ from mdagents_llm.text import in_lower_case
 
 _LETTER = re.compile(
     r"(?<![\w.,/-])(?P<number>[0-9]{1,3}(?:\.[0-9]+)?)(?P<gap> ?)/?(?P<letter>[MFC])\b"
+    r"(?! ?(?:IU|U|units?|/ ?[uμ]L)\b)"
     r"(?=(?P<patient> (?:with|who|presents|presenting|p/w|c/o|h/o|s/p|admitted)\b)?)"
+)
+# Units whose case counts: `2 MU` is 10^9 times `2 mU`, and `5 mM` is no length.
+_UNIT_IN_CAPITALS = re.compile(
+    r"(?<=[0-9]) ?(?:(?P<million>M ?(?:I?U|units?)\b(?! ?/ ?m?L\b))|(?P<molar>[mμun])M\b)"
 )
 _DIGIT = re.compile("[0-9]")
 _CELSIUS, _FAHRENHEIT = range(25, 46), range(77, 116)
@@ -98,6 +103,10 @@ def _with_digits(text: str, lower: str) -> Iterator[NumberWords]:
     for match in _LETTER.finditer(text):
         if (unit := _unit_of_letter(match)) is not None:
             yield NumberWords(*match.span(), f"{match['number']} {unit}")
+    if "M" in text:
+        for match in _UNIT_IN_CAPITALS.finditer(text):
+            unit = "million units" if match["million"] else f"{match['molar']}mol/L"
+            yield NumberWords(*match.span(), f" {unit}")
     if "age" in lower:
         for match in _AGE.finditer(lower):
             yield NumberWords(*match.span("age"), f"{match['age']} years")
