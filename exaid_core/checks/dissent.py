@@ -27,6 +27,15 @@ _OPTION = re.compile(
     rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]|[型组組群级級类類])"
 )
 
+# A list numbered with letters follows: "Plan: A) fluids B) antibiotics", "A: airway, B: breathing".
+_BEFORE_A_LIST = re.compile(
+    r"\b(?:plan|management|treatment|therapy|orders|recommendations|steps|tests|work-?up"
+    r"|differentials?|ddx)\W{0,2}: ?\(?(?=(?-i:A)[).:] )"
+    r"|(?<!\w)(?=(?-i:A)\W{1,3}airway\b[^\n]{0,200}?\bB\W{1,3}breath)",
+    re.IGNORECASE,
+)
+_LONGEST_ITEM = 200
+
 _COUNT = r"(?:\d|one|two|three|four|five|six)"
 # Words between an agent or opinion and the word that says that they differ.
 _LINK = (
@@ -37,6 +46,7 @@ _LINK = (
 )
 _ARTICLES = r"(?: (?:the|an?|for|that|answer|option|it is))*"
 
+_ENDED = r"(?:resolved|settled|reconciled|ended|withdrawn|retracted|overcome)"
 _DENIED_BEFORE = re.compile(
     r"(?:\b(?:no|not|(?<!not )without|never|none|nobody|nor|neither|little|minimal|resolved"
     r"|settled|lack of|absence of|if|unless|any)|n't)"
@@ -50,7 +60,23 @@ _DENIED_AFTER = re.compile(
     r"(?: (?:now|then|all|both|later|finally|eventually|they|have|since)){1,3}"
     r" (?:agreed?|concur|concurred|converged?|reach(?:ed)? (?:a )?(?:consensus|agreement))\b"
     r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3}"
-    r" (?:absent|resolved|settled|reconciled)\b",
+    rf" (?:absent|{_ENDED})\b"
+    r"|(?:(?! (?:whether|if)\b)[^.;\n]){0,60}?"
+    rf" (?:was|were|has|have)(?: (?:been|now|since|then|later|fully)){{0,3}} {_ENDED}\b",
+    re.IGNORECASE,
+)
+# "initial disagreement", "despite disagreement", "initially differed"
+_AT_FIRST = re.compile(
+    r"\b(?:initial(?:ly)?|original(?:ly)?|first|early|earlier|previous(?:ly)?|prior|despite|after"
+    r"|following)(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,4}\Z",
+    re.IGNORECASE,
+)
+_ALL_AGREED_AFTER = re.compile(
+    r"(?:(?!\b(?:no|not|never|without|lack|yet|still|remains?|persists?|unresolved|some|most(?:ly)?"
+    r"|majority|many|one|two|others?|another|nearly|almost|largely)\b|n't|%)[^.\n]){0,80}?"
+    r"\b(?:settled on|agree[ds]?|concur(?:s|red)?|converge[ds]?|unanimous\w*|reconciled|consensus"
+    r"|all (?:now |then |later )?(?:support|favou?r|cho?ose|back|prefer|switched|moved)\w*)\b"
+    r"(?![^.\n]{0,40}\b(?:except|but|apart from|save)\b)",
     re.IGNORECASE,
 )
 
@@ -78,6 +104,18 @@ _LETTER_DENIED_BEFORE = re.compile(
 )
 _CONSIDERED_BEFORE = re.compile(
     rf"\bconsidered (?:options? |answers? )?{_LETTERS}\Z", re.IGNORECASE
+)
+# "Initially B, all switched to A", "chose B at first but now agrees with A"
+_HELD_FIRST = re.compile(
+    r"\b(?:initially|originally|first|earlier)"
+    r"(?: (?:was|for|cho(?:se|sen)|pick(?:ed)?|select(?:ed)?|support(?:ed)?|favou?red|preferred"
+    r"|thought|held|voted|leaned|towards?|the|answer|option)){0,3}"
+    rf" \W?{_LETTERS}\W?\Z",
+    re.IGNORECASE,
+)
+_LEFT_AFTER = re.compile(
+    r"[^.\n]{0,40}?\b(?:now|switched|changed|moved|shifted|converged|settled|agree[ds]?)\b",
+    re.IGNORECASE,
 )
 _BUT_AFTER = re.compile(r",? but\b", re.IGNORECASE)
 # "B was ruled out" and "B, D, and E were excluded", but not "B was rejected by doctor1".
@@ -131,17 +169,44 @@ def named_options(text: str) -> set[str]:
 
 
 def _options(text: str) -> Iterator[re.Match[str]]:
-    name = _before_a_letter()
+    name, noun = _before_a_letter(), _after_a_letter()
+    numbering = set(_numbers_of_lists(text))
     for letter in _OPTION.finditer(text):
-        if not name.search(text, max(letter.start() - 20, 0), letter.start()) and not (
-            letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end())
+        if not (
+            letter.start() in numbering
+            or name.search(text, max(letter.start() - 40, 0), letter.end())
+            or noun.match(text, letter.end())
+            or (letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end()))
         ):
             yield letter
 
 
+def _numbers_of_lists(text: str) -> Iterator[int]:
+    """Yield the places of letters that number a list."""
+    for begin in _BEFORE_A_LIST.finditer(text):
+        places, end = list[int](), begin.end()
+        for letter in _ANY_OPTION:
+            item = re.compile(rf"(?<!\w){letter}[).:] ").search(text, end, end + _LONGEST_ITEM)
+            if item is None:
+                break
+            places.append(item.start())
+            end = item.end()
+        if len(places) > 1:
+            yield from places
+
+
 def _held_options(text: str) -> set[str]:
     """Return the letters that are named other than to deny them ("not B", "B was ruled out")."""
-    return {letter[0] for letter in _options(text) if not _is_denied(text, letter)}
+    settled = [
+        range(found.start(), end.end())
+        for found in _difference().finditer(text)
+        if (end := _DENIED_AFTER.match(text, found.end()))
+    ]
+    return {
+        letter[0]
+        for letter in _options(text)
+        if not _is_denied(text, letter) and not any(letter.start() in span for span in settled)
+    }
 
 
 def _is_denied(text: str, letter: re.Match[str]) -> bool:
@@ -150,6 +215,7 @@ def _is_denied(text: str, letter: re.Match[str]) -> bool:
         _LETTER_DENIED_BEFORE.search(text, begin, letter.start())
         or _LETTER_DENIED_AFTER.match(text, end)
         or (_BUT_AFTER.match(text, end) and _CONSIDERED_BEFORE.search(text, begin, letter.start()))
+        or (_LEFT_AFTER.match(text, end) and _HELD_FIRST.search(text, begin, letter.start()))
     )
 
 
@@ -170,6 +236,10 @@ def _says_that_they_differ(text: str) -> bool:
         not _DENIED_BEFORE.search(text, max(found.start() - 60, 0), found.start())
         and not _outsider_before().search(text, max(found.start() - 60, 0), found.start())
         and not _DENIED_AFTER.match(text, found.end())
+        and not (
+            _AT_FIRST.search(text, max(found.start() - 60, 0), found.end())
+            and _ALL_AGREED_AFTER.match(text, found.end())
+        )
         for found in _disagreement().finditer(text)
     )
 
@@ -200,7 +270,18 @@ def _agent() -> str:
 
 @cache
 def _before_a_letter() -> re.Pattern[str]:
-    return re.compile(rf"{_words()['name']}\s\Z", re.IGNORECASE)
+    """Return a pattern of a name and its letters, or of a temperature, up to the last letter."""
+    return re.compile(
+        rf"{_words()['name']}\s(?:[A-J](?:\s?[/&]\s?|\s(?:and|or)\s)){{0,4}}[A-J]\Z"
+        r"|(?<![\d.])(?:2[5-9]|3\d|4[0-6])(?:\.\d{1,2})? ?C\Z"
+        r"|(?<![\d.])(?:7[7-9]|[89]\d|1(?:0\d|1[0-5]))(?:\.\d{1,2})? ?F\Z",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _after_a_letter() -> re.Pattern[str]:
+    return re.compile(rf"\s{_words()['noun']}", re.IGNORECASE)
 
 
 @cache
@@ -212,6 +293,11 @@ def _outsider_before() -> re.Pattern[str]:
 
 
 @cache
+def _difference() -> re.Pattern[str]:
+    return re.compile(rf"{_words()['disagreement']}|{_words()['differs']}", re.IGNORECASE)
+
+
+@cache
 def _disagreement() -> re.Pattern[str]:
     words, agent = _words(), _agent()
     holder = rf"(?:{agent}|{words['opinion']})"
@@ -220,6 +306,7 @@ def _disagreement() -> re.Pattern[str]:
         rf"|{holder}{_LINK}{words['differs']}"
         rf"|{words['differs']} (?:\w+ )?{holder}"
         rf"|\b(?:ma|mi)jority(?: of)?(?: the)? (?:{agent}|{words['prefers']}|{words['opinion']})"
+        r"|\b(?:ma|mi)jority(?: is| was)?:? \W?(?-i:[A-J])\b"
         rf"|\b(?:most|some|all but one) (?:of )?(?:the )?{agent}"
         # "2 of 3 experts", but not "3 of 3 experts"
         rf"|\b(?P<some>{_COUNT})(?:/| (?:out )?of (?:the )?)(?!(?P=some)\b){_COUNT} {agent}",

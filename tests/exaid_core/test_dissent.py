@@ -170,6 +170,20 @@ def test_two_letters_that_nobody_holds_do_not_show_the_disagreement() -> None:
     assert dissent_missing(["B and D were set aside"], SPLIT)
 
 
+@pytest.mark.parametrize(
+    ("summary", "letter"),
+    [
+        ("UTI from E coli; all chose D.", "E"),
+        ("Fever 102 F; consensus D", "F"),
+        ("H pylori positive; experts agree on D", "H"),
+        ("G tube placed; answer D", "G"),
+        ("Rh E negative; answer D", "E"),
+    ],
+)
+def test_a_letter_of_a_name_does_not_show_the_disagreement(summary: str, letter: str) -> None:
+    assert dissent_missing([summary], {"doctor0": letter, "doctor1": "D"})
+
+
 def test_words_of_two_fields_are_not_read_together() -> None:
     assert not dissent_missing(["Fever: no", "disagree on PE"], SPLIT)
 
@@ -227,6 +241,27 @@ def test_stated_answer(text: str, letter: str | None) -> None:
         "The answer is C, and B is also wrong.",
         "The panel chose C; B incorrect.",
         "The answer is C; B was dropped to avoid bleeding.",
+        # a disagreement that is over: Multi-Agent-LLMs/mallm#85
+        "After initial disagreement the team settled on C.",
+        "Despite initial disagreement, all now support C.",
+        "Disagreement ended; consensus C.",
+        "Initial dissent withdrawn; C.",
+        "Experts initially differed; consensus is C.",
+        "Initially B, all switched to C.",
+        "Dr. Lee initially chose B but now agrees with C.",
+        "Earlier split between B and C has been reconciled to C",
+        "Disagreement between B and C was later resolved in favor of C.",
+        "Experts differed between B and C but then agreed on C.",
+        # letters of germs, temperatures, cells and parts: mkuhn/sider#2
+        "C diff positive; all agree on B.",
+        "Temp 39.2 C, cultures pending. Consensus B.",
+        "B cell lymphoma; all agree on C.",
+        "B symptoms present; C chosen.",
+        "C spine cleared; answer B.",
+        "Influenza B and C negative; all agree on C.",
+        "Types A and B influenza; all agree on C.",
+        "Plan: A) fluids B) antibiotics C) oxygen. Team chose C.",
+        "A: Airway clear. B: Breathing normal. Consensus: C",
     ],
 )
 def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(
@@ -252,6 +287,16 @@ def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(
         "It is not clear whether B or C.",
         "B dropped to one vote, C has one vote.",
         "doctor0 thinks C wrong and B right; doctor1 the reverse.",
+        "Despite initial disagreement, most now support B.",
+        "After initial disagreement all agreed except neurology.",
+        "Initial disagreement persists.",
+        "Despite disagreement, no consensus was reached.",
+        "Disagreement on B vs C was not resolved.",
+        "Disagreement about whether the pneumonia was resolved",
+        "Majority B (67%)",
+        "B by majority vote",
+        "Votes: 2 C, 1 B",
+        "doctor0: B) influenza; doctor1: C) malaria",
     ],
 )
 def test_other_words_that_show_the_disagreement(summary: str) -> None:
