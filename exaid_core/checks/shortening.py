@@ -56,6 +56,7 @@ _VERB = (
     r"\b(?:is|are|was|were|be|been|has|have|had|may|might|can|could|will|would|should|must|does"
     r"|did)\b"
 )
+_AMOUNT = r"\d[\d.,]*+(?! ?-?(?:h|hours?|hrs?|min\w*|days?|weeks?|months?|years?|am|pm|times)\b)"
 # Each of these takes an earlier statement back, wherever it stands.
 _CORRECTION = (
     r"\b(?:corrections?|corrected|preclud\w+|unsafe|(?<!to )reduced?|halved?|updated?|extubated"
@@ -73,7 +74,13 @@ _CORRECTION = (
     r"(?! ?-?(?:h|hours?|hrs?|min\w*|days?|weeks?|months?|am|pm)\b)"
     r"|(?:probe|sensor|leads?|electrodes?|cuff|cable|transducer) (?:\w+ ){0,3}"
     r"(?:off|loose|disconnected|displaced|dislodged|detached|reversed)"
-    r"|poor (?:waveform|tracing|signal)|final (?:read|report)|over-?read"
+    r"|poor (?:waveform|tracing|signal)|over-?read"
+    r"|final (?:read|report|pathology|histology|cytology|culture)"
+    r"|(?:intended|ordered|prescribed|planned|requested|charted)(?: (?:dose|rate|order|amount))?"
+    rf"(?: (?:is|was|of))?:? {_AMOUNT}|order (?:is|was|said|reads)(?: for)? {_AMOUNT}"
+    r"|on (?:(?:closer|further|second) )?(?:review|reflection|reconsideration)(?=,|\W*\Z)"
+    r"|re-?vot(?:e|ed|ing)|now (?:prefer|favou?r|support|choose|lean|agree)s?"
+    r"|(?:mov|switch|shift|chang)(?:ed|es|ing) to (?-i:[A-J])"
     r"|(?:lab|laboratory|radiology|pathology|microbiology) (?:called|phoned)"
     r"|otherwise(?! (?:healthy|normal|well|stable|unremarkable)\b))\b"
     r"|\b(?:first|before(?:hand)?)\W*\Z|\A\W*(?:sorry|actually|should be|i mean)\b"
@@ -142,9 +149,22 @@ _BARS = re.compile(
     r"\b(?:contraindicat\w+|allerg(?:y|ic|ies)|hypersensitiv\w+|overdosed?|severe reaction"
     r"|(?:anaphyla\w+|angio-?edema) (?:to|with|on|in|from)"
     r"|(?<!lactose )(?<!gluten )(?<!heat )(?<!cold )(?<!exercise )intoleran(?:t|ce)"
-    r"|(?<!not )pregnant|breast-?feeding)\b",
+    r"|(?<!not )pregnant|breast-?feeding"
+    r"|(?:pregnancy test|hcg|HIT antibod(?:y|ies)|HIT|hla-b\S+)\W{1,3}(?:\w+ ){0,2}positive"
+    r"|positive (?:\w+ ){0,2}(?:pregnancy test|(?:beta-)?hcg|HIT antibod(?:y|ies)|hla-b\S+)"
+    r"|(?:g6pd|iga|dpd|tpmt|pseudocholinesterase) deficien(?:t|cy))\b",
     re.IGNORECASE,
 )
+# What a drug did: a drug follows.
+_REACTION = re.compile(
+    r"\b(?:hives|urticaria|rash|itching|pruritus|flushing|swelling|angio-?edema|wheez(?:e|es|ing)"
+    r"|bronchospasm|anaphyla\w+|reaction|reacted)\b"
+    r"(?: (?!(?:treated|managed|controlled|better|improv\w+|resol\w+|respond\w+|reliev\w+)\b)"
+    r"[\w/-]+){0,3} (?:to|with|after|following|from|on)\b",
+    re.IGNORECASE,
+)
+_DRUG_REACH = 40
+_NO_ALLERGY = re.compile(r"\b(?:nkda|nka|no (?:\w+ ){0,2}allerg(?:y|ies))\b", re.IGNORECASE)
 _PERSON = (
     r"(?:patient|pt|he|she|they|family|husband|wife|spouse|partner|father|mother|parents?|brother"
     r"|sister|son|daughter|proxy|surrogate)"
@@ -167,7 +187,55 @@ _CODE_STATUS = (
     ),
 )
 _NONE_OF_IT = re.compile(r"\b(?:no|denie[sd]|without|none|nkda|nka|absent)\b", re.IGNORECASE)
-_NEWS = re.compile(r"\W*(?:now|new|since|started|suddenly)\b", re.IGNORECASE)
+_NEWS = re.compile(
+    r"\W*(?:(?:he|she|(?:the )?(?:patient|pt)|overnight|at \S+)\W+)?"
+    r"(?:now|new|since|started|suddenly|became|developed|spiked)\b",
+    re.IGNORECASE,
+)
+_TEST = (
+    r"\b(?:CT|MRI|MRA|PET|x-?rays?|CXR|radiographs?|films?|ultrasound|echo\w*|ECG|EKG|EEG|angio\w+"
+    r"|biops(?:y|ies)|smear|stain|(?:blood |urine )?cultures?|lumbar puncture|LP|PCR|\w+oscopy|scan"
+    r"|D-dimer|troponin)\b"
+)
+# What is kept, and what is left out and takes it back.
+_TAKEN_BACK = tuple(
+    (re.compile(said, re.IGNORECASE), re.compile(by, re.IGNORECASE))
+    for said, by in (
+        (
+            rf"{_TEST}[^.;]{{0,30}}\b(?:normal|negative|unremarkable|clear|benign|no)\b"
+            rf"|\bno\b[^.;]{{0,30}}\bon (?:the )?{_TEST}",
+            rf"{_TEST}:? (?:\w+ ){{0,3}}(?:show|reveal|demonstrat|confirm|gr[eo]w|positive|found)",
+        ),
+        (
+            r"\b(?:stable|afebrile|well|improv\w+|discharged|(?:for|to) discharge|recovered"
+            r"|discharge (?:home|today)|no fever|fever (?:\w+ )?resolved)\b",
+            r"\b(?:fever|febrile|temp\w*)(?: (?:up|spiked?|rose))? (?:to|of)"
+            r" (?:3[89]|4[0-2]|10[1-7])",
+        ),
+        (
+            r"\b(?:no (?:\w+ ){0,2}bleeding|bleeding (?:\w+ )?(?:stopped|controlled|resolved))\b",
+            r"\b(?:ha?ematemesis|mela?ena|ha?ematochezia|ha?emoptysis|epistaxis|bled|bleeds"
+            r"|(?:vomited|passed|coughed up) (?:\w+ ){0,2}(?:blood|clots))\b",
+        ),
+        (
+            r"\bMRI\b",
+            r"\b(?:pacemaker|ICD|defibrillator|cochlear implant|aneurysm clip|neurostimulator"
+            r"|metal(?:lic)? (?:implant|fragment|foreign body|clip))s?\b",
+        ),
+        (
+            r"\b(?:nitroglycerin|nitrates?|isosorbide|GTN|NTG)\b",
+            r"\b(?:\w*nafil|tadalafil|viagra|cialis|riociguat)\b",
+        ),
+    )
+)
+# A value of what is kept has changed: "BP dropped to 88/40", "Hb fell from 12 to 6".
+_MOVED = re.compile(
+    r"\b(?:dropped|fell|plummeted|sank|rose|climbed|jumped|spiked|surged)(?: \w+){0,2} \d",
+    re.IGNORECASE,
+)
+_NEXT_ONE = re.compile(
+    r"\W*(?:second|third|next|later|latest|follow-?up)(?! (?:dose|line)\b)", re.IGNORECASE
+)
 _STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
 _CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
 _COMMON = frozenset(
@@ -231,6 +299,8 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     reassures = _REASSURES.search(kept) is not None
     treats = _TREATS.search(kept) is not None
+    has_no_allergy = _NO_ALLERGY.search(kept) is not None
+    taken_back = [by for said, by in _TAKEN_BACK if said.search(kept)]
     statements = _STATEMENT_END.split(rest)
     return (
         any(
@@ -244,8 +314,10 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
             for statement in statements
         )
         or any(
-            (reassures and (_NEWS.match(statement) or _says(_RELAPSES, statement)))
-            or (treats and (_says(_BARS, statement) or _is_limit(statement, kept)))
+            (reassures and _is_bad_news(statement, named))
+            or ((treats or has_no_allergy) and _is_bar(statement))
+            or (treats and _is_limit(statement, kept))
+            or any(_says(words, statement) for words in taken_back)
             or (_is_danger(statement, kept) and (reassures or not _dangers(kept)))
             or (_is_worst(statement) and not _is_worst(kept))
             for statement in [rest_of_list, *statements]
@@ -254,6 +326,26 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
             one.search(kept) and other.search(rest)
             for one, other in (_CODE_STATUS, reversed(_CODE_STATUS))
         )
+    )
+
+
+def _is_bad_news(statement: str, named: set[str]) -> bool:
+    """Return whether a statement may take back a reassurance that has the words `named`."""
+    return bool(
+        _NEWS.match(statement)
+        or _says(_RELAPSES, statement)
+        or _MOVED.search(statement)
+        or (_NEXT_ONE.match(statement) and not named.isdisjoint(_named(statement)))
+    )
+
+
+def _is_bar(statement: str) -> bool:
+    """Return whether a statement bars a treatment, or tells of a reaction to a drug."""
+    if _NONE_OF_IT.search(statement):
+        return False
+    return _BARS.search(statement) is not None or any(
+        any(drugs(statement[reaction.end() : reaction.end() + _DRUG_REACH]))
+        for reaction in _REACTION.finditer(statement)
     )
 
 
