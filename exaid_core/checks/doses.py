@@ -17,7 +17,8 @@ from exaid_core.checks.term_list import phrases
 _DOSE_UNITS = phrases("g, mg, ug, ng, u, mu, ku, ml, l, mmol, meq")
 _PER = phrases("kg, m2, s, min, h, d, wk, dose")  # no volumes: mg/dL is a laboratory unit
 
-_KIND_OF = {"glargine": "insulin", "lispro": "insulin"}
+_INSULINS = phrases("glargine, lispro, aspart, detemir, degludec, glulisine")
+_KIND_OF = dict.fromkeys(_INSULINS, "insulin")
 
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|[;\n]")
 _RESPECTIVELY = re.compile(r"\brespectively\b", re.IGNORECASE)

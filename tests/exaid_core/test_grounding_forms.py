@@ -151,6 +151,13 @@ from exaid_core.checks.number_words import number_words
         ("midazolam and norepinephrine", "versed, norepi"),
         ("oxycodone-acetaminophen", "Percocet"),
         ("ampicillin-sulbactam", "Unasyn"),
+        # brands: fastdatascience/drug_named_entity_recognition#3
+        ("carvedilol 25 mg", "Coreg 25 mg"),
+        ("Seroquel", "quetiapine"),
+        ("fluticasone-salmeterol", "Advair"),
+        ("albuterol and ipratropium", "Duo-neb"),
+        ("insulin aspart 5 units", "Novolog 5 units"),
+        ("Kcentra", "4F-PCC"),
         ("GTN stage II", "gestational trophoblastic neoplasia stage II"),
     ],
 )
@@ -183,6 +190,8 @@ def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, supp
         ("500/125 mg", "Augmentin 875-125 mg", ("500/125 mg",)),
         ("875/125 mg", "amoxicillin 875 mg, aspirin 125 mg", ("875/125 mg",)),
         ("piperacillin", "Unasyn", ("piperacillin",)),
+        ("start Seroquel and docusate", "no drugs", ("Seroquel", "docusate")),
+        ("insulin aspart", "insulin", ("aspart",)),
         ("IL-7 and IL-1", "IL-6 and IL-1; 7 days", ("IL-7",)),
         ("benzylpenicillin 1.2 mU", "benzylpenicillin 1.2 MU", ("1.2 mU",)),
         ("oxytocin 2 MU/min", "oxytocin 2 mU/min", ("2 MU/min",)),
