@@ -4,7 +4,7 @@
     python scripts/build_terminology.py DIR
 
 The script writes evals/vocabulary/terms.tsv.gz: concept, term, source, and the term in normal form
-(empty for an abbreviation), which is stored because computing 88,000 of them takes a second. Names
+(empty for an abbreviation), which is stored because computing 89,000 of them takes a second. Names
 keep the spelling of their source; names that cannot occur in running text are omitted.
 `sources.tsv` in the same folder lists the version, license and citation of each source.
 

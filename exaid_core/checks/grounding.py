@@ -11,7 +11,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
-from exaid_core.checks.analytes import customary_unit
+from exaid_core.checks.analytes import in_customary_units
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
 from exaid_core.checks.labels import Label, labels
@@ -136,17 +136,16 @@ class _Evidence:
             self._measures.update(_amounts(quantity))
             self._numbers.update(quantity.values)
             self._pressures.update(_pressures(quantity))
-            unit = quantity.unit or customary_unit(support, quantity.start)
-            for value in quantity.values:
+            for value, unit in _in_units(quantity, support):
                 number = as_float(value)
-                if number is None or unit is None:
+                if number is None:
                     continue
                 self._measures.add(measure(value, unit))
                 size = scale(unit)
                 basic[size.dimension][unit].append(size.basic(number))
                 if unit == "%":
                     self._numbers.add(as_share(value))
-                elif size.dimension == _PER_LITER:
+                elif quantity.unit and size.dimension == _PER_LITER:
                     customary = (size.basic(number) / each for each in _CUSTOMARY_COUNTS)
                     self._numbers.update(canonical_number(f"{count:.4f}") for count in customary)
         self._basic = {
@@ -318,6 +317,15 @@ def _measured(text: str) -> tuple[tuple[Quantity, ...], Mapping[_Span, Label]]:
     with_unit = {quantity.start for quantity in measured if quantity.unit}
     labeled = {written.span(label.start, label.end): label for label in labels(written.digits)}
     return measured, {span: label for span, label in labeled.items() if span[0] not in with_unit}
+
+
+def _in_units(quantity: Quantity, text: str) -> Iterator[tuple[str, str]]:
+    """Yield each value of a quantity with its unit, or with its customary one."""
+    for value in quantity.values:
+        if quantity.unit:
+            yield value, quantity.unit
+        else:
+            yield from in_customary_units(text, quantity.start, value)
 
 
 def _amounts(quantity: Quantity) -> Iterator[Measure]:

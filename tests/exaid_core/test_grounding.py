@@ -167,6 +167,22 @@ def test_a_changed_dose_is_flagged(value: int, unit: str) -> None:
         ("hemoglobin 72 g/L", "hemoglobin was 7.2"),
         ("lactate 6.1 mmol/L", "Lactate: 6.1"),
         ("creatinine 3.2 mg/dL", "Cr from 1.1 to 3.2"),
+        ("from 4.8 to 1.2 mmol/L", "lactate 4.8 → 1.2"),
+        # MIT-LCP/mimic-code#321, HealthRex/CDSS#408
+        ("WBC 12.3 K/µL, platelets 145 K/µL", "WBC 12.3, Hgb 8.1, Plt 145"),
+        ("WBC 12,300/µL", "WBC 12.3"),
+        ("WBC 12.3 x10^9/L", "white count of 12.3"),
+        ("WBC 800/µL", "WBC 800"),
+        ("platelets 45,000/µL", "platelets 45"),
+        ("platelets 45 x10^9/L", "platelets 45000"),
+        ("RBC 4.5 million/µL; CD4 45 cells/µL", "RBC 4.5, CD4 45"),
+        ("31 kg/m²; 9.1%; 45 mL/min/1.73 m2", "BMI 31, A1c 9.1, eGFR 45"),
+        ("AST 1200 U/L, ALT 900 IU/L", "AST 1200, ALT 900"),
+        ("magnesium 1.1 mg/dL, bilirubin 12 mg/dL", "Mg 1.1, Tbili 12"),
+        ("troponin 4.2 ng/mL, TSH 4.5 mIU/L", "troponin 4.2, TSH 4.5"),
+        ("PEEP of 5 cmH2O and FiO2 of 0.6", "PEEP 5, FiO2 60"),
+        ("BUN 45 mg/dL, creatinine 3.2 mg/dL", "BUN/Cr 45/3.2"),
+        ("pCO2 60 mmHg, bicarbonate 26 mmol/L", "ABG 7.25/60/80/26"),
     ],
 )
 def test_a_comma_after_thousands_and_customary_units_are_read(summary: str, support: str) -> None:
@@ -182,6 +198,11 @@ def test_a_comma_after_thousands_and_customary_units_are_read(summary: str, supp
         ("sodium 118 mg/dL", "Na 118", "118 mg/dL"),
         ("creatinine 3.2 mmol/L", "Cr 3.2", "3.2 mmol/L"),
         ("potassium 7.1 mmol/L", "at k 7.1", "7.1 mmol/L"),
+        ("WBC 12.3/µL", "WBC 12.3", "12.3/μL"),
+        ("platelets 45/µL", "platelets 45", "45/μL"),
+        ("platelets 450,000/µL", "platelets 45", "450000/μL"),
+        ("troponin 52 ng/mL", "troponin 52", "52 ng/mL"),
+        ("creatinine 45 mg/dL", "Cr/BUN 3.2/54", "45 mg/dL"),
     ],
 )
 def test_a_thousandth_and_an_uncustomary_unit_are_flagged(
