@@ -81,10 +81,11 @@ _MEASURES = phrases(
 _OVER = re.compile(r" ?/ ?| over | out of ")
 _POWER = (
     r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++"
-    r"|k(?![a-z])| (?:k|thou|th)(?= ?/)| (?:thousand|million)\b)?+"
+    r"|k(?![a-z])| (?:k|thou|th)(?= ?/)| ?mi?l?l?(?=/(?:[uμ]l|mcl|c?mm))| (?:thousand|million)\b)?+"
 )
-_EXPONENTS = {"k": "e3", "th": "e3", "thou": "e3", "thousand": "e3", "million": "e6"}
-_SIZE = re.compile(" ?(k|th|thou|thousand|million)$")
+_EXPONENTS = {"k": "e3", "t": "e3", "m": "e6"}
+"""Power of ten by the first letter of its word."""
+_SIZE = re.compile(" ?(k|th|thou|thousand|mi?l?l?|million)$")
 _SIMPLE_FRACTIONS = {"1/2": "0.5", "1/4": "0.25", "3/4": "0.75"}
 _LARGEST_EXPONENT = 15
 
@@ -270,7 +271,7 @@ def _canonical(value: str) -> str:
     value = _OVER.sub("/", value)
     if "/" in value or ":" in value:
         return re.sub(NUMBER, lambda number: canonical_number(number[0]), value)
-    value = _SIZE.sub(lambda size: _EXPONENTS[size[1]], value)
+    value = _SIZE.sub(lambda size: _EXPONENTS[size[1][0]], value)
     mantissa, *exponents = re.split(r" ?[x*] ?10 ?\^? ?|e", re.sub(r"^10\^", "1e", value))
     number = canonical_number(mantissa)
     if not exponents:

@@ -18,6 +18,7 @@ _LETTER = re.compile(
 _UNIT_IN_CAPITALS = re.compile(
     r"(?<=[0-9]) ?(?:(?P<million>M ?(?:I?U|units?)\b(?! ?/ ?m?L\b))|(?P<molar>[mμun])M\b)"
 )
+_CELLS = re.compile(r"(?<=[0-9])#(?=/)|(?<=[0-9] )#(?=/)")  # "45 #/uL"
 _DIGIT = re.compile("[0-9]")
 _CELSIUS, _FAHRENHEIT = range(25, 46), range(77, 116)
 _OLDEST = 100  # years; `101F` is a temperature
@@ -51,6 +52,15 @@ _PERIODS = {
 _PERIOD = re.compile(rf"\b(?:{'|'.join(_PERIODS)})\b")
 _MIXED = re.compile(r"(?<![\w.])([0-9]{1,3}) (1/2|1/4|3/4)\b")
 _DECIMALS = {"1/2": ".5", "1/4": ".25", "3/4": ".75"}
+# "5 ft 10 in", "5'10\"", "6 lb 4 oz"
+_HEIGHT = re.compile(
+    r"(?<![\w.])(?P<feet>[1-9]) ?(?:ft|feet|foot|')\.?,? ?(?P<inches>[0-9]{1,2}(?:\.[0-9])?)"
+    r" ?(?:inch(?:es)?\b|in\b|\"|'')"
+)
+_WEIGHT = re.compile(
+    r"(?<![\w.])(?P<pounds>[0-9]{1,3}) ?(?:lbs?|pounds?)\b\.?,? (?:and )?"
+    r"(?P<ounces>[0-9]{1,2}(?:\.[0-9])?) ?(?:oz|ounces?)\b"
+)
 _DEGREE = re.compile(r"\b(?:(first|1st)|(second|2nd)|(third|3rd)|(fourth|4th))[ -]degree\b")
 _MULTIPLE = re.compile(
     r"\b(?:(?P<two>double|twice)|triple)[ -](?:(?:the|his|her|their|usual) )?dos(?:es?|age)\b"
@@ -74,6 +84,7 @@ def shorthand(text: str) -> Iterator[NumberWords]:
     lower = in_lower_case(text)
     if _DIGIT.search(text):
         yield from _with_digits(text, lower)
+        yield from _units(text, lower)
     # Looking for words first is quick, and few texts have those of a pattern.
     has = lower.__contains__
     if any(map(has, _DAYS)):
@@ -103,10 +114,6 @@ def _with_digits(text: str, lower: str) -> Iterator[NumberWords]:
     for match in _LETTER.finditer(text):
         if (unit := _unit_of_letter(match)) is not None:
             yield NumberWords(*match.span(), f"{match['number']} {unit}")
-    if "M" in text:
-        for match in _UNIT_IN_CAPITALS.finditer(text):
-            unit = "million units" if match["million"] else f"{match['molar']}mol/L"
-            yield NumberWords(*match.span(), f" {unit}")
     if "age" in lower:
         for match in _AGE.finditer(lower):
             yield NumberWords(*match.span("age"), f"{match['age']} years")
@@ -116,6 +123,25 @@ def _with_digits(text: str, lower: str) -> Iterator[NumberWords]:
     if "T1" in text or "T2" in text:
         for match in _DIABETES.finditer(text):
             yield NumberWords(*match.span(), f"type {match[1]} diabetes")
+
+
+def _units(text: str, lower: str) -> Iterator[NumberWords]:
+    """Yield units that `words/units.txt` cannot list, and quantities in two units."""
+    if "M" in text:
+        for match in _UNIT_IN_CAPITALS.finditer(text):
+            unit = "million units" if match["million"] else f"{match['molar']}mol/L"
+            yield NumberWords(*match.span(), f" {unit}")
+    if "#/" in text:
+        for match in _CELLS.finditer(text):
+            yield NumberWords(*match.span(), "cells")
+    if "in" in lower or '"' in text or "''" in text:
+        for match in _HEIGHT.finditer(lower):
+            inches = 12 * int(match["feet"]) + float(match["inches"])
+            yield NumberWords(*match.span(), f"{inches:g} inches")
+    if "oz" in lower or "ounce" in lower:
+        for match in _WEIGHT.finditer(lower):
+            pounds = int(match["pounds"]) + float(match["ounces"]) / 16
+            yield NumberWords(*match.span(), f"{pounds:g} lb")
 
 
 def _roman(text: str) -> Iterator[NumberWords]:

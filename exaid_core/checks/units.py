@@ -22,6 +22,7 @@ NUMBER = r"(?:\d++(?:\.\d++)?+|\.\d++)"
 """Pattern of a number in digits."""
 _DIVIDES = r"(?: ?/ ?| ?\bper )"
 _END_OF_WORD = "(?![a-z0-9μß-ɏḀ-ỿ])"
+_DAY = frozenset({"d", "24h"})
 _CALENDAR = frozenset({"mo", "year"})
 
 
@@ -49,7 +50,10 @@ def canonical_number(number: str) -> str:
 
 @lru_cache(maxsize=1024)
 def canonical_unit(text: str) -> str:
-    """Return the canonical name of a unit that `unit_pattern` matches, without a final `/d`."""
+    """Return the canonical name of a unit that `unit_pattern` matches, without a final `/d`.
+
+    `/24h` is left out as well.
+    """
     if text in _names():
         return _names()[text]
     unit = ""
@@ -58,7 +62,7 @@ def canonical_unit(text: str) -> str:
         name = _names()[part["name"]]
         if not part["divides"]:
             unit = name
-        elif name != "d":  # 40 mg/day and 40 mg daily are the same dose
+        elif number + name not in _DAY:  # 40 mg/day and 40 mg daily are the same dose
             unit = f"{unit or UNITY}/{number}{name}"
     return unit or UNITY
 
