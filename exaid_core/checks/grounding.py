@@ -12,6 +12,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from exaid_core.checks.analytes import in_customary_units
+from exaid_core.checks.clock import times_of_day
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
 from exaid_core.checks.labels import Label, labels
@@ -157,6 +158,7 @@ class _Evidence:
         for label in labeled.values():
             self._labels[label.name].add(label.number)
             self._numbers.add(label.number)
+        self._times = {minutes for _, minutes in times_of_day(support)}
         self._tells_systolic = _SYSTOLIC.search(support) is not None
         self._tells_frequency = any(quantity.is_frequency for quantity in self._quantities)
         self._drugs = NamedDrugs(support)
@@ -171,6 +173,7 @@ class _Evidence:
             if not self._has_label(label)
             for term in [text[start:end]]
         ]
+        covered.update(start for start, minutes in times_of_day(text) if minutes in self._times)
         found += [
             (claim.start, (None, claim.measures), claim.text)
             for claim in _claims(text, measured)

@@ -118,6 +118,11 @@ from exaid_core.checks.number_words import number_words
         ("6 pounds 4 ounces", "6 lbs, 4 oz"),
         ("178 cm", "5 ft 10 in"),
         ("1.78 m, 5 feet 10 inches", "5’10”"),
+        # times of day
+        ("morphine 2 mg at 14:00", "morphine 2 milligrams IV at 1400"),
+        ("2 pm", "at 1400"),
+        ("14:30", "at 2:30 PM"),
+        ("6 a.m., 0:00", "at 0600, at 12 am"),
         # a number repeated in brackets: royashcenazi/parsigs
         ("5 mg q6h", "5 mg every 6 (six) hours"),
         ("2 tablets TID", "Take 2 (two) tablets by mouth 3 (three) times daily"),
@@ -214,6 +219,8 @@ def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, supp
         ("TSH 4.5 IU/L", "TSH 4.5 uIU/mL", ("4.5 IU/L",)),
         ("3500 mg/12hr", "3500 mg/24hr", ("3500 mg/12hr",)),
         ("2 tbsp", "2 tsp", ("2 tbsp",)),
+        ("at 2 am or 15:00", "at 1400", ("2", "15:00")),
+        ("14:00", "at 1400 mL", ("14:00",)),
         ("6 lb 5 oz, 5 ft 11 in", "6 lb 4 oz, 5 ft 10 in", ("6 lb 5 oz", "5 ft 11 in")),
         ("40 mg once daily", "40 mg 3 (three) times daily", ("40 mg", "once daily")),
         ("40 mg daily", "40 mg by mouth every 12 (twelve) hours", ("40 mg",)),
