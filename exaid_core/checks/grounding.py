@@ -156,8 +156,8 @@ class _Evidence:
         """Values in the basic unit by basic unit and unit, in ascending order."""
         self._labels: defaultdict[str, set[str]] = defaultdict(set)
         for label in labeled.values():
-            self._labels[label.name].add(label.number)
-            self._numbers.add(label.number)
+            self._labels[label.name].update(label.numbers)
+            self._numbers.update(label.numbers)
         self._times = {minutes for _, minutes in times_of_day(support)}
         self._tells_systolic = _SYSTOLIC.search(support) is not None
         self._tells_frequency = any(quantity.is_frequency for quantity in self._quantities)
