@@ -1,4 +1,4 @@
-"""Names the unit that a value without one is customarily in: `Na 118` is in mmol/L."""
+"""Names what a value is customarily written without: `Na 118` is in mmol/L, `GCS 6` of 15."""
 
 from __future__ import annotations
 
@@ -62,7 +62,14 @@ _ANALYTES = (
     ("PLT|[Pp]lts?", "platelets?", [_Unit("1/nl", below=2000), _Unit("1/ul", least=2000)]),
     ("RBC", _NO_NAME, [_Unit("1/pl", below=10)]),
     ("CD[48]", _NO_NAME, [_Unit("1/ul")]),
+    (
+        "T|Tmax",
+        "temp(?:erature)?|fevers?|febrile",
+        [_Unit("°c", least=33, below=44), _Unit("°f", least=91, below=112)],
+    ),
 )
+_HIGHEST = {"GCS": "15", "MMSE": "30", "MOCA": "30", "NIHSS": "42", "PAIN": "10"}
+"""Highest value of a score, which is left out: `GCS 6` is 6/15."""
 _PANELS = {"ABG": "pH/pCO2/pO2/HCO3", "VBG": "pH/pCO2/pO2/HCO3", "H/H": "Hb/Hct", "H&H": "Hb/Hct"}
 _REACH = 40
 _BETWEEN = (
@@ -71,6 +78,9 @@ _BETWEEN = (
 )
 _NAME = "|".join(rf"({abbreviations}|(?i:{words}))" for abbreviations, words, _ in _ANALYTES)
 _ANALYTE = re.compile(rf"\b(?:{_NAME}){_BETWEEN}", re.ASCII)
+_SCORE = re.compile(
+    rf"\b(?P<name>{'|'.join(_HIGHEST)})(?: scale)?(?: score)?{_BETWEEN}", re.IGNORECASE
+)
 _SEVERAL = re.compile(rf"\b(?P<names>[A-Za-z0-9]+(?:[/&][A-Za-z0-9]+)*){_BETWEEN}", re.ASCII)
 
 
@@ -98,3 +108,9 @@ def in_customary_units(text: str, start: int, value: str) -> Iterator[tuple[str,
             for unit in _ANALYTES[found.lastindex - 1][2]:
                 if unit.least <= float(number) < unit.below:
                     yield number, unit.name
+
+
+def as_score(text: str, start: int, value: str) -> str | None:
+    """Return the number at `start` with the highest value of the score that is named before it."""
+    score = _SCORE.search(text, max(start - _REACH, 0), start)
+    return f"{value}/{_HIGHEST[score['name'].upper()]}" if score and value.isdecimal() else None

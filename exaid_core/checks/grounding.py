@@ -11,7 +11,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import TypeAlias
 
-from exaid_core.checks.analytes import in_customary_units
+from exaid_core.checks.analytes import as_score, in_customary_units
 from exaid_core.checks.clock import times_of_day
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
@@ -42,6 +42,9 @@ _OFTEN_UNWRITTEN = frozenset({"mmhg", "1/min", "%", "°c", "°f", "year"})
 _PER_LITER = "1/l"
 _CUSTOMARY_COUNTS = (1e6, 1e9, 1e12)
 """Cells per liter that a count without a unit means: `WBC 8100` or `8.1`, `RBC 4.5`."""
+
+_THIRDS = {"1/3": ("33", "33.3"), "2/3": ("66", "66.7", "67")}
+"""Percentages that a third is also told as."""
 
 # Converted values are rounded: 2296 g is 2.3 kg, and 12 weeks are 3 months.
 _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
@@ -134,8 +137,9 @@ class _Evidence:
         )
         for quantity in self._quantities:
             self._measures.update(quantity.measures)
-            self._measures.update(_amounts(quantity))
+            self._measures.update(_implied(quantity))
             self._numbers.update(quantity.values)
+            self._numbers.update(_scores(quantity, support))
             self._pressures.update(_pressures(quantity))
             for value, unit in _in_units(quantity, support):
                 number = as_float(value)
@@ -331,13 +335,24 @@ def _in_units(quantity: Quantity, text: str) -> Iterator[tuple[str, str]]:
             yield from in_customary_units(text, quantity.start, value)
 
 
-def _amounts(quantity: Quantity) -> Iterator[Measure]:
-    """Yield the amount and the volume of a strength such as `1 g/50 mL`."""
+def _implied(quantity: Quantity) -> Iterator[Measure]:
+    """Yield the amount and the volume of `1 g/50 mL`, and the percentages of `2/3`."""
+    if quantity.unit is None:
+        percents = chain.from_iterable(_THIRDS.get(value, ()) for value in quantity.values)
+        yield from (measure(percent, "%") for percent in percents)
     strength = _OF_A_VOLUME.fullmatch(quantity.unit or "")
     if strength and float(strength["volume"]) > 1:
         yield measure(strength["volume"], strength["unit"])
         for value in quantity.values:
             yield measure(value, strength["amount"])
+
+
+def _scores(quantity: Quantity, text: str) -> Iterator[str]:
+    """Yield the values of a score with its highest one: `6/15` for `GCS 6`."""
+    if quantity.unit is None:
+        for value in quantity.values:
+            if score := as_score(text, quantity.start, value):
+                yield score
 
 
 def _pressures(quantity: Quantity) -> Iterator[tuple[str, ...]]:

@@ -182,6 +182,10 @@ def test_a_changed_dose_is_flagged(value: int, unit: str) -> None:
         ("troponin 4.2 ng/mL, TSH 4.5 mIU/L", "troponin 4.2, TSH 4.5"),
         ("PEEP of 5 cmH2O and FiO2 of 0.6", "PEEP 5, FiO2 60"),
         ("BUN 45 mg/dL, creatinine 3.2 mg/dL", "BUN/Cr 45/3.2"),
+        ("38.6 °C", "T 101.5"),
+        ("102.9°F", "febrile to 39.4"),
+        ("GCS 6/15, pain 8/10, NIHSS 14/42", "GCS of 6, pain 8, NIHSS: 14"),
+        ("33% died, 66.7% recovered", "one third died, 2/3 recovered"),
         ("pCO2 60 mmHg, bicarbonate 26 mmol/L", "ABG 7.25/60/80/26"),
     ],
 )
@@ -203,6 +207,9 @@ def test_a_comma_after_thousands_and_customary_units_are_read(summary: str, supp
         ("platelets 450,000/µL", "platelets 45", "450000/μL"),
         ("troponin 52 ng/mL", "troponin 52", "52 ng/mL"),
         ("creatinine 45 mg/dL", "Cr/BUN 3.2/54", "45 mg/dL"),
+        ("39.6 °C", "T 101.5", "39.6 °C"),
+        ("pain 8/10", "pain for 8 days", "8/10"),
+        ("67% died", "one third died", "67%"),
     ],
 )
 def test_a_thousandth_and_an_uncustomary_unit_are_flagged(
