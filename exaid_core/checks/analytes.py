@@ -55,7 +55,7 @@ _ANALYTES = (
     ("PEEP", _NO_NAME, [_Unit("cmh2o")]),
     ("TV|Vt", "tidal volume", [_Unit("ml")]),
     (
-        "WBC|ANC|ALC",
+        "WBC|A[NL]C",
         "white(?: blood)?(?: cell)?(?= count)|leu[ck]ocytes|neutrophils",
         [_Unit("1/nl", below=1000), _Unit("1/ul", least=100)],
     ),

@@ -245,7 +245,8 @@ class _Evidence:
             pair = rf"(?: ?{unit})? ?[-–/+] ?".join(map(re.escape, value.split("/")))
             if re.search(rf"(?<![\d.,]){pair}(?![.,]?\d)", self._support):
                 return True
-        if unit == "%" and (None, as_share(value)) in self._measures:
+        is_single = as_float(value) is not None
+        if unit == "%" and is_single and (None, as_share(value)) in self._measures:
             return True
         # A single digit without a unit is more often a label ("Expert 2", "2.").
         is_measurement = len(value.partition(".")[0]) > 1

@@ -204,7 +204,7 @@ _TAKEN_BACK = tuple(
         (
             rf"{_TEST}[^.;]{{0,30}}\b(?:normal|negative|unremarkable|clear|benign|no)\b"
             rf"|\bno\b[^.;]{{0,30}}\bon (?:the )?{_TEST}",
-            rf"{_TEST}:? (?:\w+ ){{0,3}}(?:show|reveal|demonstrat|confirm|gr[eo]w|positive|found)",
+            rf"{_TEST}:? (?:\w+ ){{0,3}}(?:show|reveal|demonstrate|confirm|gr[eo]w|positive|found)",
         ),
         (
             r"\b(?:stable|afebrile|well|improv\w+|discharged|(?:for|to) discharge|recovered"

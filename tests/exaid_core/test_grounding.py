@@ -81,6 +81,7 @@ def test_what_the_support_says_is_not_flagged(summary: str, support: str) -> Non
         ("Give 5 mg", "give 0,5 mg", ("5 mg",)),
         ("Give 5 mg", "Expert 5 speaks", ("5 mg",)),
         ("5% mortality", "option 5", ("5%",)),
+        ("120/80%", "option 5", ("120/80%",)),
         ("100 mL", "1,000 mL", ("100 mL",)),
         ("1000 g", "see 1000\ng is gravity", ("1000 g",)),
         ("BP 130/80", "BP 120/80 mmHg", ("130/80",)),
