@@ -200,7 +200,7 @@ def _held_options(text: str) -> set[str]:
     settled = [
         range(found.start(), end.end())
         for found in _difference().finditer(text)
-        if (end := _DENIED_AFTER.match(text, found.end()))
+        if (end := _end_of_dispute(text, found))
     ]
     return {
         letter[0]
@@ -235,13 +235,18 @@ def _says_that_they_differ(text: str) -> bool:
     return any(
         not _DENIED_BEFORE.search(text, max(found.start() - 60, 0), found.start())
         and not _outsider_before().search(text, max(found.start() - 60, 0), found.start())
-        and not _DENIED_AFTER.match(text, found.end())
-        and not (
-            _AT_FIRST.search(text, max(found.start() - 60, 0), found.end())
-            and _ALL_AGREED_AFTER.match(text, found.end())
-        )
+        and not _end_of_dispute(text, found)
         for found in _disagreement().finditer(text)
     )
+
+
+def _end_of_dispute(text: str, found: re.Match[str]) -> re.Match[str] | None:
+    """Return the words behind a disagreement that tell that there is none, or none any more."""
+    if end := _DENIED_AFTER.match(text, found.end()):
+        return end
+    if _AT_FIRST.search(text, max(found.start() - 60, 0), found.end()):
+        return _ALL_AGREED_AFTER.match(text, found.end())
+    return None
 
 
 def _names_different_views(text: str) -> bool:

@@ -110,9 +110,9 @@ _OWN_FINDING = re.compile(
 # What is kept reassures, and what is left out may not.
 _REASSURES = re.compile(
     r"\b(?:no|denie[sd]|normal|stable|intact|negative|discharged?|improv\w+"
-    r"|(?:is|are|was|feels?|doing|looks?|appears?|remains?) well(?! \w+ed\b)"
-    r"|clear(?! (?:fluids?|liquids?|margins?))|resolved|subsided|remission|recovered|cured|gone"
-    r"|afebrile|relieved)\b",
+    r"|(?:is|are|was|feels?|doing|looks?|appears?|remains?) (?:well|fine)(?! \w+ed\b)"
+    r"|clear(?! (?:fluids?|liquids?|margins?))|resolved|subsided|remission|recover(?:ed|ing)"
+    r"|cured|gone|afebrile|relieved)\b",
     re.IGNORECASE,
 )
 _RELAPSES = re.compile(
@@ -194,8 +194,8 @@ _NEWS = re.compile(
 )
 _TEST = (
     r"\b(?:CT|MRI|MRA|PET|x-?rays?|CXR|radiographs?|films?|ultrasound|echo\w*|ECG|EKG|EEG|angio\w+"
-    r"|biops(?:y|ies)|smear|stain|(?:blood |urine )?cultures?|lumbar puncture|LP|PCR|\w+oscopy|scan"
-    r"|D-dimer|troponin)\b"
+    r"|\w{3,}ogra(?:m|phy)s?|\w+oscopy|scan|biops(?:y|ies)|smear|stain|(?:blood |urine )?cultures?"
+    r"|lumbar puncture|LP|PCR|D-dimer|troponin)\b"
 )
 # What is kept, and what is left out and takes it back.
 _TAKEN_BACK = tuple(

@@ -250,6 +250,7 @@ def test_stated_answer(text: str, letter: str | None) -> None:
         "Initially B, all switched to C.",
         "Dr. Lee initially chose B but now agrees with C.",
         "Earlier split between B and C has been reconciled to C",
+        "Initially experts split between B and C; finally all agreed on C.",
         "Disagreement between B and C was later resolved in favor of C.",
         "Experts differed between B and C but then agreed on C.",
         # letters of germs, temperatures, cells and parts: mkuhn/sider#2

@@ -259,6 +259,8 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         # a test or a course that is no longer good
         ("Gram stain negative.", "Culture grew MRSA."),
         ("X-ray normal.", "CT shows hip fracture."),
+        ("Mammogram normal.", "Ultrasound found a mass."),
+        ("Recovering well.", "He became confused after dinner."),
         ("No PE on CT.", "Angiography confirms segmental PE."),
         ("Troponin negative.", "Second troponin 4.2."),
         ("Stable for discharge.", "Became hypotensive at 14:00."),
