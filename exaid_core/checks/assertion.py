@@ -29,6 +29,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _APART = re.compile(r"[,:]|\s-\s")
+_OBJECT_AND_DASH = re.compile(r"\w\W?\s+[–-]\s")
 _OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
 _OBJECT_APART = re.compile(r"\w,\s|\w\s+(?:c/b|complicated by|with)\s", re.IGNORECASE)
 _OBJECT_AND_COLON = re.compile(r"\w(?<!following)\s*:\s", re.IGNORECASE)
@@ -36,8 +37,9 @@ _OTHER_OBJECT = re.compile(  # "without oxygen his", but not "without a" or "wit
     r"(?!\s*(?:an?|the|any|his|her)\s+\Z)[^(:]*\b(?!(?:of|in|or|nor|with|to)\b)\w+\s*",
     re.IGNORECASE,
 )
-_LEADS_TO_STATE = re.compile(  # after "no fever,"
-    r"\s*(?:and\s+)?(?:(?:the\s+)?(?:patient|pt)\s+)?(?:(?:now|\w+ly)\s+)*(?:in\s+)?",
+_LEADS_TO_STATE = re.compile(  # after "no fever"
+    r"(?:(?:,|\s[/|])\s*(?:and\s+)?|(?<=\w)\s+and\s+)(?:(?:the\s+)?(?:patient|pt)\s+)?"
+    r"(?:(?:now|\w+ly)\s+)*(?P<in>in\s+)?\Z",
     re.IGNORECASE,
 )
 _BOX = r"(?:\[[\s_]{0,3}\]|\(\s{1,3}\)|[☐□])"
@@ -135,6 +137,8 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
     if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding)):
         return False
+    if kind in _DENYING and _OBJECT_AND_DASH.search(between):
+        return False
     # "Risk of aspiration, GCS 5": a value is measured, whatever is denied or feared before it.
     is_value = kind in (*_DENYING, "denial", *_PAST) and _PLAIN_VALUE.fullmatch(finding)
     if is_value and (_APART.search(between) or _any("given").search(between)):
@@ -164,17 +168,18 @@ def _stands_alone(between: str, finding: str) -> bool:
     """Return whether a finding after "no fever, " is no part of the denied list.
 
     A measured value is none ("no chest pain, SpO2 70%"), nor is a state ("no trauma, comatose",
-    "no fever, in shock").
+    "no fever / in shock", "no pain and unresponsive").
     """
     if any(map(str.isdigit, finding)):
         return "," in between or _any("and").search(between) is not None
-    first, comma, last = between.rpartition(",")
-    if not comma or not _LEADS_TO_STATE.fullmatch(last):
+    lead = _LEADS_TO_STATE.search(between)
+    if not lead:
         return False
-    if last.rstrip().endswith("in"):
+    if lead["in"]:
         return True
     is_state = _any("state").match(finding) is not None
-    return is_state and _any("state").search(first) is None  # "not comatose, unresponsive or …"
+    # not "not comatose, unresponsive or …"
+    return is_state and _any("state").search(between, 0, lead.start()) is None
 
 
 def _cues(kind: str) -> list[Cue]:

@@ -114,6 +114,9 @@ def test_negation_is_off_unless_asked_for(
     assert only(with_negation, "There is no fever.").negated
     assert only(with_negation, "He doesn’t have a fever.").negated
     assert not only(with_negation, "There is fever.").negated
+    fever, cough = with_negation.mentions("no fever - cough present")  # openmed#1182
+    assert fever.concept.negated
+    assert not cough.concept.negated
 
 
 @pytest.mark.parametrize(

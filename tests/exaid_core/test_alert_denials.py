@@ -131,6 +131,16 @@ def test_a_denied_reason(text: str) -> None:
         "No fever, progressively obtunded.",
         "No history available, patient obtunded.",
         "No significant past medical history, brought in cardiac arrest.",
+        # openmed#1182
+        "No trauma - in cardiac arrest",
+        "No chest pain – unresponsive",
+        "No chest pain (atypical) - cardiac arrest",
+        "No rash - anaphylaxis confirmed by tryptase",
+        "no fever / in septic shock",
+        "no trauma / unresponsive",
+        "No meds | in shock",
+        "no pain and unresponsive",
+        "Two nurses: no visible trauma - patient pulseless",
     ],
 )
 def test_a_state_behind_a_denied_list(text: str) -> None:
@@ -159,6 +169,11 @@ def test_a_state_behind_a_denied_list(text: str) -> None:
         "STEMI r/o'd",
         "low c/f septic shock",
         "r/o tamponade",
+        "no shock / coma",
+        "no shock and no coma",
+        "denies chest pain and loss of consciousness",
+        "not comatose and unresponsive",
+        "no post-arrest shock",
     ],
 )
 def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:
