@@ -13,7 +13,7 @@ from ahocorasick_rs import AhoCorasick, Implementation, MatchKind
 from evals.abbreviations import explained_abbreviations
 from evals.normal_form import BREAK, Piece, normal_term, pieces, wrapped
 from evals.terminology import TERMS, Terminology, load_terminology
-from exaid_core.checks.assertion import REACH, is_affirmed
+from exaid_core.checks.assertion import REACH, context_before, is_affirmed
 from exaid_core.trace.run_records import ConceptExtractorInfo
 
 
@@ -132,7 +132,7 @@ class TermExtractor:
             return
         start, end = words[0].start, words[-1].end
         negated = self._negation and not _is_affirmed(
-            text[max(start - REACH, 0) : start], text[end : end + REACH]
+            context_before(text, start), text[end : end + REACH]
         )
         yield Mention(Concept(id_, negated), start, end)
 

@@ -17,6 +17,9 @@ from exaid_core.checks.cue_finder import CueFinder
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
 
+_LIST_REACH = 800
+"""Number of characters before a list item that are searched for the heading of its list."""
+
 _PAST = ("history", "past")
 _DENYING = ("order", "negation")
 
@@ -51,6 +54,8 @@ _DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
     r".*\b(?:on|off|from|with|and|by|despite|after|while|needing|requiring)\b",
     re.IGNORECASE | re.DOTALL,
 )
+_ITEM = re.compile(r"[ \t]*(?:[-*+•●◦▪–]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?:\[.?\]\s)?", re.IGNORECASE)
+_HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -77,12 +82,57 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
         return False
     if _cue_after().match(after.replace("n't", " not")):
         return False
+    if _is_in_a_list_of_absent(text, start, finding, after):
+        return False
     if _any("over").match(text, start, end + REACH):
         return False
     return not any(
         _reaches(str(cue.lastgroup), before[cue.end() :], finding, after)
         for cue in _cue_before().finditer(before)
     )
+
+
+def context_before(text: str, start: int) -> str:
+    """Return the part of the text before a finding that `is_affirmed` depends on."""
+    heading = _list_heading(text, start)
+    if heading:
+        item = text[text.rindex("\n", 0, start) + 1 : start]
+        return f"{heading}\n{item}"
+    return text[max(start - REACH, 0) : start]
+
+
+def _list_heading(text: str, start: int) -> str:
+    """Return the line that is the heading of the list around `start`, or an empty string.
+
+    A heading ends with a colon or is marked as one (`## …`, `**…**`). Its list is made of items, or
+    is the one line below it.
+    """
+    *above, item = text[max(start - _LIST_REACH, 0) : start].split("\n")
+    is_item = _ITEM.match(item)
+    below = item
+    for line in reversed(above):
+        if _HEADING.match(line):
+            return line if is_item or below is item else ""
+        if not is_item or not (_ITEM.match(line) or (not line.strip() and below.strip())):
+            return ""
+        below = line
+    return ""
+
+
+def _is_in_a_list_of_absent(text: str, start: int, finding: str, after: str) -> bool:
+    """Return whether the heading of a list makes its items denied, past or feared.
+
+    An item that says more ("found unresponsive", a measured value) does not belong to the list.
+    """
+    heading = _list_heading(text, start)
+    if not heading or _PLAIN_VALUE.fullmatch(finding):
+        return False
+    item = _ITEM.sub("", text[text.rindex("\n", 0, start) + 1 : start], count=1)
+    if _clause_end().search(item) or _any("new", "present").search(item) or _today().match(after):
+        return False
+    kinds = ["heading", "limits"] if _BOUND.search(finding) else ["heading"]
+    heading = _clause_end().split(heading.strip(" \t#*_:"))[-1]
+    return re.search(_any(*kinds).pattern + r"\Z", heading, re.IGNORECASE) is not None
 
 
 def _is_in_an_empty_box(text: str, start: int, before: str) -> bool:
@@ -192,8 +242,8 @@ def _finder(kind: str) -> CueFinder:
 
 
 @cache
-def _any(kind: str) -> re.Pattern[str]:
-    return re.compile(any_of(read_cues("assertion"), kind), re.IGNORECASE)
+def _any(*kinds: str) -> re.Pattern[str]:
+    return re.compile(any_of(read_cues("assertion"), *kinds), re.IGNORECASE)
 
 
 @cache

@@ -265,10 +265,93 @@ def test_what_was_done_for_a_danger(text: str) -> None:
     assert find_alert(text) is not None
 
 
+# Headings of public reports: openmed#1813, edsnlp#219, mimic-code#729, smartChart#12.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Past Medical History:\n1. Cardiac arrest\n2. Hypertension\n3. Status epilepticus",
+        "**PMH**\n* Cardiac arrest\n* DM2",
+        "Family history: \n* sudden cardiac arrest (father)",
+        "ALLERGIES:\n1. Shellfish - anaphylaxis",
+        "**Potential complications:**\n- Cardiac arrest\n- Respiratory failure\n- Septic shock",
+        "Risks of the procedure:\n- Respiratory failure\n- Cardiac arrest\n- Death",
+        "Return precautions:\n- Loss of consciousness\n- Shock",
+        "Call 911 if:\n• loss of consciousness\n• unresponsive",
+        "Watch for:\n1. Anaphylaxis\n2. Shock",
+        "Escalation criteria:\n- SpO2 < 80%\n- SBP < 80",
+        "Notify MD for:\n- SBP < 80\n- SpO2 < 85",
+        "Denies:\n- loss of consciousness\n- apnea",
+        "No signs of:\n- shock\n- respiratory failure",
+        "**Ruled out:**\n- Tension pneumothorax",
+        "Less likely diagnoses:\n- tension pneumothorax",
+        "Resolved Problems:\n* Septic shock",
+        "## Past Medical History\n\n- Cardiac arrest",
+        "Past Medical History:\n  * HTN\n  * DM\n  * septic shock",
+        "Past Medical History:\nCardiac arrest, HTN",
+        "Drug allergies:\n- Penicillin (anaphylaxis)",
+        "The patient denies any of the following:\n- apnea\n- loss of consciousness",
+        "Seek immediate medical care if you have any of the following:\n- loss of consciousness",
+        "Negative for:\n- shock",
+        "Not present:\n- shock",
+        "Risks include:\n- cardiac arrest",
+        "Possible complications of the procedure include:\n- cardiac arrest",
+        "Monitor closely for signs of:\n- septic shock",
+        "- PMH:\n  - cardiac arrest",
+        "Risks and benefits of lumbar puncture were discussed:\n- brain herniation",
+    ],
+)
+def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Active problems:\n1. Septic shock",
+        "Assessment:\n1. Cardiogenic shock",
+        "Past Medical History:\n1. COPD\nHPI: found unresponsive, GCS 3",
+        "Past Medical History:\n1. COPD\n\nFound unresponsive",
+        "Past Medical History:\n- COPD\n- found unresponsive today",
+        "Denies:\n- SpO2 70%",
+        "Past Medical History:\n1. COPD\n## Assessment\n1. Septic shock",
+        "Past Medical History:\n- COPD\n- Active problems:\n  - septic shock",
+        "History of present illness:\n- cardiac arrest",
+        "High-risk patient presenting with:\n- septic shock",
+        "Reason tPA was not given:\n- coma",
+        "Patient with a history of COPD presents with:\n- cardiac arrest",
+        "Called 911 for:\n- unresponsiveness",
+        "Patient admitted because of possible sepsis:\n- septic shock",
+        "Problems:\n- septic shock",
+        "Complications:\n- cardiac arrest",
+        "Red flags:\n- hemodynamic instability",
+        "Criteria met:\n- septic shock",
+        "Medical problems:\n- septic shock",
+        "Denies pain.\n- Cardiac arrest at 10:00",
+        "No bystander CPR:\n- asystole",
+        "Call 911. Patient:\n- in cardiac arrest",
+        "PMH:\n- COPD. Now in cardiac arrest",
+        "Reasons for the call:\n- septic shock",
+        "Vitals if available:\n- septic shock",
+    ],
+)
+def test_a_list_under_another_heading_or_beyond_its_end(text: str) -> None:
+    assert find_alert(text) is not None
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "piece",
-    ["no CT because ", "[ ] shock ", "prn for shock, ", "shock? ", "pupils not ", "no K 7 => "],
+    [
+        "no CT because ",
+        "[ ] shock ",
+        "prn for shock, ",
+        "shock? ",
+        "pupils not ",
+        "no K 7 => ",
+        "\n- shock",
+    ],
 )
 def test_a_long_text_takes_no_more_than_linear_time(piece: str) -> None:
     text = piece * (20_000 // len(piece))
