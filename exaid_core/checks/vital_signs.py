@@ -6,7 +6,7 @@ The words around the numbers are English: `words/en/vital_signs.txt`.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -63,8 +63,8 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         85,
         tail=rf"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|:\d|{_MONTH})){_NO_VALUE}",
     ),
-    "systolic pressure": _VitalSign(20, 81, tail=r"(?!\s?%)"),
-    "mean pressure": _VitalSign(15, 56, tail=r"(?!\s?(?:cm|%))"),
+    "systolic pressure": _VitalSign(20, 81, tail=rf"(?!\s?%){_NO_VALUE}"),
+    "mean pressure": _VitalSign(15, 56, tail=rf"(?!\s?(?:cm|%)){_NO_VALUE}"),
     "blood pressure": _VitalSign(
         20,
         81,
@@ -134,8 +134,18 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
             if sum(map(_points, responses.group("eyes", "voice", "limbs"))) < sign.bound:
                 yield name.start, responses.end()
             continue
+        if _before("not of").search(text, max(name.start - 40, 0), name.start):
+            continue
         reading = _reading(sign.tail).match(text, name.end)
-        if not reading or _not_of().search(text, max(name.start - 40, 0), name.start):
+        is_goal = _before("goal").search(text, max(name.start - 40, 0), name.start)
+        if is_goal or _goal().match(text, name.end):
+            reading = None
+        if not reading or (_is_bound(reading) and not sign.is_dangerous(reading)):
+            next_name = bisect_right(starts, name.start)
+            stop = starts[next_name] if next_name < len(starts) else len(text)
+            now = _now().match(text, name.end, min(name.end + 60, stop))
+            reading = _reading(sign.tail).match(text, now.end()) if now else reading
+        if not reading:
             continue
         is_ph = text[name.start : name.end].lower() == "ph"  # and not "arterial pH"
         if is_ph and _of_specimen().search(text, max(name.start - 80, 0), name.start):
@@ -145,6 +155,10 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
         end = _end_of_danger(sign, reading, stop)
         if end:
             yield name.start, end
+
+
+def _is_bound(reading: re.Match[str]) -> bool:
+    return bool(reading["less"] or reading["more"])
 
 
 def _signs_of_newborn(text: str) -> Mapping[str, _VitalSign]:
@@ -214,7 +228,7 @@ def _mother() -> re.Pattern[str]:
 def _reading(tail: str) -> re.Pattern[str]:
     """Return a pattern for readings after a name: "70-75", "fell from 95/60 to 70/40"."""
     filler = rf"(?:[\s:=(),*_~|↓↑→-]|->|\(!\)|{_words('filler', 'from').pattern})"
-    own = rf"(?!{_words('another', 'not of').pattern})"
+    own = rf"(?!{_words('another', 'not of', 'goal').pattern})"
     # "on admission was", "on high-flow nasal cannula:"
     phrase = (
         rf"{_words('phrase').pattern}(?:\s{own}[^\W\d][\w'-]*){{1,5}}?"
@@ -249,8 +263,20 @@ def _points(response: str) -> int:
 
 
 @cache
-def _not_of() -> re.Pattern[str]:
-    return re.compile(rf"{_words('not of').pattern}{_APART}(?:\w+{_APART}){{0,2}}$", re.IGNORECASE)
+def _before(kind: str) -> re.Pattern[str]:
+    return re.compile(rf"{_words(kind).pattern}{_APART}(?:\w+{_APART}){{0,2}}$", re.IGNORECASE)
+
+
+@cache
+def _goal() -> re.Pattern[str]:
+    return re.compile(rf"[\s:(,-]{{1,3}}{_words('goal').pattern}", re.IGNORECASE)
+
+
+@cache
+def _now() -> re.Pattern[str]:
+    """Return a pattern for the text up to the present value: "goal 65, currently 48"."""
+    own = rf"(?!{_words('another').pattern})"
+    return re.compile(rf"(?:{own}[^\n])*?\b{_words('now').pattern}", re.IGNORECASE)
 
 
 @cache

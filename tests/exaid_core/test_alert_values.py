@@ -95,6 +95,50 @@ def test_harmless_values_in_these_forms(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "MAP consistently >65 mmHg (currently 48 mmHg)",
+        "MAP goal >65 mmHg (currently 48 mmHg)",
+        "goal MAP 65, currently 48",
+        "MAP goal 65; actual 48",
+        "target SpO2 92%, now 74%",
+        "SpO2 goal 92%. Currently 74%.",
+        "SpO2 target 88-92%, currently 74%",
+        "SBP goal > 90; currently 62",
+        "Keep SpO2 >92%; currently 70%",
+        "goal SBP <140, currently 70",
+        "MAP 48 (goal >65)",
+        "Goal: Maintain MAP >65 mmHg. MAP now 48.",
+        "SpO2 >92%; currently 70%",
+        "BP goal <140/90, now only 70/40",
+        "Titrate to MAP of 65, currently at 48",
+        "MAP >65 until noon, now 48",
+    ],
+)
+def test_the_present_value_beside_a_goal(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "goal MAP 65",
+        "goal MAP 50",
+        "MAP goal >65 mmHg (currently 72 mmHg)",
+        "goal MAP 65, currently on 12 mcg/min",
+        "SpO2 goal 92%. Currently 94%.",
+        "SpO2 goal 92%, currently on 4 L",
+        "goal SpO2 88%, HR currently 70",
+        "K goal < 5, now 4.2",
+        "SBP goal <140. Currently 45 years old",
+        "MAP goal 65, now heart rate 45",
+    ],
+)
+def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "SBP falls 25 mmHg with inspiration",
         "systolic BP decreased 25 mmHg from supine to standing",
         "HR rose 25 bpm on standing",
