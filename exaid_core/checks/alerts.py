@@ -53,7 +53,8 @@ def find_alerts(text: str) -> Iterator[str]:
         text: Raw text of a trace segment.
 
     Yields:
-        The words of an alert with single spaces.
+        The words of an alert with single spaces; before the value in a table's column, the name of
+        the sign above it.
     """
     return (alert for _, alert in _affirmed(normal(text)))
 
@@ -111,12 +112,12 @@ def _affirmed(text: str, chunk: int = 0) -> Iterator[tuple[int, str]]:
     is_general_at = cache(lambda span: is_general(text[slice(*span)]))
     sentences: list[tuple[int, int]] = []  # split on first use: most texts have no alert
     stated = (
-        (phrase.start, phrase.end)
+        (phrase.start, phrase.end, "")
         for phrase in _phrases(text)
         if not denies_itself(text[phrase.start : phrase.end], phrase.cue.expression)
     )
-    for start, end in sorted(chain(stated, dangerous_readings(text))):
-        alert = " ".join(text[start:end].split())
+    for start, end, name in sorted(chain(stated, dangerous_readings(text))):
+        alert = " ".join([*name.split(), *text[start:end].split()])
         key = (start >= chunk, alert.casefold())
         # "systolic BP 60/40" matches as a reading of two vital signs.
         if start < last_end or key in seen or not is_affirmed(text, start, end):

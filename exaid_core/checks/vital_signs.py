@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from exaid_core.checks.assertion import ARROW
 from exaid_core.checks.cue_files import any_of, read_cues
-from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.cue_finder import CueFinder, Found
 
 _APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
@@ -25,6 +26,11 @@ _NO_VALUE = (
     r"|\s?\(\d\d\s?% ?ci)"
 )
 
+
+_DIGIT = re.compile(r"\d")
+_LINE = re.compile(r"[^\n]+")
+_ROW = r"[^|\t\n]*[|\t][^\n]*"  # of cells between bars or tabs
+_TABLE = re.compile(rf"^(?P<header>{_ROW})\n(?P<rows>(?:{_ROW}(?:\n|\Z))+)", re.MULTILINE)
 
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)\b"  # "Sat 22 Nov"
 
@@ -41,15 +47,22 @@ class _VitalSign:
     """Regular expression for the text after the value."""
     is_pair: bool = False
     """Whether the form of the value (`70/40`) alone tells that a number is one."""
+    is_percentage: bool = False
+    """Whether a value up to 1.0 is a fraction (`0.74`)."""
+
+    def value(self, number: str) -> float:
+        """Return the value of a number in the unit of the thresholds."""
+        value = float(number.replace(",", "."))
+        return 100 * value if self.is_percentage and "." in number and value <= 1 else value
 
     def is_dangerous(self, reading: re.Match[str]) -> bool:
         """Return whether the present value of a reading is dangerous."""
         if reading["more" if self.too_low else "less"]:
             return False
-        value = _value(reading["last"])
+        value = self.value(reading["last"])
         is_change = reading["change"] or _words("from").search(reading["filler"])
         if reading["first"] and not is_change:
-            value = (max if self.too_low else min)(value, _value(reading["first"]))
+            value = (max if self.too_low else min)(value, self.value(reading["first"]))
         if self.too_low and value == self.bound:
             return reading["less"] not in (None, "≤")
         return self.least <= value < self.bound
@@ -62,6 +75,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         20,
         85,
         tail=rf"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|:\d|{_MONTH})){_NO_VALUE}",
+        is_percentage=True,
     ),
     "systolic pressure": _VitalSign(20, 81, tail=rf"(?!\s?%){_NO_VALUE}"),
     "mean pressure": _VitalSign(15, 56, tail=rf"(?!\s?(?:cm|%)){_NO_VALUE}"),
@@ -107,8 +121,19 @@ https://accesspediatrics.mhmedical.com/content.aspx?bookid=2762&sectionid=234452
 _WEEKS = re.compile(r"\b(2[2-9]|3\d|4[0-2])[\s-]?(?:weeks?|wk)\b", re.IGNORECASE)
 
 
-def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each dangerous reading.
+class Reading(NamedTuple):
+    """A measured value of a text."""
+
+    start: int
+    """Start index of the reading in the text."""
+    end: int
+    """End index of the reading in the text."""
+    name: str = ""
+    """Name of the sign if it stands elsewhere, above the column of a table."""
+
+
+def dangerous_readings(text: str) -> Iterator[Reading]:
+    """Yield each dangerous reading.
 
     The thresholds are oxygen saturation below 85%, systolic pressure of 80 mmHg or less, mean
     arterial pressure of 55 mmHg or less, Glasgow coma scale 8 or less, fewer than 8 breaths or 30
@@ -117,13 +142,14 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
     text is about a newborn if it mentions one before any older person. An inequality counts as its
     value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the end
     nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`, `118/70 at triage,
-    68/40 in CT`) as its last value.
+    68/40 in CT`) as its last value. In a table with a column for each sign, the last row counts.
 
     Args:
         text: English text normalized by `exaid_core.checks.cue_files.normal`.
     """
     names = list(_names().find(text))
     newborn = _signs_of_newborn(text) if names else {}
+    columns = _last_cells(text, names) if names else {}
     # A value belongs to the nearest name before it. "bpm" is no name.
     starts = [name.start for name in names if not text[name.end : name.end + 1].isalpha()]
     for name in names:
@@ -132,7 +158,12 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
             sign = newborn.get(name.cue.kind, sign)
         if name.cue.kind == "coma scale" and (responses := _coma_responses().match(text, name.end)):
             if sum(map(_points, responses.group("eyes", "voice", "limbs"))) < sign.bound:
-                yield name.start, responses.end()
+                yield Reading(name.start, responses.end())
+            continue
+        if cell := columns.get(name.start):
+            reading = _reading(sign.tail).match(text, *cell)
+            if reading and sign.is_dangerous(reading):
+                yield Reading(cell[0], reading.end(), text[name.start : name.end])
             continue
         if _before("not of").search(text, max(name.start - 40, 0), name.start):
             continue
@@ -154,7 +185,44 @@ def dangerous_readings(text: str) -> Iterator[tuple[int, int]]:
         stop = starts[next_name] if next_name < len(starts) else len(text)
         end = _end_of_danger(sign, reading, stop)
         if end:
-            yield name.start, end
+            yield Reading(name.start, end)
+
+
+def _last_cells(text: str, names: Sequence[Found]) -> Mapping[int, tuple[int, int]]:
+    """Return the span of the last number below each sign in the header of a table.
+
+    Args:
+        text: Any text.
+        names: Names of signs in the text, in order.
+
+    Returns:
+        Start index of the name in the header -> span of the cell.
+    """
+    last_cells = {}
+    starts = [name.start for name in names]
+    for table in _TABLE.finditer(text):
+        header = _cells(text, *table.span("header"))
+        ends = [end for _, end in header]
+        rows = [_cells(text, *row.span()) for row in _LINE.finditer(text, *table.span("rows"))]
+        in_header = slice(*(bisect_left(starts, index) for index in table.span("header")))
+        for name in names[in_header]:
+            column = bisect_left(ends, name.end)
+            below = (row[column] for row in reversed(rows) if len(row) == len(header))
+            cell = next((span for span in below if _DIGIT.search(text, *span)), None)
+            if cell and not _DIGIT.search(text, name.end, ends[column]):
+                last_cells[name.start] = cell
+    return last_cells
+
+
+def _cells(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
+    """Return the spans of the cells of a table's row, without the space around them."""
+    bar = "|" if "|" in text[start:end] else "\t"
+    spans = []
+    for cell in text[start:end].split(bar):
+        stop = start + len(cell)
+        spans.append((stop - len(cell.lstrip()), stop))
+        start = stop + 1
+    return spans
 
 
 def _is_bound(reading: re.Match[str]) -> bool:
@@ -189,7 +257,7 @@ def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int |
         return None
     text, end = reading.string, reading.end()
     while further := _next_value(sign.tail, sign.is_pair).match(text, end, stop):
-        value = _value(further["last"])
+        value = sign.value(further["last"])
         if value < sign.least if sign.too_low else value >= sign.bound:
             break  # not plausible: a number of something else
         is_dangerous = sign.least <= value < sign.bound
@@ -198,7 +266,7 @@ def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int |
         return None
     later = _later().match(text, end, min(end + 60, stop))
     if later:
-        return end if sign.least <= _value(later["last"]) < sign.bound else None
+        return end if sign.least <= sign.value(later["last"]) < sign.bound else None
     return None if _invalid().match(text, end, min(end + 45, stop)) else end
 
 
@@ -227,7 +295,7 @@ def _mother() -> re.Pattern[str]:
 @cache
 def _reading(tail: str) -> re.Pattern[str]:
     """Return a pattern for readings after a name: "70-75", "fell from 95/60 to 70/40"."""
-    filler = rf"(?:[\s:=(),*_~|↓↑→-]|->|\(!\)|{_words('filler', 'from').pattern})"
+    filler = rf"(?:[\s:=(),*_~|\"↓↑→-]|;(?=\s?value\b)|->|\(!\)|{_words('filler', 'from').pattern})"
     own = rf"(?!{_words('another', 'not of', 'goal').pattern})"
     # "on admission was", "on high-flow nasal cannula:"
     phrase = (
@@ -324,7 +392,3 @@ def _invalid() -> re.Pattern[str]:
         rf"{_words('invalid').pattern}(?![^.;\n]{{0,60}}?{_words('sign of it').pattern})",
         re.IGNORECASE,
     )
-
-
-def _value(number: str) -> float:
-    return float(number.replace(",", "."))

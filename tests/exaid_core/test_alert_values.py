@@ -136,6 +136,60 @@ def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
     assert list(find_alerts(text)) == []
 
 
+# Tables and records of public reports: care_fe#12433, blue-button#86.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| SpO2 | BP | HR |\n|---|---|---|\n| 74% | 70/40 | 140 |",
+        "| Time | SpO2 | BP |\n|---|---|---|\n| 08:00 | 97% | 120/80 |\n| 09:00 | 74% | 68/40 |",
+        "BP\tHR\tRR\tSpO2\n68/40\t140\t38\t74%",
+        "BP\tHR\tRR\tSpO2\n120/80\t80\t18\t74%\n",
+        '{"SpO2": "74%", "BP": "68/40"}',
+        '"spo2": 74, "sbp": 120',
+        '"spo2": 97, "sbp": 68',
+        "Vital: SpO2; Value: 74%",
+        "| SpO2 | 74% |",
+        "spo2=74",
+        "SpO₂: **74%**",
+        "ABG: 6.85 / 90 / 50",
+        "VBG 6.9/80",
+        "SaO2 0.74",
+        '{"heart_rate": 22}',
+        '{"vitals": {"spo2": 74}}',
+        "Vitals:\n\nSpO2 | BP\n--- | ---\n97% | 120/80\n96% | **68/40**\n\nPlan: fluids",
+        "| Sign | Value |\n|---|---|\n| SpO2 | 74% |\n| BP | 120/80 |",
+    ],
+)
+def test_a_dangerous_value_in_a_table_or_a_record(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+def test_the_cells_of_a_table_with_a_column_for_each_sign() -> None:
+    text = "| Time | SpO2 | BP |\n|---|---|---|\n| 08:00 | 97% | 120/80 |\n| 09:00 | 74% | 68/40 |"
+    assert list(find_alerts(text)) == ["SpO2 74", "BP 68/40"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| RR | SpO2 |\n|--|--|\n| 24 | 97 |",
+        "| SpO2 | BP |\n|---|---|\n| 74% | 70/40 |\n| 97% | 120/80 |",
+        "| Time | SpO2 | BP |\n|---|---|---|\n| 08:00 | 97% | 120/80 |",
+        "ABG: 7.25/60/80",
+        "SpO2 0.98",
+        '"spo2": 98, "sbp": 128',
+        "VBG at 6.30 am",
+        "| HR | RR |\n|---|---|\n| 80 | 16 |\n| 82 | 14 |",
+        '{"rr": 24, "spo2": 92}',
+        "SpO2; 74 year old",
+    ],
+)
+def test_a_harmless_value_in_a_table_or_a_record(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
