@@ -13,6 +13,8 @@ from itertools import pairwise
 
 from exaid_core.checks.cue_files import LETTER, Cue, any_of, read_cues
 from exaid_core.checks.cue_finder import CueFinder
+from exaid_core.checks.number_words import NUMERAL
+from exaid_core.checks.spoken_values import DECADE
 
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
@@ -26,7 +28,10 @@ _DENYING = ("order", "negation")
 ARROW = r"(?:-{1,3}>|={1,2}>|>>|[→⇒»])"
 """Regular expression for an arrow between two values."""
 
-_PLAIN_VALUE = re.compile(rf"(?=.*\d)(?:{ARROW}|[^<>≤≥])*", re.DOTALL)  # and no threshold
+_VALUE = re.compile(rf"{NUMERAL}|{DECADE}", re.IGNORECASE)
+_PLAIN_VALUE = re.compile(  # and no threshold
+    rf"(?=.*(?:{_VALUE.pattern}))(?:{ARROW}|[^<>≤≥])*", re.DOTALL | re.IGNORECASE
+)
 _BOUND = re.compile(
     r"(?<![>-])(?<!\d\s=)>(?!>)|[<≤≥]|\b(?:less|under|below|greater|more|over|above)\b",
     re.IGNORECASE,
@@ -220,7 +225,7 @@ def _stands_alone(between: str, finding: str) -> bool:
     A measured value is none ("no chest pain, SpO2 70%"), nor is a state ("no trauma, comatose",
     "no fever / in shock", "no pain and unresponsive").
     """
-    if any(map(str.isdigit, finding)):
+    if _VALUE.search(finding):
         return "," in between or _any("and").search(between) is not None
     lead = _LEADS_TO_STATE.search(between)
     if not lead:

@@ -44,6 +44,10 @@ _FRACTION = re.compile(
 )
 
 
+NUMERAL = rf"(?:\d|\b{_BELOW_100})"
+"""Regular expression for a digit, or for a number word in lower case."""
+
+
 class NumberWords(NamedTuple):
     """A number of a text that is not written in digits alone."""
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from exaid_core.checks.assertion import ARROW
 from exaid_core.checks.cue_files import any_of, read_cues
 from exaid_core.checks.cue_finder import CueFinder, Found
+from exaid_core.checks.spoken_values import in_digits
 
 _APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
@@ -167,13 +168,15 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
             continue
         if _before("not of").search(text, max(name.start - 40, 0), name.start):
             continue
+        next_name = bisect_right(starts, name.start)
+        stop = starts[next_name] if next_name < len(starts) else len(text)
         reading = _reading(sign.tail).match(text, name.end)
         is_goal = _before("goal").search(text, max(name.start - 40, 0), name.start)
         if is_goal or _goal().match(text, name.end):
             reading = None
+        elif not reading and (end := _end_of_spoken_danger(sign, text, name.end, stop)):
+            yield Reading(name.start, end)
         if not reading or (_is_bound(reading) and not sign.is_dangerous(reading)):
-            next_name = bisect_right(starts, name.start)
-            stop = starts[next_name] if next_name < len(starts) else len(text)
             now = _now().match(text, name.end, min(name.end + 60, stop))
             reading = _reading(sign.tail).match(text, now.end()) if now else reading
         if not reading:
@@ -268,6 +271,14 @@ def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int |
     if later:
         return end if sign.least <= sign.value(later["last"]) < sign.bound else None
     return None if _invalid().match(text, end, min(end + 45, stop)) else end
+
+
+def _end_of_spoken_danger(sign: _VitalSign, text: str, start: int, stop: int) -> int | None:
+    """Return the end of the last value of a sign if it is dangerous and in words, else None."""
+    digits, origins = in_digits(text[start : min(start + 100, stop)])
+    reading = _reading(sign.tail).match(digits)
+    end = _end_of_danger(sign, reading, len(digits)) if reading else None
+    return start + origins[end] if end else None
 
 
 @cache

@@ -190,6 +190,59 @@ def test_a_harmless_value_in_a_table_or_a_record(text: str) -> None:
     assert list(find_alerts(text)) == []
 
 
+# Dictated values: typewhisper-mac#110 and #645.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Patient is hypotensive after induction, blood pressure seventy over forty.",
+        "BP seventy over forty",
+        "oxygen saturation of seventy percent",
+        "sats in the low seventies",
+        "SBP in the seventies",
+        "GCS three",
+        "GCS is six",
+        "resp rate four",
+        "Sats are seventy-four on room air",
+        "potassium is six point nine",
+        "pH of six point eight",
+        "Respirations are six per minute",
+        "No fever, blood pressure sixty over thirty",
+        "SpO2 seventy four percent, heart rate one thirty",
+        "BP one ten over seventy on arrival, now sixty over thirty",
+        "Heart rate is twenty-eight",
+    ],
+)
+def test_a_dangerous_value_in_words(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "blood pressure one twenty over eighty",
+        "The GCS has three components",
+        "Respiratory rate is one of the vital signs",
+        "sats in the nineties",
+        "SpO2 ninety-four percent on two liters",
+        "GCS fifteen",
+        "potassium four point two",
+        "pH seven point three",
+        "respirations sixteen",
+        "GCS three hours later was not recorded",
+        "hypotension in two patients",
+        "heart rate seventy-two",
+        "BP was seventy over forty, now one twenty over eighty",
+        "goal MAP fifty",
+        "GCS was twice recorded, four nurses were present",
+        "The respiratory rate was counted two times",
+    ],
+)
+def test_a_harmless_value_in_words(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
