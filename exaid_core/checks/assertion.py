@@ -22,7 +22,7 @@ REACH = 160
 _LIST_REACH = 800
 """Number of characters before a list item that are searched for the heading of its list."""
 
-_PAST = ("history", "past")
+_PAST = ("history", "event", "past")
 _DENYING = ("order", "negation")
 
 ARROW = r"(?:-{1,3}>|={1,2}>|>>|[→⇒»])"
@@ -38,6 +38,7 @@ _BOUND = re.compile(
 )
 _APART = re.compile(r"[,:]|\s-\s")
 _OBJECT_AND_DASH = re.compile(r"\w\W?\s+[–-]\s")
+_AFTER_OBJECT = re.compile(r"\w,\s\Z")
 _OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
 _OBJECT_APART = re.compile(r"\w,\s|\w\s+(?:c/b|complicated by|with)\s", re.IGNORECASE)
 _OBJECT_AND_COLON = re.compile(r"\w(?<!following)\s*:\s", re.IGNORECASE)
@@ -192,6 +193,8 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
     if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding)):
         return False
+    if kind == "event" and _today().match(after):
+        return False
     if kind in _DENYING and _OBJECT_AND_DASH.search(between):
         return False
     # "Risk of aspiration, GCS 5": a value is measured, whatever is denied or feared before it.
@@ -216,7 +219,14 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
         return _BOUND.search(finding) is not None
     if "," in between and _stated_of_it().match(after):
         return False
+    if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(finding, after):
+        return False
     return not _new_statement().search(between)
+
+
+def _found_on(finding: str, after: str) -> bool:
+    rhythm = _any("rhythm").fullmatch(finding)
+    return rhythm is not None and _any("found on").match(after.lstrip()) is not None
 
 
 def _stands_alone(between: str, finding: str) -> bool:

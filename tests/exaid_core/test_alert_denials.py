@@ -150,6 +150,45 @@ def test_a_state_behind_a_denied_list(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "No bystander CPR, asystole on arrival",
+        "No bystander CPR, PEA on arrival",
+        "No witnesses, cardiac arrest on arrival",
+        "No prior seizures, status epilepticus on arrival",
+        "denies drug use, status epilepticus on EEG",
+        "no family at bedside; patient coding",
+        "family at bedside, patient coding",
+        "patient is coding",
+        "patient coding",
+        "Patient is actively coding",
+        "pt coding now",
+        "He's crashing",
+        "No CPR, VF on the monitor",
+        "no known history, pulseless electrical activity on EMS arrival",
+    ],
+)
+def test_a_rhythm_found_on_arrival_and_a_patient_who_codes(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no arrest, shock or asystole on arrival",
+        "No chest pain, loss of consciousness on scene",
+        "no seizures, cardiac arrest or PEA",
+        "patient coding and billing",
+        "patient coding errors",
+        "Inpatient coding",
+        "no PEA on arrival",
+    ],
+)
+def test_a_rhythm_of_a_denied_list_and_other_coding(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "[ ] unresponsive [x] alert",
         "☐ Anaphylaxis ☑ Rash",
         "( ) STEMI (x) NSTEMI",

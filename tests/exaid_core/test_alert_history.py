@@ -75,6 +75,45 @@ def test_a_danger_of_the_last_hours_or_days(text: str) -> None:
     assert find_alert(text) is not None
 
 
+# openmed#368 and #2714
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s/p VF arrest 20 min ago",
+        "status post PEA arrest today",
+        "s/p cardiac arrest this admission",
+        "POD 1, s/p cardiac arrest this morning",
+        "s/p witnessed cardiac arrest at 0600, intubated",
+        "anoxic brain injury s/p cardiac arrest this admission",
+        "s/p cardiac arrest 2 hours ago",
+        "cardiac arrest 20 min ago",
+        "s/p cardiac arrest at 06:00",
+        "post cardiac arrest 30 minutes ago",
+        "s/p out of hospital cardiac arrest overnight",
+    ],
+)
+def test_an_event_of_today_behind_status_post(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s/p cardiac arrest 2012",
+        "s/p cardiac arrest",
+        "s/p cardiac arrest in 2015",
+        "s/p VF arrest 3 years ago",
+        "post-arrest care",
+        "s/p cardiac arrest 2 months ago, here today for follow-up",
+        "s/p cardiac arrest, admitted this morning for pneumonia",
+        "His father had a cardiac arrest this morning",
+        "survived cardiac arrest, here today",
+    ],
+)
+def test_an_event_of_another_day_behind_status_post(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [
