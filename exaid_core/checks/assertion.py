@@ -62,6 +62,8 @@ _DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+•●◦▪–]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?:\[.?\]\s)?", re.IGNORECASE)
 _HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
+_NOT = re.compile(r"\b(?:not|never)\b", re.IGNORECASE)
+_UNTIL = re.compile("until", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
 
@@ -86,7 +88,8 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
         return False
     if _any("as needed").search(before) and not _any("done").search(f"{before} {after}"):
         return False
-    if _cue_after().match(after.replace("n't", " not")):
+    denial = _cue_after().match(after.replace("n't", " not"))
+    if denial and not (_NOT.search(denial[0]) and _UNTIL.match(rest, len(after))):
         return False
     if _is_in_a_list_of_absent(text, start, finding, after):
         return False
@@ -340,9 +343,10 @@ def _answered_no() -> re.Pattern[str]:
 def _cue_after() -> re.Pattern[str]:
     links = rf"(?:{_any('link').pattern}\s+){{1,5}}"
     denied = _any("denied").pattern
+    other = r"(?:(?:/|\sor\s)\w+(?:\s\w+)?)?"  # "A/B ruled out", "A or B: none"
     return re.compile(
-        rf"[\s*_:=()|–,-]{{0,4}}(?:{links}{denied}|{denied}{_ends()}|{_any('after').pattern})"
-        rf"|[\s*_]{{0,4}}(?!no\b){denied}"
+        rf"{other}[\s*_:=()|–,-]{{0,4}}(?:{links}{denied}|{denied}{_ends()}|{_any('after').pattern})"
+        rf"|{other}[\s*_]{{0,4}}(?!no\b){denied}"
         rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,
     )

@@ -186,6 +186,67 @@ def test_a_rhythm_of_a_denied_list_and_other_coding(text: str) -> None:
     assert list(find_alerts(text)) == []
 
 
+# Clinical-Insight-Engine#1662, iknow#33
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tension pneumothorax was not identified.",
+        "Tamponade not detected",
+        "Tension pneumothorax is not visualized.",
+        "Cardiac tamponade was not demonstrated on echo.",
+        "Airway obstruction not noted.",
+        "Brain herniation not appreciated on CT.",
+        "shock not apparent",
+        "cardiac tamponade not visible",
+        "brain herniation not shown",
+        "septic shock is not supported",
+        "Septic shock not favored",
+        "Massive PE not supported by CT",
+        "Septic shock would not explain this",
+        "Shock is not a feature here",
+        "Septic shock/tamponade ruled out",
+        "shock/coma: none",
+        "apnea or cyanosis absent",
+        "tension PTX is not a concern",
+        "septic shock or tamponade was excluded",
+        "Shock was never documented",
+        "Anaphylaxis has not been established",
+        "Cardiac tamponade: not identified",
+    ],
+)
+def test_a_denial_behind_the_danger(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Septic shock was not identified until day 3.",
+        "Tamponade was not detected initially.",
+        "Tension pneumothorax was not recognized early.",
+        "Septic shock was not appreciated at first.",
+        "Cardiac arrest was not witnessed.",
+        "Cardiac arrest / PE ruled out",
+        "Septic shock, MI ruled out",
+        "Septic shock. Tamponade ruled out.",
+        "Shock is not improving",
+        "Septic shock, source not identified",
+        "Septic shock with source not identified",
+        "Septic shock or anaphylaxis",
+        "The shock is not resolved.",
+        "Tension pneumothorax not noted for several hours",
+        "Septic shock, organism not identified",
+        "Tamponade was not seen until echo",
+        "Septic shock not supported by pressors",
+        "Cardiac arrest/asystole, CPR started, PE ruled out",
+        "Septic shock/ARDS, no PE",
+        "shock or sepsis, none improving",
+    ],
+)
+def test_a_denial_until_later_or_of_something_else(text: str) -> None:
+    assert find_alert(text) is not None
+
+
 @pytest.mark.parametrize(
     "text",
     [
