@@ -55,6 +55,17 @@ _BOX = r"(?:\[[\s_]{0,3}\]|\(\s{1,3}\)|[☐□])"
 _TICKED = r"(?:[\[(]\s?x\s?[\])]|[☑☒✓✔✅])"
 _IN_AN_EMPTY_BOX = re.compile(rf"{_BOX}\s*(?:\w+\s+)?\Z")
 _IN_A_LINE_WITH_A_TICK = re.compile(rf".*{_TICKED}", re.IGNORECASE)
+_EMPTY_BOX = re.compile(rf"[ \t]*(?:[-*+]\s)?\s*{_BOX}\s*")
+_LINE_END = re.compile(r"[ \t.]*(?:\n|\Z)")
+_TICKED_LINE = re.compile(rf"^[ \t]*(?:[-*+]\s)?\s*{_TICKED}", re.IGNORECASE | re.MULTILINE)
+_CROSS = "[❌✗✘✖]"
+_MINUS = r"[(\[]\s?[-–−]\s?[)\]]"
+_MARKED_ABSENT = re.compile(
+    rf"(?:(?:\A|[|;,•*-]|\A\W*(?:{_TICKED}|{_CROSS}).*)\s*{_CROSS}|{_MINUS}|∅)[\s*_]*\Z",
+    re.IGNORECASE,
+)
+_AFTER_A_MARK = re.compile(rf"(?:{_TICKED}|[(\[]\s?\+\s?[)\]])\s*\Z", re.IGNORECASE)
+_LEADING_DASH = re.compile(r"\A\s*—\s*")
 _DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
     r"\W*+(?:(?:longer|yet|currently|now)\s+)?+(?:(?:on|requiring|needing)\s+)?+"
     r".*\b(?:on|off|from|with|and|by|despite|after|while|needing|requiring)\b",
@@ -82,9 +93,13 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     """
     finding = text[start:end]
     before = _clause_end().split(text[max(start - REACH, 0) : start])[-1]
-    rest = text[end : end + REACH]
+    rest = _LEADING_DASH.sub(" – ", text[end : end + REACH])
     after = _clause_end().split(rest, maxsplit=1)[0]
-    if _is_in_an_empty_box(text, start, before) or _answered_no().match(rest):
+    if _is_in_an_empty_box(text, start, end, before) or _is_struck_out(text, start, rest):
+        return False
+    if _MARKED_ABSENT.search(before) or (
+        _answered_no().match(rest) and not _AFTER_A_MARK.search(before)
+    ):
         return False
     if _any("as needed").search(before) and not _any("done").search(f"{before} {after}"):
         return False
@@ -144,12 +159,25 @@ def _is_in_a_list_of_absent(text: str, start: int, finding: str, after: str) -> 
     return re.search(_any(*kinds).pattern + r"\Z", heading, re.IGNORECASE) is not None
 
 
-def _is_in_an_empty_box(text: str, start: int, before: str) -> bool:
-    """Return whether a form leaves the box of a finding empty and ticks another in its line."""
+def _is_in_an_empty_box(text: str, start: int, end: int, before: str) -> bool:
+    """Return whether a form leaves the box of a finding empty and ticks another.
+
+    The other box is in its line, or in the next ones if the finding is all that its line says.
+    """
     if not _IN_AN_EMPTY_BOX.search(before):
         return False
     line = max(text.rfind("\n", 0, start) + 1, start - REACH)
-    return _IN_A_LINE_WITH_A_TICK.match(text, line, start + REACH) is not None
+    if _IN_A_LINE_WITH_A_TICK.match(text, line, start + REACH):
+        return True
+    is_alone = _EMPTY_BOX.fullmatch(text, line, start) and _LINE_END.match(text, end)
+    around = text[max(start - REACH, 0) : end + REACH]
+    return is_alone is not None and _TICKED_LINE.search(around) is not None
+
+
+def _is_struck_out(text: str, start: int, rest: str) -> bool:
+    """Return whether a finding is within `~~…~~`."""
+    line = max(text.rfind("\n", 0, start) + 1, start - REACH)
+    return text.count("~~", line, start) % 2 == 1 and "~~" in rest.partition("\n")[0]
 
 
 def denies_itself(finding: str, pattern: str) -> bool:
@@ -333,8 +361,9 @@ def _ends() -> str:
 def _answered_no() -> re.Pattern[str]:
     """Return a pattern for answers of forms: "…? No", "… (Y/N): N", "…: [ ] Yes [x] No"."""
     return re.compile(
-        rf"\s*(?:\(y/n\)\s*)?(?:[:?]\s*{_any('answer').pattern}{_ends()}|\((?:-|neg)\)|neg{_ends()}"
-        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))",
+        rf"\s*(?:\(y/n\)\s*)?(?:[:?]\s*{_any('answer').pattern}{_ends()}|neg{_ends()}"
+        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))"
+        rf"|[ \t|:=*_>→-]{{0,6}}(?:{_CROSS}|{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b)",
         re.IGNORECASE,
     )
 
@@ -345,7 +374,7 @@ def _cue_after() -> re.Pattern[str]:
     denied = _any("denied").pattern
     other = r"(?:(?:/|\sor\s)\w+(?:\s\w+)?)?"  # "A/B ruled out", "A or B: none"
     return re.compile(
-        rf"{other}[\s*_:=()|–,-]{{0,4}}(?:{links}{denied}|{denied}{_ends()}|{_any('after').pattern})"
+        rf"{other}[\s*_:=()|–,-]{{0,6}}(?:{links}{denied}|{denied}{_ends()}|{_any('after').pattern})"
         rf"|{other}[\s*_]{{0,4}}(?!no\b){denied}"
         rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,

@@ -280,6 +280,67 @@ def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:
     assert list(find_alerts(text)) == []
 
 
+# symptom-assist#107, github-profile-achievements#266
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- Shock: ❌",
+        "| Shock | ❌ |",
+        "❌ Shock",
+        "Shock (–)",
+        "(−) loss of consciousness",
+        "[-] loss of consciousness",
+        "loss of consciousness -ve",
+        "-ve for shock",
+        "Ø shock",
+        "w/out shock",
+        "~~Cardiac tamponade~~",
+        "- [ ] Shock\n- [x] Dehydration",
+        "- [x] Dehydration\n- [ ] Shock",
+        "**A. Septic shock** – Incorrect. BP is normal.",
+        "Cardiac tamponade — unlikely, no JVD",
+        "- septic shock ✗",
+        "✅ Fever ❌ Shock",
+        "✅ Fever, ❌ Septic shock",
+        "Options: ~~septic shock~~, cardiogenic edema",
+        "(-) unresponsive",
+        "Shock: No",
+        "| Shock | absent |",
+        "STEMI (-)",
+        "- ❌ Septic shock",
+        "Shock: -ve",
+    ],
+)
+def test_a_sign_that_denies(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "✅ Shock ❌ Fever",
+        "✅ Septic shock",
+        "- Septic shock ✅",
+        "Septic shock\n❌ Fever",
+        "- [ ] Treat septic shock\n- [x] Call ICU",
+        "- [x] Septic shock\n- [ ] Dehydration",
+        "~~pneumonia~~ septic shock",
+        "Septic shock — no response to fluids",
+        "Cardiac arrest — no pulse",
+        "- [ ] Septic shock: start norepinephrine\n- [x] Cultures",
+        "+ve for septic shock",
+        "Fever ❌, septic shock ✅",
+        "They've septic shock",
+        "[ ] Shock",
+        "Cardiac arrest — absent pulses, CPR started",
+        "(+) septic shock (-) fever",
+        "Septic shock\n(-) fever",
+    ],
+)
+def test_a_sign_that_affirms_or_is_of_something_else(text: str) -> None:
+    assert find_alert(text) is not None
+
+
 @pytest.mark.parametrize(
     "text",
     [
