@@ -397,6 +397,45 @@ def test_what_looks_like_these_forms(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "non-palpable pulses",
+        "nonpalpable carotid pulse",
+        "impalpable pulse",
+        "high risk of imminent respiratory arrest",
+        "risk of imminent cardiac arrest",
+        "at risk for impending respiratory failure",
+        "+LOC",
+        "positive LOC",
+        "Head injury, +LOC, GCS 13",
+        "(+) LOC",
+        "pulse not palpable",
+    ],
+)
+def test_signs_of_a_danger_and_what_is_about_to_happen(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nonpalpable pedal pulses",
+        "non-palpable pulses in the left foot",
+        "nonpalpable pulses LLE",
+        "risk of respiratory arrest",
+        "-LOC",
+        "(-) LOC",
+        "no LOC",
+        "brief LOC",
+        "EOC+LOC",
+        "risk of cardiac arrest",
+    ],
+)
+def test_what_looks_like_these_signs(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
     ("summary", "alert"),
     [
         ("Hyperkalemia (7.1 mmol/L) with ECG changes", "K 7.1"),
