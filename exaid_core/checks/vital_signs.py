@@ -166,20 +166,22 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
             if reading and sign.is_dangerous(reading):
                 yield Reading(cell[0], reading.end(), text[name.start : name.end])
             continue
-        if _before("not of").search(text, max(name.start - 40, 0), name.start):
+        other = _other_than_measured().search(text, max(name.start - 40, 0), name.start)
+        if other and not other["goal"]:
             continue
         next_name = bisect_right(starts, name.start)
         stop = starts[next_name] if next_name < len(starts) else len(text)
         reading = _reading(sign.tail).match(text, name.end)
-        is_goal = _before("goal").search(text, max(name.start - 40, 0), name.start)
-        if is_goal or _goal().match(text, name.end):
-            reading = None
-        elif not reading and (end := _end_of_spoken_danger(sign, text, name.end, stop)):
-            yield Reading(name.start, end)
-        if not reading or (_is_bound(reading) and not sign.is_dangerous(reading)):
+        is_goal = other or _goal().match(text, name.end)
+        if is_goal or (reading and _is_bound(reading) and not sign.is_dangerous(reading)):
             now = _now().match(text, name.end, min(name.end + 60, stop))
-            reading = _reading(sign.tail).match(text, now.end()) if now else reading
+            if now:
+                reading = _reading(sign.tail).match(text, now.end())
+            elif is_goal:
+                continue
         if not reading:
+            if end := _end_of_spoken_danger(sign, text, name.end, stop):
+                yield Reading(name.start, end)
             continue
         is_ph = text[name.start : name.end].lower() == "ph"  # and not "arterial pH"
         if is_ph and _of_specimen().search(text, max(name.start - 80, 0), name.start):
@@ -342,8 +344,13 @@ def _points(response: str) -> int:
 
 
 @cache
-def _before(kind: str) -> re.Pattern[str]:
-    return re.compile(rf"{_words(kind).pattern}{_APART}(?:\w+{_APART}){{0,2}}$", re.IGNORECASE)
+def _other_than_measured() -> re.Pattern[str]:
+    """Return a pattern for what makes the next number a `goal` or of another measurement."""
+    return re.compile(
+        rf"(?:{_words('not of').pattern}|(?P<goal>{_words('goal').pattern}))"
+        rf"{_APART}(?:\w+{_APART}){{0,2}}$",
+        re.IGNORECASE,
+    )
 
 
 @cache
