@@ -2,6 +2,7 @@
 
 The method is ConText (Harkema et al. 2009, https://doi.org/10.1016/j.jbi.2009.05.002): cues before
 or after the finding, each with a scope that ends at the end of the clause or at a new statement.
+The heading of a list applies to its items.
 The cues are English: `words/en/assertion.txt`.
 """
 
@@ -37,7 +38,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _APART = re.compile(r"[,:]|\s-\s")
-_OBJECT_AND_DASH = re.compile(r"\w\W?\s+[–-]\s")
+_OBJECT_AND_DASH = re.compile(r"\w\W?\s+[|–-]\s")
 _AFTER_OBJECT = re.compile(r"\w,\s\Z")
 _OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
 _OBJECT_APART = re.compile(r"\w,\s|\w\s+(?:c/b|complicated by|with)\s", re.IGNORECASE)
@@ -81,10 +82,10 @@ _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 def is_affirmed(text: str, start: int, end: int) -> bool:
     """Return whether the text states that the finding `text[start:end]` is present in this patient.
 
-    A finding is not affirmed if the clause denies it ("no evidence of", "was ruled out"), makes it
-    a condition or a risk ("if … occurs", "to prevent"), or places it in the past or in another
-    person ("history of", "three years ago", "his father had"). A suspected finding counts as
-    affirmed.
+    A finding is not affirmed if the clause or the heading of its list denies it ("no evidence of",
+    "was ruled out"), makes it a condition or a risk ("if … occurs", "to prevent"), or places it in
+    the past or in another person ("history of", "three years ago", "his father had"). A suspected
+    finding counts as affirmed.
 
     Args:
         text: English text with ASCII apostrophes.

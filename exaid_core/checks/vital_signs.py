@@ -355,14 +355,16 @@ def _other_than_measured() -> re.Pattern[str]:
 
 @cache
 def _goal() -> re.Pattern[str]:
-    return re.compile(rf"[\s:(,-]{{1,3}}{_words('goal').pattern}", re.IGNORECASE)
+    return re.compile(rf"[\s:(\[,-]{{1,3}}{_words('goal').pattern}", re.IGNORECASE)
 
 
 @cache
 def _now() -> re.Pattern[str]:
     """Return a pattern for the text up to the present value: "goal 65, currently 48"."""
     own = rf"(?!{_words('another').pattern})"
-    return re.compile(rf"(?:{own}[^\n])*?\b{_words('now').pattern}", re.IGNORECASE)
+    return re.compile(
+        rf"(?:{own}[^\n])*?\b{_words('now').pattern}|\s?[(\[][^()\n]*?[)\]]", re.IGNORECASE
+    )
 
 
 @cache

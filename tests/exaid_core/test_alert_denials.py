@@ -141,6 +141,8 @@ def test_a_denied_reason(text: str) -> None:
         "No meds | in shock",
         "no pain and unresponsive",
         "Two nurses: no visible trauma - patient pulseless",
+        "No allergies | septic shock",
+        "Sepsis not resolving, septic shock",
     ],
 )
 def test_a_state_behind_a_denied_list(text: str) -> None:
@@ -241,6 +243,7 @@ def test_a_denial_behind_the_danger(text: str) -> None:
         "Cardiac arrest/asystole, CPR started, PE ruled out",
         "Septic shock/ARDS, no PE",
         "shock or sepsis, none improving",
+        "Coma not explained by CT",
     ],
 )
 def test_a_denial_until_later_or_of_something_else(text: str) -> None:
@@ -512,6 +515,12 @@ def test_a_list_under_another_heading_or_beyond_its_end(text: str) -> None:
         "pupils not ",
         "no K 7 => ",
         "\n- shock",
+        "~~shock ❌ ",
+        "Denies:\n- shock\n",
+        "BP (goal ",
+        "BP seventy over ",
+        "SpO2|",
+        "SpO2|\n7|\n",
     ],
 )
 def test_a_long_text_takes_no_more_than_linear_time(piece: str) -> None:

@@ -111,6 +111,14 @@ def test_harmless_values_in_these_forms(text: str) -> None:
         "BP goal <140/90, now only 70/40",
         "Titrate to MAP of 65, currently at 48",
         "MAP >65 until noon, now 48",
+        "SpO2 (goal 92-96%): 74%",
+        "SpO2 (goal >92%, currently 74%)",
+        "MAP below goal at 48",
+        "MAP not at goal: 48",
+        "Unable to maintain SpO2, 74%",
+        "Maintaining SpO2 of 74%",
+        "SpO2 maintained at 74%",
+        "Failed to maintain MAP, now 48",
     ],
 )
 def test_the_present_value_beside_a_goal(text: str) -> None:
@@ -130,6 +138,9 @@ def test_the_present_value_beside_a_goal(text: str) -> None:
         "K goal < 5, now 4.2",
         "SBP goal <140. Currently 45 years old",
         "MAP goal 65, now heart rate 45",
+        "SpO2 (goal 92-96%): 94%",
+        "MAP at goal of 50",
+        "maintain SBP 80",
     ],
 )
 def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
