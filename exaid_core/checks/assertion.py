@@ -61,11 +61,13 @@ _LINE_END = re.compile(r"[ \t.]*(?:\n|\Z)")
 _TICKED_LINE = re.compile(rf"^[ \t]*(?:[-*+]\s)?\s*{_TICKED}", re.IGNORECASE | re.MULTILINE)
 _CROSS = "[❌✗✘✖]"
 _MINUS = r"[(\[]\s?[-–−]\s?[)\]]"
-_MARKED_ABSENT = re.compile(
-    rf"(?:(?:\A|[|;,•*-]|\A\W*(?:{_TICKED}|{_CROSS}).*)\s*{_CROSS}|{_MINUS}|∅)[\s*_]*\Z",
+_PLUS = r"[(\[]\s?\+\s?[)\]]"
+_MARKED_ABSENT = re.compile(  # also behind "(+) fever", and not "fever (-)"
+    rf"(?:\A|[|;,:•*-])\s*(?:(?:{_TICKED}|{_CROSS}|{_MINUS}|{_PLUS}).*)?(?:{_CROSS}|{_MINUS}|∅)"
+    r"[\s*_]*\Z",
     re.IGNORECASE,
 )
-_AFTER_A_MARK = re.compile(rf"(?:{_TICKED}|[(\[]\s?\+\s?[)\]])\s*\Z", re.IGNORECASE)
+_AFTER_A_MARK = re.compile(rf"(?:{_TICKED}|{_PLUS})\s*\Z", re.IGNORECASE)
 _LEADING_DASH = re.compile(r"\A\s*—\s*")
 _DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
     r"\W*+(?:(?:longer|yet|currently|now)\s+)?+(?:(?:on|requiring|needing)\s+)?+"
@@ -375,7 +377,8 @@ def _cue_after() -> re.Pattern[str]:
     denied = _any("denied").pattern
     other = r"(?:(?:/|\sor\s)\w+(?:\s\w+)?)?"  # "A/B ruled out", "A or B: none"
     return re.compile(
-        rf"{other}[\s*_:=()|–,-]{{0,6}}(?:{links}{denied}|{denied}{_ends()}|{_any('after').pattern})"
+        rf"[\s*_:=()|–,-]{{0,4}}{_any('after').pattern}"
+        rf"|{other}[\s*_:=()|–,-]{{0,6}}(?:{links}{denied}|{denied}{_ends()})"
         rf"|{other}[\s*_]{{0,4}}(?!no\b){denied}"
         rf"|[^,]{{0,25}}{_any('long ago').pattern}",
         re.IGNORECASE,

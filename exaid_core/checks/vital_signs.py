@@ -28,6 +28,9 @@ _NO_VALUE = (
 )
 
 
+_SPOKEN_REACH = 70
+"""Number of characters after a name that are searched for spoken values."""
+
 _DIGIT = re.compile(r"\d")
 _LINE = re.compile(r"[^\n]+")
 _ROW = r"[^|\t\n]*[|\t][^\n]*"  # of cells between bars or tabs
@@ -150,7 +153,7 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
     """
     names = list(_names().find(text))
     newborn = _signs_of_newborn(text) if names else {}
-    columns = _last_cells(text, names) if names else {}
+    columns = _last_cells(text, names) if names and ("|" in text or "\t" in text) else {}
     # A value belongs to the nearest name before it. "bpm" is no name.
     starts = [name.start for name in names if not text[name.end : name.end + 1].isalpha()]
     for name in names:
@@ -277,7 +280,7 @@ def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int |
 
 def _end_of_spoken_danger(sign: _VitalSign, text: str, start: int, stop: int) -> int | None:
     """Return the end of the last value of a sign if it is dangerous and in words, else None."""
-    digits, origins = in_digits(text[start : min(start + 100, stop)])
+    digits, origins = in_digits(text[start : min(start + _SPOKEN_REACH, stop)])
     reading = _reading(sign.tail).match(digits)
     end = _end_of_danger(sign, reading, len(digits)) if reading else None
     return start + origins[end] if end else None

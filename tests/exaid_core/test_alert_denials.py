@@ -312,6 +312,8 @@ def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:
         "STEMI (-)",
         "- ❌ Septic shock",
         "Shock: -ve",
+        "ROS: (-) loss of consciousness, (-) apnea, (+) rhinorrhea",
+        "ROS: (+) cough (-) loss of consciousness",
     ],
 )
 def test_a_sign_that_denies(text: str) -> None:
@@ -338,6 +340,9 @@ def test_a_sign_that_denies(text: str) -> None:
         "Cardiac arrest — absent pulses, CPR started",
         "(+) septic shock (-) fever",
         "Septic shock\n(-) fever",
+        "fever (-) septic shock (+)",
+        "NSTEMI of high risk: septic shock",
+        "High risk: septic shock",
     ],
 )
 def test_a_sign_that_affirms_or_is_of_something_else(text: str) -> None:
@@ -464,6 +469,11 @@ def test_what_was_done_for_a_danger(text: str) -> None:
         "Monitor closely for signs of:\n- septic shock",
         "- PMH:\n  - cardiac arrest",
         "Risks and benefits of lumbar puncture were discussed:\n- brain herniation",
+        "## Family History\n- Father: cardiac arrest at 45\n- Mother: stroke",
+        "3. **Past Medical History:**\n   - Cardiac arrest",
+        "When to call 911:\n- loss of consciousness",
+        "Patient denies:\n1) loss of consciousness\n2) apnea",
+        "Call parameters:\n- SBP < 80 or > 180\n- SpO2 < 80%",
     ],
 )
 def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
@@ -498,6 +508,11 @@ def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
         "PMH:\n- COPD. Now in cardiac arrest",
         "Reasons for the call:\n- septic shock",
         "Vitals if available:\n- septic shock",
+        "Risk factors:\n- septic shock",
+        "Findings not explained by sepsis:\n- septic shock",
+        "No improvement despite:\n- septic shock",
+        "Immediate life threats:\n- Tension pneumothorax",
+        "Triggers:\n- septic shock",
     ],
 )
 def test_a_list_under_another_heading_or_beyond_its_end(text: str) -> None:
