@@ -35,7 +35,11 @@ _ANALYTES = (
         "|fibrinogen|cholesterol|triglycerides",
         [_Unit("mg/dl")],
     ),
-    ("AST|ALT|ALP|LDH|CK|CPK|GGT", "lipase|amylase|(?:alkaline|alk) phos(?:phatase)?", [_Unit("u/l")]),
+    (
+        "AST|ALT|ALP|LDH|CK|CPK|GGT",
+        "lipase|amylase|(?:alkaline|alk) phos(?:phatase)?",
+        [_Unit("u/l")],
+    ),
     ("(?:Hb)?A1[cC]|Hct|HCT", "ha?ematocrit", [_Unit("%")]),
     ("FiO2", _NO_NAME, [_Unit("%", least=21, below=101)]),
     (
