@@ -49,8 +49,20 @@ _REASONS = frozenset(
     ]
 )
 _CONFIDENCES = frozenset(["confidence", "probability", "certainty"])
-_NOTES = {"type", "title", "description", "default", "examples", "enum", "const", "$defs"}
-_BOUNDS = {"minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems", "items"}
+_SIZES = {"minLength", "maxLength", "minItems", "maxItems"}
+_CONDITIONS = {
+    "$dynamicRef", "$ref", "allOf", "anyOf", "contains", "else", "exclusiveMaximum",
+    "exclusiveMinimum", "format", "if", "multipleOf", "not", "oneOf", "pattern", "prefixItems",
+    "then", "uniqueItems",
+}  # fmt: skip
+"""Keywords under which what is filled in might not be valid; an unknown keyword is a note."""
+_RANGE = re.compile(
+    r"(?:(?<![\d.])[01](?:\.0+)?%?\s*(?:-|–|\.\.|to|and|through)|[\[(]\s*0(?:\.0+)?\s*,)"
+    r"\s*(\d{1,9})",
+    re.IGNORECASE,
+)
+"""A scale in words: `0-100`, `between 0 and 1`, `[0, 1]`."""
+_PERCENT = re.compile(r"%|percent|\b100\b", re.IGNORECASE)
 
 
 class _Part(Enum):
@@ -110,7 +122,8 @@ class Filling:
                 case _Part.NULL:
                     filled[one.name] = None
                 case _Part.CONFIDENCE if confidence is not None:
-                    filled[one.name] = confidence
+                    value = round(confidence * _scale(one.schema), 10)
+                    filled[one.name] = round(value) if one.schema["type"] == "integer" else value
                 case _ if one.is_nullable:
                     filled[one.name] = None
                 case _ if one.is_required:
@@ -137,21 +150,24 @@ def plan_filling(schema: object, options: Mapping[str, str]) -> Filling:
         raise _refused("the schema must be of an object with properties")
     required = root.get("required", [])
     found = []
+    reasons: dict[str, str] = {}
     for name, given in properties.items():
         own, is_nullable = _without_null(_resolved(given, schema), schema)
         is_required = isinstance(required, list) and name in required
         part = _part_of(str(name), own, options)
-        if part is None and is_required:
-            if not is_nullable:
-                raise _refused(
-                    f"a team cannot fill the required property '{name}'; it fills answer (a "
-                    "letter), reasoning and confidence"
-                )
-            part = _Part.NULL
-        if part is not None:
+        if isinstance(part, str):
+            if is_required and not is_nullable:
+                raise _refused(f"a team cannot fill the required property '{name}'{part}")
+            reasons[_plain(str(name))] = f"a team cannot fill the property '{name}'{part}"
+            if is_required:
+                found.append(_Property(str(name), _Part.NULL, own, is_required, is_nullable))
+        else:
             found.append(_Property(str(name), part, own, is_required, is_nullable))
     if not any(one.part in (_Part.LETTER, _Part.TEXT) for one in found):
-        raise _refused("the schema has no property for the answer, such as 'answer': a string")
+        none = "the schema has no property for the answer, such as 'answer': a string"
+        raise _refused(
+            next((why for name, why in reasons.items() if name in _LETTERS | _TEXTS), none)
+        )
     return Filling(found)
 
 
@@ -160,74 +176,118 @@ def _refused(message: str) -> ApiError:
 
 
 def _resolved(node: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema with what it refers to; its own keywords count first."""
     for _ in range(_DEEPEST):
         if not isinstance(node, dict):
             raise _refused("a schema in it is not an object")
         reference = node.get("$ref")
         if reference is None and isinstance(one := node.get("allOf"), list) and len(one) == 1:
-            node = one[0]
+            node = _merged(one[0], node, "allOf")
             continue
         if reference is None:
             return node
         at: object = root
         for step in str(reference).removeprefix("#").strip("/").split("/"):
             at = at.get(step) if isinstance(at, dict) and step else at
-        node = at
+        if not isinstance(at, dict):
+            raise _refused(f"its reference {str(reference)!r:.80} leads to no schema")
+        node = _merged(at, node, "$ref")
     raise _refused("its references lead in a circle")
+
+
+def _merged(inner: object, outer: Mapping[str, Any], keyword: str) -> object:
+    """Return a schema with the other keywords of the one that holds it by `keyword`."""
+    others = {name: value for name, value in outer.items() if name != keyword}
+    return {**inner, **others} if isinstance(inner, dict) else inner
 
 
 def _without_null(
     schema: Mapping[str, Any], root: Mapping[str, Any]
 ) -> tuple[Mapping[str, Any], bool]:
     """Return a schema without its null alternative, and whether it has one."""
-    choices = schema.get("anyOf") or schema.get("oneOf")
+    keyword = "anyOf" if schema.get("anyOf") else "oneOf"
+    choices = schema.get(keyword)
     if isinstance(choices, list):
         others = [
             one for one in choices if not (isinstance(one, dict) and one.get("type") == "null")
         ]
         if len(others) == 1:
-            return _resolved(others[0], root), len(others) < len(choices)
+            only = _merged(_resolved(others[0], root), schema, keyword)
+            return _resolved(only, root), len(others) < len(choices)
         return schema, len(others) < len(choices)
     kinds = schema.get("type")
     if isinstance(kinds, list):
         others = [kind for kind in kinds if kind != "null"]
         if len(others) == 1:
             return {**schema, "type": others[0]}, "null" in kinds
-    return schema, False
+    return schema, schema.get("nullable") is True
 
 
-def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -> _Part | None:
-    """Return what a property is filled with; None if a team has nothing for it."""
-    plain = re.sub(r"[\W_]", "", name.lower())
+def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -> _Part | str:
+    """Return what a property is filled with, or why a team has nothing for it."""
+    plain = _plain(name)
     if "const" in schema:
         return _Part.CONSTANT
-    if set(schema) - _NOTES - _BOUNDS:  # a pattern, a format: what is filled in might not fit
-        return None
-    if any(not _is_count(schema[name]) for name in _BOUNDS & schema.keys() - {"items"}):
-        raise _refused(f"a bound of '{name}' is not a number")
-    if isinstance(values := schema.get("enum"), list):
+    _check_bounds(name, schema)
+    values = schema.get("enum")
+    if not isinstance(values, list) and plain not in _LETTERS | _TEXTS | _REASONS | _CONFIDENCES:
+        return "; it fills answer (a letter), reasoning and confidence"
+    if found := sorted(_CONDITIONS & schema.keys()):
+        instead = ", or give an enum of the letters" if plain in _LETTERS else ""
+        return f" because of its {' and '.join(found)}; leave that out{instead}"
+    if isinstance(values, list):
         if all(letter in values or letter.lower() in values for letter in options):
             return _Part.LETTER
-        return _Part.TEXT if all(text in values for text in options.values()) else None
+        if all(text in values for text in options.values()):
+            return _Part.TEXT
+        return " because its enum has neither the letters nor the texts of all options"
     match schema.get("type"):
         case "string" if schema.get("minLength", 0) > 1:
-            return None
+            return " because of its minLength; leave that out"
         case "string" if plain in _LETTERS:
             return _Part.LETTER
-        case "string" if plain in _TEXTS and "maxLength" not in schema:
+        case "string" if plain in _TEXTS and "maxLength" in schema:
+            return " because of its maxLength; leave that out"
+        case "string" if plain in _TEXTS:
             return _Part.TEXT
         case "string" if plain in _REASONS:
             return _Part.REASONS
-        case "array" if plain in _REASONS and _is_list_of_strings(schema):
-            return _Part.LISTED_REASONS
-        case "number" if plain in _CONFIDENCES and schema.get("minimum", 0) <= 0:
-            return _Part.CONFIDENCE if schema.get("maximum", 1) >= 1 else None
+        case "array" if plain in _REASONS:
+            is_list = _is_list_of_strings(schema)
+            return _Part.LISTED_REASONS if is_list else " unless it may be a list of one string"
+        case "number" | "integer" as kind if plain in _CONFIDENCES:
+            scales = (100,) if kind == "integer" else (1, 100)
+            is_known = schema.get("minimum", 0) == 0 and _scale(schema) in scales
+            named = " or ".join(str(scale) for scale in scales)
+            return _Part.CONFIDENCE if is_known else f" unless its scale is 0 to {named}"
         case _:
-            return None
+            return f" unless its type is {'number' if plain in _CONFIDENCES else 'string'}"
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+def _check_bounds(name: str, schema: Mapping[str, Any]) -> None:
+    for bound in (_SIZES | {"minimum", "maximum"}) & schema.keys():
+        value = schema[bound]
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise _refused(f"{bound} of '{name}' is not a number")
+        if bound in _SIZES and value < 0:
+            raise _refused(f"{bound} of '{name}' is not a number of 0 or more")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name.lower())
+
+
+def _scale(schema: Mapping[str, Any]) -> float:
+    """Return the largest confidence by a schema's maximum and words; 0 if these disagree."""
+    words = f"{schema.get('title', '')} {schema.get('description', '')}"
+    stated: float | None = schema.get("maximum")
+    if range_ := _RANGE.search(words):
+        told = float(range_[1])
+    elif _PERCENT.search(words):
+        told = 100
+    else:
+        return 1 if stated is None else stated
+    return told if stated in (None, told) else 0
 
 
 def _is_list_of_strings(schema: Mapping[str, Any]) -> bool:
@@ -236,7 +296,7 @@ def _is_list_of_strings(schema: Mapping[str, Any]) -> bool:
     return (
         is_short
         and isinstance(items, dict)
-        and set(items) <= _NOTES
+        and not items.keys() & (_CONDITIONS | _SIZES | {"const", "enum"})
         and items.get("type") == "string"
     )
 

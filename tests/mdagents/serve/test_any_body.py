@@ -143,6 +143,89 @@ def test_a_filled_schema_is_valid(
     assert list(filled) == [one for one in properties if one in filled]
 
 
+def _schema(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties, "required": list(properties)}
+
+
+LETTER = {"type": "string"}
+NUMBER = {"type": "number"}
+
+
+@pytest.mark.parametrize(
+    ("confidence", "expected"),
+    [
+        (NUMBER, 0.57),
+        (NUMBER | {"minimum": 0, "maximum": 1}, 0.57),
+        (NUMBER | {"description": "A number in [0, 1]; 0.85 is 85%."}, 0.57),
+        (NUMBER | {"minimum": 0, "maximum": 100}, 57),  # mskayyali/nodepad#52
+        (NUMBER | {"maximum": 100, "description": "From 0 to 100."}, 57),
+        (NUMBER | {"description": "Confidence in percent, 0-100"}, 57),
+        (NUMBER | {"title": "Confidence (%)"}, 57),
+        ({"type": "integer", "minimum": 0, "maximum": 100}, 57),
+        ({"anyOf": [NUMBER, {"type": "null"}], "description": "0 to 100"}, 57),
+        ({"allOf": [NUMBER], "maximum": 100}, 57),
+        ({"anyOf": [NUMBER | {"maximum": 10}, {"type": "null"}]}, None),
+    ],
+)
+def test_a_confidence_has_the_scale_of_the_schema(
+    confidence: dict[str, object], expected: float | None
+) -> None:
+    filling = plan_filling(_schema(answer=LETTER, confidence=confidence), OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "", 0.57)["confidence"] == expected
+
+
+@pytest.mark.parametrize(
+    "confidence",
+    [
+        {"minimum": 0, "maximum": 10},
+        {"maximum": 5},
+        {"minimum": -1, "maximum": 1},
+        {"minimum": 1, "maximum": 100},
+        {"maximum": 1, "description": "Confidence in percent."},
+        {"description": "On a scale of 1 to 5."},
+        {"type": "integer"},
+    ],
+    ids=str,
+)
+def test_a_confidence_on_another_scale_is_refused(confidence: dict[str, object]) -> None:
+    with pytest.raises(ApiError, match="property 'confidence' unless its scale is 0 to 1"):
+        plan_filling(_schema(answer=LETTER, confidence=NUMBER | confidence), OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        # Structured outputs allow a pattern, ai-dynamo/dynamo#15153.
+        (
+            {"answer": LETTER | {"pattern": "^[A-C]$"}},
+            "property 'answer' because of its pattern; leave that out, or give an enum of the",
+        ),
+        ({"answer": {"enum": ["(A)", "(B)", "(C)"]}}, "because its enum has neither the letters"),
+        ({"answer": {"type": "integer"}}, "property 'answer' unless its type is string"),
+        ({"answer": LETTER, "explanation": LETTER | {"minLength": 20}}, "because of its minLength"),
+        ({"answer": LETTER, "confidence": NUMBER | {"exclusiveMinimum": 0}}, "exclusiveMinimum"),
+        ({"answer": LETTER, "confidence": LETTER}, "unless its type is number"),
+        ({"answer": {"$ref": "#/$defs/Letter"}}, "'#/$defs/Letter' leads to no schema"),
+        ({"answer": {"type": ["string", "null"], "pattern": "C"}}, "because of its pattern"),
+    ],
+    ids=str,
+)
+def test_a_refusal_names_what_is_in_the_way(properties: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        plan_filling(_schema(**properties), OPTIONS)
+    assert message in caught.value.message
+    assert "it fills" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "note", [{"nullable": True}, {"x-order": 1}, {"deprecated": False}, {"$comment": "one letter"}]
+)
+def test_a_note_in_a_schema_is_no_condition(note: dict[str, object]) -> None:
+    """Annotation keywords should not fail a schema, genkit-ai/genkit#3764."""
+    filling = plan_filling(_schema(answer=LETTER | note), OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
+
+
 @pytest.mark.parametrize("bound", ["5", None, -1, True, [1]])
 def test_a_bound_that_is_no_number(bound: object) -> None:
     properties = {"answer": {"type": "string"}, "reasoning": {"type": "string", "maxLength": bound}}
