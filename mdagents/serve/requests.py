@@ -14,17 +14,19 @@ from mdagents.datasets.question_prompts import PromptedQuestion, read_prompt, wi
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.runs.one_question import question_of
 from mdagents.serve.answer_form import AnswerForm, asks_for_several, form_of
+from mdagents.serve.client_tasks import is_client_task
 from mdagents.serve.errors import ApiError, invalid
 from mdagents.serve.structured import Filling, plan_filling
 from mdagents_llm.errors import ConfigError
 
 _IGNORED = frozenset(
     {
-        "frequency_penalty", "include", "max_completion_tokens", "max_output_tokens", "max_tokens",
-        "metadata", "min_p", "parallel_tool_calls", "presence_penalty", "prompt_cache_key",
+        "frequency_penalty", "function_call", "include", "max_completion_tokens",
+        "max_output_tokens", "max_tokens", "max_tool_calls", "metadata", "min_p",
+        "parallel_tool_calls", "prediction", "presence_penalty", "prompt_cache_key",
         "prompt_cache_retention", "reasoning", "reasoning_effort", "repetition_penalty",
-        "safety_identifier", "service_tier", "store", "temperature", "tool_choice", "top_k",
-        "top_p", "truncation", "user", "verbosity",
+        "safety_identifier", "service_tier", "store", "stream_options", "temperature",
+        "tool_choice", "top_k", "top_p", "truncation", "user", "verbosity",
     }
 )  # fmt: skip
 """Parameters that change nothing, and are named in the response: a team has its own settings."""
@@ -235,6 +237,8 @@ def _kind_of(wrapped: Mapping[str, Any], schema: object, name: str) -> bool:
 def _turn(message: _Message) -> Turn:
     if isinstance(message.content, str):
         return Turn(message.role, message.content)
+    if message.role == "assistant":  # is left out, whatever its parts are
+        return Turn(message.role, "")
     texts, images = [], []
     for part in message.content or []:
         match part:

@@ -13,6 +13,8 @@ import pytest
 
 from mdagents.serve.answer_form import asks_for_several
 from mdagents.serve.app import LARGEST_BODY, Timing
+from mdagents.serve.errors import ApiError
+from mdagents.serve.requests import read_chat
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.faults import Fault
 from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving, until
@@ -86,6 +88,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         body(
             messages=[
+                {"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]},
+                USER,
+            ]
+        ),
+        "type 'file'",
+    ),
+    (
+        body(
+            messages=[
                 {
                     "role": "user",  # open-webui#9506
                     "content": "### Task:\nGenerate a concise, 3-5 word title.\n<chat_history>\n"
@@ -96,6 +107,78 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "switch such tasks off",
     ),
 ]
+
+CHAT = f"User: {PROMPT}\nAssistant: It is scurvy.\n\nAnswer: C"
+CLIENT_TASKS = [
+    # danny-avila/LibreChat#9001
+    (
+        "",
+        "Provide a concise, 5-word-or-less title for the conversation, using title case "
+        "conventions. Only return the title itself.\n\nConversation:\n{}",
+    ),
+    (
+        "",
+        "Analyze this conversation and provide:\n1. The detected language of the conversation\n"
+        "2. A concise title in the detected language (5 words or less)\n\n{}",
+    ),
+    (
+        "",
+        "Please generate a concise title (max 40 characters) for a conversation that starts with:"
+        "\n{}",
+    ),
+    # BerriAI/litellm#9857
+    (
+        "",
+        "Please generate a concise, 5-word-or-less title for the conversation, using its same "
+        "language.\n\n||>User:\n{}\n\n||>Title:",
+    ),
+    # lobehub/lobehub#9590: the task is in the system text.
+    (
+        "You are a professional conversation summarizer. Generate a concise title that captures "
+        "the essence of the conversation.",
+        "{}",
+    ),
+    (
+        "You are an assistant skilled in conversation. You need to summarize the user's "
+        "conversation into a title within 10 words.",
+        "{}",
+    ),
+    # chatboxai/chatbox#1388
+    ("", "Based on the chat history, give this conversation a name.\nKeep it short.\n\n{}"),
+    ("", "Create a concise, 3-5 word title with an emoji as a title for the prompt.\n\nPrompt: {}"),
+    ("", "Here is the query:\n{}\n\nCreate a concise phrase as a title for the previous query."),
+    ("", "Your task is to reflect the speaker's likely facial expression through an emoji.\n{}"),
+    (
+        "",
+        "You have been provided with a set of responses from various models to the latest user "
+        "query: {}",
+    ),
+    ("Your task is to choose and return the correct tool(s) from the list.", "Query: {}"),
+]
+QUESTIONS = [
+    (
+        "",
+        "### Task:\nRespond to the user query using the provided context, incorporating inline "
+        "citations.\n\n<user_query>\n{}\n</user_query>",
+    ),
+    ("You are in a conversation with a user. Give a concise answer.", "{}"),
+    ("", "Which title would you give this conversation?\nNurse: I feel low.\nA. Grief\nB. Joy"),
+    ("", "Give this conversation a title.\nNurse: I feel low.\nA. Grief\nB. Joy"),
+    ("", "What is the best title for the chat?\nUser: I am low.\nA. Grief\nB. Joy"),
+]
+
+
+def _chat(system: str, asked: str) -> dict[str, Any]:
+    first = [{"role": "system", "content": system}] if system else []
+    return body(messages=[*first, {"role": "user", "content": asked.replace("{}", CHAT)}])
+
+
+def test_what_a_client_asks_about_a_chat_is_refused() -> None:
+    for system, asked in CLIENT_TASKS:
+        with pytest.raises(ApiError, match="switch such tasks off"):
+            read_chat(_chat(system, asked))
+    for system, asked in QUESTIONS:
+        assert read_chat(_chat(system, asked)).question.options
 
 
 def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider) -> None:
