@@ -42,8 +42,6 @@ _WHY = {
 }
 _MOST_TEXT = 1_000_000
 """Maximum number of characters of all messages: ten times those of one question."""
-_CHORE = re.compile(r"\A\s*#+\s*Task:(?=.*<chat_history>)", re.DOTALL)
-"""A prompt for a title, tags, a search or further questions that Open WebUI sends on its own."""
 _ASSISTANT = re.compile(r"you are an? [\w ,-]{0,40}assistant\.?", re.IGNORECASE)
 """A system prompt that says nothing about the question."""
 _NO_OPTIONS = (
@@ -269,7 +267,7 @@ def _asked(
             f"the messages have {length:,} characters, at most {_MOST_TEXT:,} may be", "messages"
         )
     system, asked, has_examples = _conversation(turns)
-    if _CHORE.match(asked.text):
+    if is_client_task(system, asked.text):
         raise invalid(
             "the prompt is about a chat (a title, tags, further questions), which a team does not "
             "write: switch such tasks off in the client",

@@ -39,11 +39,22 @@ ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"max_tokens": 1, "temperature": 0}, ["max_tokens", "temperature"]),
     ({"parallel_tool_calls": True, "tool_choice": "none"}, ["parallel_tool_calls", "tool_choice"]),
     ({"store": True, "metadata": {"a": "b"}}, ["metadata", "store"]),
+    ({"function_call": "auto"}, ["function_call"]),
+    ({"prediction": {"type": "content", "content": "C"}}, ["prediction"]),
     ({"seed": -1, "stop": []}, []),
     ({"stream_options": {"include_usage": True}}, []),
     ({"response_format": {"type": "text"}}, []),
     ({"messages": [{"role": "developer", "content": "You are a helpful assistant."}, USER]}, []),
     ({"messages": [{"role": "system", "content": None}, USER | {"name": "ann"}]}, []),
+    *(
+        ({"messages": [USER, {"role": "assistant", "content": [part]}, USER]}, ["examples"])
+        for part in (
+            {"type": "text", "text": "Answer: C"},
+            {"type": "reasoning", "text": "Scurvy."},  # langchain-ai/langchainjs#11049
+            {"type": "thinking", "thinking": "Scurvy.", "signature": "x"},
+            {"type": "refusal", "refusal": "I cannot help."},
+        )
+    ),
     (
         {
             "messages": [
@@ -97,6 +108,22 @@ def test_a_response_may_be_part_of_the_next_input(provider: FakeProvider) -> Non
             output = response.json()["output"]
             assert [item["type"] for item in output] == ["reasoning", "message"]
             asked = [*asked, *output, {"role": "user", "content": PROMPT}]
+
+
+def test_what_changes_nothing_in_a_response(provider: FakeProvider) -> None:
+    refusal = {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]}
+    sent: list[tuple[dict[str, Any], list[str]]] = [
+        # ogx-ai/ogx#4706
+        ({"stream_options": {"include_obfuscation": False}}, ["stream_options"]),
+        ({"max_tool_calls": 1, "tool_choice": "auto"}, ["max_tool_calls", "tool_choice"]),
+        ({"input": [USER, refusal, USER]}, ["examples"]),
+    ]
+    with serving() as served:
+        for more, ignored in sent:
+            asked = {"model": MODEL, "input": PROMPT} | more
+            response = served.post("/v1/responses", json=asked)
+            assert response.status_code == 200, response.text
+            assert response.json()["mdagents"]["ignored"] == ignored
 
 
 def _posted(served: Served, **sent: Any) -> httpx2.Response:
