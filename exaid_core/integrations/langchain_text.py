@@ -46,8 +46,29 @@ def content(message: BaseMessage) -> str:
 
 def piece(message: BaseMessage) -> str:
     """Return the text or refusal of a piece of a message, in which a reasoning tag may be split."""
-    refusal = message.additional_kwargs.get("refusal")
-    return str(message.text) or (refusal if isinstance(refusal, str) else "")
+    blocks = message.content if isinstance(message.content, list) else []
+    if isinstance(message, ToolMessage) and len(blocks) > 1:  # separate contents of a tool of MCP
+        return "\n".join(filter(None, (_text_of(block) for block in blocks)))
+    beside = message.additional_kwargs.get("refusal")
+    refusal = beside if isinstance(beside, str) else "".join(map(_refusal_of, blocks))
+    return str(message.text) or refusal
+
+
+def _refusal_of(block: object) -> str:
+    """Return the refusal in a content block; empty if it is another block."""
+    match block:
+        case {"type": "refusal", "refusal": str(refusal)}:
+            return refusal
+        case {"type": "non_standard", "value": {"type": "refusal", "refusal": str(refusal)}}:
+            return refusal
+    return ""
+
+
+def _text_of(block: object) -> str:
+    match block:
+        case str(text) | {"type": "text", "text": str(text)}:
+            return text
+    return ""
 
 
 def results(output: object) -> list[str]:
@@ -143,7 +164,7 @@ def _result(output: object) -> str:
     if not isinstance(output, ToolMessage):
         return as_text(output)
     failed = "failed: " if output.status == "error" else ""
-    return failed + as_text(output.text or output.content)
+    return failed + as_text(piece(output) or output.content)
 
 
 def _state(state: object) -> Mapping[str, object] | None:

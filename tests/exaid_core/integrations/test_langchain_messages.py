@@ -85,6 +85,12 @@ async def test_messages_of_a_node_without_a_model() -> None:
             {"id": "1", "type": "function", "function": {"name": "ecg", "arguments": "{}"}}
         ]}, "ecg: {}"),
         ({"role": "tool", "content": "4.2", "tool_call_id": "1"}, "4.2"),
+        # Contents of a tool of MCP, grll/mcpadapt#84.
+        ({"role": "tool", "tool_call_id": "1", "content": [
+            {"type": "text", "text": "INR 6.2"}, {"type": "text", "text": "K 7.1"}
+        ]}, "INR 6.2\nK 7.1"),
+        ({"role": "assistant", "content": [{"type": "refusal", "refusal": "I can't."}]},
+         "I can't."),
         ([{"type": "ai", "content": "Said before.", "id": "1"},
           {"type": "ai", "content": "I say.", "id": "2"},
           {"type": "human", "content": "I ask.", "id": "3"}], "I say."),

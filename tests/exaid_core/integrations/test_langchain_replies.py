@@ -38,6 +38,25 @@ async def test_reasoning_is_left_out_of_content_blocks() -> None:
         assert (await hear(graph_of(a=asks(model)), CASE)).heard == [("a", "Fever.")]
 
 
+REFUSALS: list[Any] = [
+    # BerriAI/litellm#39721
+    {"type": "refusal", "refusal": "I can't help."},
+    # langchain-ai/langchain#34619
+    {"type": "non_standard", "value": {"type": "refusal", "refusal": "I can't help."}},
+]
+
+
+@pytest.mark.parametrize("block", REFUSALS)
+async def test_a_refusal_in_a_content_block_is_told(block: Any) -> None:
+    beside = {"refusal": "I can't help."}
+    for model in (
+        streams([block]),
+        says(AIMessage([block])),
+        says(AIMessage([block], additional_kwargs=beside)),
+    ):
+        assert (await hear(graph_of(a=asks(model)), CASE)).heard == [("a", "I can't help.")]
+
+
 THINKS = [
     # ollama's deepseek-r1 (langchain-ai/langchain#29689), vLLM without --reasoning-parser
     ("<think>Hm. Sepsis?</think>\n\nFever.", "Fever."),
@@ -187,6 +206,19 @@ async def test_a_tool_that_says_itself_that_it_has_failed() -> None:
     model = says(calls("troponin", patient="Doe"), AIMessage("Unknown."))
     heard = (await hear(agent_with_tool(model, asked), ASKED)).heard
     assert heard[1] == ("tools", "troponin → failed: no sample of Doe")
+
+
+async def test_contents_of_a_tool_are_told_apart() -> None:
+    @tool
+    def lab() -> list[dict[str, str]]:
+        """Values of the laboratory, as a tool of MCP returns them (grll/mcpadapt#84)."""
+        return [{"type": "text", "text": "INR 6.2"}, {"type": "text", "text": "K 7.1"}]
+
+    async def node(state: State) -> State:
+        await lab.ainvoke({"type": "tool_call", "id": "1", "name": "lab", "args": {}})
+        return {}
+
+    assert (await hear(graph_of(a=node), CASE)).heard == [("a", "lab → INR 6.2\nK 7.1")]
 
 
 async def test_a_tool_that_a_node_calls() -> None:
