@@ -5,6 +5,7 @@ A server without a reasoning parser returns the tags as part of the reply.
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 
@@ -164,12 +165,31 @@ def split_reasoning(text: str) -> tuple[str, str]:
     closed, opened = CLOSING.search(text), OPENING.search(text)
     if closed is None and opened is None and _MARK.search(text) is None:
         return text, ""
+    if _is_json(text):  # whose values may mention tags
+        return text, ""
     before = ""
     if closed and not (opened and opened.start() < closed.start()):
         before, text = text[: closed.start()], text[closed.end() :].lstrip()
     tags = ThinkTags()
     visible = tags.feed(text) + tags.end()
     return visible, _MARK.sub("", before) + tags.hidden
+
+
+def split_leading_reasoning(text: str) -> tuple[str, str]:
+    """Return the visible part and the reasoning of a text on a wire with a field for reasoning.
+
+    There, only a text that begins with a tag has reasoning in it; another one mentions tags.
+    """
+    start = text.lstrip()
+    return split_reasoning(text) if OPENING.match(start) or CLOSING.match(start) else (text, "")
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def without_reasoning(text: str) -> str:

@@ -16,8 +16,8 @@ _FAILED = re.compile(
     re.IGNORECASE,
 )
 _NO_FAILURE = re.compile(
-    r"\b(no|non|not|without|0)[ _-]*(error|fail|exception)\w*|\berrors?[ _-]?free\b"
-    r"|\berrors?: ?(none|no|0)\b",
+    r"\b(no|without) (errors?|failures?|exceptions?)\b|\b0 (errors|failures|exceptions)\b"
+    r"|\bnot[ _-](failed|an error)\b|\berrors?[ _-]free\b|\berrors?: ?(none|no|0)\W*\Z",
     re.IGNORECASE,
 )
 _NO_ERROR = frozenset(

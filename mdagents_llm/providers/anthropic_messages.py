@@ -46,7 +46,7 @@ from mdagents_llm.providers.picture_body import PictureText
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
 from mdagents_llm.providers.streamed_text import ShownText, joined
-from mdagents_llm.reasoning_tags import IN_TAGS, split_reasoning
+from mdagents_llm.reasoning_tags import IN_TAGS, split_leading_reasoning
 from mdagents_llm.text import well_formed
 
 _MOST_MARKS = 4  # cache breakpoints of one request, by the API's reference
@@ -154,7 +154,7 @@ class AnthropicChat(SdkChat):
         Raises:
             ValueError: The stop reason is unknown.
         """
-        visible, hidden = split_reasoning(parts.text)
+        visible, hidden = split_leading_reasoning(parts.text)
         text = visible + parts.input
         tokens = reported(self._tokens, usage)
         is_estimated = tokens.total_tokens == 0

@@ -38,7 +38,7 @@ from mdagents_llm.providers.http_errors import (
 from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.streamed_text import ShownText, joined
-from mdagents_llm.reasoning_tags import IN_TAGS, split_reasoning
+from mdagents_llm.reasoning_tags import IN_TAGS, split_leading_reasoning
 from mdagents_llm.text import well_formed
 
 _Usage = types.GenerateContentResponseUsageMetadata
@@ -248,7 +248,7 @@ class GeminiChat:
         """
         chunks = tuple(chunks)
         written = joined(map(_text_of, chunks))
-        text, hidden = split_reasoning(written)
+        text, hidden = split_leading_reasoning(written)
         reasoning = hidden + joined(_text_of(chunk, thoughts=True) for chunk in chunks)
         usages = (chunk.usage_metadata for chunk in chunks if chunk.usage_metadata)
         names = [chunk.model_version for chunk in chunks if chunk.model_version]

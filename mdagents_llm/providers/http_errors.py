@@ -10,7 +10,6 @@ import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from itertools import chain
 
 import httpx2
 
@@ -66,16 +65,20 @@ _LIMIT = (
 )
 """Wordings of a quota, or of a rate limit if it is over soon."""
 _OF_DAYS = re.compile(
-    r"\b(hourly|daily|weekly|monthly)\b|(\b(per|a|each|every|this)[ _-]|/ ?)(hour|day|week|month)\b"
-    r"|\b[rt]pd\b|每[日天周月]|[今当]日|[本当]月"
+    r"\b(hourly|daily|weekly|monthly) (\w+ ){0,2}(limits?|quotas?|allowance|allocation|cap)\b"
+    r"|\b(requests?|calls?|tokens?|messages?)( (per|an?|each|every) | ?/ ?)(hour|day|week|month)\b"
+    r"|\b[rt]pd\b|[每今当本][日天周月].{0,10}(用完|用尽|耗尽|上限|超出|超过)"
 )
-"""Wordings of a rate limit that a call does not outlast, unless it asks for a short pause."""
-_NOTHING_ALLOWED = re.compile(r"\blimit: 0(?![\d.])")  # Google, for a model of paid plans
+"""Wordings of a rate limit that a call does not outlast, unless it asks for a shorter pause."""
+_NOTHING_ALLOWED = re.compile(r"_(requests|count), limit: 0(?![\d.])")
+"""Google's wording for a model that the plan does not have."""
+_ADDRESS = re.compile(r"https?://\S+")
 _OF_A_MINUTE = re.compile(
-    r"\b(per|this|each|every|one|a|next)[ _-](minute|second)s?\b|\b[rt]p[ms]\b|/min\b"
+    r"\b(per|this|each|every|one|a|next)[ _-](\d+ )?(minute|second)s?\b|\b[rt]p[ms]\b"
+    r"|/ ?(min|sec|second)"
 )
 _SHORTEST_OF_QUOTA = 120  # seconds; a limit that is over sooner is that of a rate
-_SHORTEST_OF_DAYS = 600  # seconds; the same for limits of an hour or more that say so
+_SHORTEST_OF_DAYS = 3600  # seconds; the same for limits of an hour or more that say so
 _OF_QUOTA = (None, 400, 403, 412, 429, 500)
 """HTTP statuses of an exhausted quota besides 402: 400 is Anthropic's, 412 Fireworks's."""
 _CONTEXT = (
@@ -92,15 +95,16 @@ _CONTEXT = (
     "`inputs` tokens",  # TGI
     "`inputs` must have less than",
     "longer than the model",  # SGLang
+    "too long for requested model",  # Bedrock
     "range of input length",  # Model Studio
     "too many tokens",
     "maximum prompt length",  # xAI
     "prompt token count",  # Copilot
 )
 _TOO_LONG = re.compile(
-    r"\b(input|prompt)\b[^.,;]{0,30}\b(too long|exceeds (the )?max(imum)? length)\b"
+    r"\b(input|prompt)( length)?( \d+)? (is )?(too long|exceeds (the )?max(imum)? length)\b"
 )
-"""Wordings of Anthropic, Bedrock, Ollama and Volcengine about a prompt."""
+"""Wordings of Anthropic, Ollama and Volcengine about a prompt."""
 _SCHEMA = (
     "response_format",
     "text.format",  # the Responses API
@@ -155,6 +159,7 @@ _NO_ZERO = re.compile(
     r"|between 0\.0*[1-9]"
 )
 """Wordings by which endpoints refuse a setting of 0: their own default is used instead."""
+_MAY_BE_ZERO = ("temperature", "top_p", "seed")
 _STREAMED_ONLY = re.compile(
     r"(?i)\bonly (supports? (the )?stream|stream(ing)?( mode)? is supported)|non-streaming calls"
     r"|not support (a )?non-?stream|\bnon-?stream(ing)?\b[^.,;]{0,20}\bnot (supported|allowed)"
@@ -366,7 +371,8 @@ def _outlasts_a_call(words: str, pause: float | None) -> bool:
     """
     if _NOTHING_ALLOWED.search(words):
         return True
-    is_long = _OF_DAYS.search(words) and not _OF_A_MINUTE.search(words)
+    told = _ADDRESS.sub(" ", words)
+    is_long = _OF_DAYS.search(told) and not _OF_A_MINUTE.search(told)
     return bool(is_long) and (pause is None or pause >= _SHORTEST_OF_DAYS)
 
 
@@ -420,11 +426,19 @@ def is_refused(
     name = re.compile(
         rf"\b{re.escape(setting)}{'(ing)?' if setting == 'stream' else ''}\b", re.IGNORECASE
     )
+    clauses = _CLAUSE.split(own_words(message))
+    if setting in _MAY_BE_ZERO and any(
+        0 < refused.start() - named.start() <= _FARTHEST
+        for clause in clauses
+        for named in name.finditer(clause)
+        for refused in _NO_ZERO.finditer(clause)
+    ):
+        return True
     return any(
         abs(named.start() - refused.start()) <= _FARTHEST
-        for clause in _CLAUSE.split(own_words(message))
+        for clause in clauses
         for named in name.finditer(clause)
-        for refused in chain(_REFUSED.finditer(clause), _NO_ZERO.finditer(clause))
+        for refused in _REFUSED.finditer(clause)
     )
 
 
