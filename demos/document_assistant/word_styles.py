@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from demos.document_assistant.marked_text import LOWERED, RAISED, STRUCK, hidden, marked
+from demos.document_assistant.symbol_fonts import drawn
 from demos.document_assistant.word_forms import is_on
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -55,6 +57,25 @@ class Styles:
         if any(is_on(self._stated(name, run, style)) for name in ("strike", "dstrike")):
             marks.append(STRUCK)
         return marked(text, *marks)
+
+    def drawn(self, text: str, element: Any, style: Any) -> str:
+        """Return the characters that the font of a text draws.
+
+        Args:
+            text: Text of the element.
+            element: Element in a run, such as `w:t`.
+            style: Element `w:pStyle` of its paragraph, or None.
+        """
+        run = next(element.iterancestors(f"{_W}r"), None)
+        if run is None:
+            return text
+
+        def part(found: re.Match[str]) -> str:
+            name = f"{_W}{'ascii' if found[0].isascii() else 'hAnsi'}"
+            fonts = self._stated(f"rFonts[@{name}]", run, style)
+            return drawn(found[0], None if fonts is None else fonts.get(name))
+
+        return re.sub("[\x00-\x7f]+|[^\x00-\x7f]+", part, text)
 
     def _stated(self, name: str, run: Any, style: Any) -> Any:
         """Return a format of a run, stated in it, in its style or in that of its paragraph."""

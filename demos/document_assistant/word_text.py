@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from demos.document_assistant.marked_text import HIDDEN_TEXT, plain_text
+from demos.document_assistant.symbol_fonts import UNKNOWN, drawn
+from demos.document_assistant.table_rows import row_line
 from demos.document_assistant.word_equations import UNREAD, linear_form
+from demos.document_assistant.word_fields import in_codes
 from demos.document_assistant.word_forms import control_state, field_choice
 from demos.document_assistant.word_lists import ListNumbers
 from demos.document_assistant.word_styles import Styles
@@ -18,11 +22,9 @@ _NOT_SHOWN = ("del", "moveFrom", "Fallback")
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _DELETED = {"tr": f"{_W}trPr/{_W}del", "tc": f"{_W}tcPr/{_W}cellDel"}
-_SYMBOLS = {0xA3: "≤", 0xB3: "≥", 0xB1: "±", 0xB4: "×", 0xB0: "°", 0x6D: "μ", 0x61: "α", 0x62: "β",
-            0x67: "γ", 0x44: "Δ", 0xB9: "≠", 0xBB: "≈", 0xAE: "→", 0xB7: "•"}  # fmt: skip
-_CHECK_MARKS = {0xA8: "☐", 0x6F: "☐", 0xFE: "☑", 0xFD: "☒", 0xFC: "✓", 0xFB: "✗"}
-_FONTS = {"Symbol": _SYMBOLS, "Wingdings": _CHECK_MARKS}
-"""Font -> code without F000 -> character."""
+_EMBEDDED = "(an embedded document, which is not read)"
+_WIDEST = 63
+"""Maximum number of columns of a table in Word."""
 _HEADINGS = ("Heading", "Title")
 _SIGNS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
@@ -45,6 +47,7 @@ class _Reader:
         self._document = document
         self._styles = Styles(document)
         self._lists = ListNumbers(document, self._styles)
+        self._in_codes = in_codes(document.element.body)
 
     def margins(self, kind: str) -> Iterator[str]:
         """Yield the different headers or footers of a document, each once, as `Header: …`."""
@@ -58,7 +61,9 @@ class _Reader:
                 margin = getattr(section, name)
                 if margin.is_linked_to_previous:  # the same as in the section before, or none
                     continue
-                text = "\n".join(self.blocks(margin._element, margin))  # noqa: SLF001 - boxes need the XML
+                element = margin._element  # noqa: SLF001 - boxes need the XML
+                self._in_codes |= in_codes(element)
+                text = "\n".join(self.blocks(element, margin))
                 if text and text not in told:
                     told.add(text)
                     yield f"{kind.title()}: {text}"
@@ -79,13 +84,9 @@ class _Reader:
                 yield plain_text(begun)
                 begun = ""
             if tag == "tbl":
-                rows = (
-                    " | ".join(
-                        "\n".join(self.blocks(cell, story)).strip() for cell in _all(row, "tc")
-                    )
-                    for row in _all(child, "tr")
-                )
-                yield "\n".join(rows)
+                yield "\n".join(self._rows(child, story))
+            elif tag == "altChunk":
+                yield _EMBEDDED
             elif tag == "p":
                 begun += "".join(self._words(child, child.find(f"{_W}pPr/{_W}pStyle")))
                 if child.find(f"{_W}pPr/{_W}rPr/{_W}del") is None:
@@ -103,6 +104,33 @@ class _Reader:
         if begun.strip():
             yield plain_text(begun)
 
+    def _rows(self, table: Any, story: Any) -> Iterator[str]:
+        """Yield the rows of a table, each in a line unless the table has one column.
+
+        A column in which no cell begins is left out, so that the cells of a column stand below each
+        other also beside merged cells.
+        """
+        rows: list[dict[int, str]] = []
+        above = set[int]()  # columns whose cell may go on in the next row
+        for row in _all(table, "tr"):
+            rows.append({})
+            column = _count(row.find(f"{_W}trPr/{_W}gridBefore"), 0)
+            merged, before = set[int](), ""
+            for cell in _all(row, "tc"):
+                down, right = _merge(cell, "vMerge"), _merge(cell, "hMerge")
+                is_part = down == "continue" and column in above
+                is_part |= right == "continue" and bool(before)
+                text = "" if is_part else "\n".join(self.blocks(cell, story)).strip()
+                rows[-1][column] = text
+                merged |= {column} if down else set()
+                column, before = column + _count(cell.find(f"{_W}tcPr/{_W}gridSpan"), 1), right
+            above = merged
+        columns = sorted({column for row in rows for column in row})
+        for row in rows:
+            last = max(row, default=-1)
+            shown = [row.get(column, "") for column in columns if column <= last]
+            yield "".join(shown) if len(columns) == 1 else row_line(shown)
+
     def _words(self, element: Any, style: Any) -> Iterator[str]:
         """Yield the marked text in a paragraph, also of links, fields and accepted insertions.
 
@@ -112,11 +140,13 @@ class _Reader:
         """
         for child in element:
             tag = _tag(child)
+            if child in self._in_codes:
+                continue
             if child.tag == f"{_W}r":
                 text = "".join(self._words(child, style))
                 yield self._styles.shown(text, child, style)
             elif tag == "t":
-                yield child.text or ""
+                yield self._styles.drawn(child.text or "", child, style)
             elif child.tag == f"{_M}oMath":
                 yield linear_form(child)
             elif tag in _SIGNS:
@@ -136,21 +166,34 @@ def _special(element: Any) -> str:
         return field_choice(element)
     if tag == "sdt":
         return control_state(element)
-    is_equation = (
-        tag == "instrText" and (element.text or "").lstrip().upper().startswith("EQ ")
-    ) or (tag == "OLEObject" and str(element.get("ProgID")).startswith("Equation"))
+    if tag == "textpath":  # a watermark or another drawn word
+        return str(element.get("string", ""))
+    if tag == "subDoc":
+        return _EMBEDDED
+    if tag == "OLEObject":
+        return UNREAD if str(element.get("ProgID")).startswith("Equation") else _EMBEDDED
+    is_equation = tag == "instrText" and (element.text or "").lstrip().upper().startswith("EQ ")
     return UNREAD if is_equation else ""
 
 
 def _symbol(element: Any) -> str:
     try:
-        code = int(element.get(f"{_W}char", ""), 16)
-        character = chr(code)
+        character = chr(int(element.get(f"{_W}char", ""), 16))
     except (ValueError, OverflowError):  # no code of a character
-        return "\ufffd"
-    if (font := element.get(f"{_W}font")) in _FONTS:
-        return _FONTS[font].get(code & 0xFF, "\ufffd")
-    return "\ufffd" if 0xF000 <= code <= 0xF0FF else character  # a drawing of some font
+        return UNKNOWN
+    return drawn(character, element.get(f"{_W}font"))
+
+
+def _count(element: Any, least: int) -> int:
+    """Return a number of columns that an element states; `least` if it states none."""
+    value = "" if element is None else element.get(f"{_W}val", "")
+    return max(least, min(int(value), _WIDEST)) if re.fullmatch("[0-9]{1,9}", value) else least
+
+
+def _merge(cell: Any, name: str) -> str:
+    """Return whether a cell begins or continues a merged one: `restart`, `continue` or nothing."""
+    found = cell.find(f"{_W}tcPr/{_W}{name}")
+    return "" if found is None else str(found.get(f"{_W}val", "continue"))
 
 
 def _all(element: Any, *tags: str) -> Iterator[Any]:

@@ -21,8 +21,9 @@ from demos.document_assistant.word_text import word_blocks
 NAMESPACES = (
     f"{nsdecls('w')} xmlns:m='http://schemas.openxmlformats.org/officeDocument/2006/math' "
     "xmlns:w14='http://schemas.microsoft.com/office/word/2010/wordml' "
-    "xmlns:o='urn:schemas-microsoft-com:office:office'"
+    "xmlns:o='urn:schemas-microsoft-com:office:office' xmlns:v='urn:schemas-microsoft-com:vml'"
 )
+EMBEDDED = "(an embedded document, which is not read)"
 HIDDEN = "(hidden text, which is not read)"
 
 
@@ -220,6 +221,112 @@ def test_the_choices_in_a_form(element: str, state: str) -> None:
     assert blocks_of(paragraph(run("Ward: "), element, run("."))) == [f"Ward: {state}."]
 
 
+def written_in(font: str, text: str) -> str:
+    return run(text, f'<w:rFonts w:ascii="{font}" w:hAnsi="{font}"/>')
+
+
+def sign(font: str, code: str) -> str:
+    return f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ((run("50 "), written_in("Symbol", "m"), run("g")), "50 μg"),  # docx4j#632
+        ((run("Hb "), written_in("Symbol", "\uf0a3"), run(" 7")), "Hb ≤ 7"),
+        ((written_in("symbol", "³ 50, D, "), run("P")), "≥ 50, Δ, P"),
+        ((written_in("Symbol", "\uf02d"), run("5 mmol/l")), "−5 mmol/l"),
+        ((written_in("Wingdings", "þ"), run(" DNR "), written_in("Wingdings", "¨")), "☑ DNR ☐"),
+        ((written_in("Wingdings", "\uf0fe€"),), "☑€"),
+        ((written_in("Wingdings", "!\xa0x"),), "\ufffd\xa0☒"),
+        ((written_in("Another font", "a\uf0a3"),), "a\ufffd"),
+        ((run("αm", '<w:rFonts w:ascii="Symbol"/>'),), "αμ"),
+        ((run("m", '<w:rFonts w:hAnsi="Symbol"/>'),), "m"),
+        ((run("K 3.1 "), sign("Wingdings", "F0E0"), run(" 5.2")), "K 3.1 → 5.2"),
+        ((sign("Symbol", "F02D"), sign("Symbol", "2D"), sign("Symbol", "F0AD")), "−−↑"),
+        ((sign("Symbol", "2190"), sign("Wingdings", "F0DF")), "←←"),
+        ((sign("Wingdings 2", "F052"), sign("Wingdings 2", "F054")), "☑☒"),
+        ((sign("Wingdings 3", "F068"), sign("Webdings", "F061")), "↑✓"),
+        ((sign("Wingdings", "F081"), sign("Symbol", "x")), "①\ufffd"),
+    ],
+)  # fmt: skip
+def test_signs_of_the_fonts_that_draw_them(parts: tuple[str, ...], text: str) -> None:
+    assert blocks_of(paragraph(*parts)) == [text]
+
+
+def test_the_font_of_a_sign_may_come_from_a_style() -> None:
+    document = docx.Document()
+    style = document.styles.add_style("Greek", WD_STYLE_TYPE.CHARACTER)
+    style.font.name = "Symbol"
+    words = document.add_paragraph("50 ")
+    words.add_run("m", "Greek")
+    words.add_run("g")
+    assert read(document) == ["50 μg"]
+
+
+def field(code: str, result: str = "", *, is_closed: bool = True) -> str:
+    begin, separate, end = (
+        f'<w:r><w:fldChar w:fldCharType="{kind}"/></w:r>' for kind in ("begin", "separate", "end")
+    )
+    return f"{begin}{code}{separate}{result}{end if is_closed else ''}"
+
+
+def code(text: str) -> str:
+    return f'<w:r><w:instrText xml:space="preserve">{text}</w:instrText></w:r>'
+
+
+WEIGHT = field(code("REF weight"), run("80"))
+TICKED = form_field("<w:checkBox><w:checked/></w:checkBox>")
+END = '<w:r><w:fldChar w:fldCharType="end"/></w:r>'
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ((field(code("=") + WEIGHT + code("/ 4"), run("20")),), "20"),  # xberg#1460
+        ((field(code("IF") + run("in its code") + code("1"), run("none")),), "none"),
+        ((field(code("HYPERLINK"), run("see ") + WEIGHT),), "see 80"),
+        ((field(code("QUOTE") + field(code("A") + WEIGHT, WEIGHT), run("x")), WEIGHT), "x80"),
+        ((field(code("IF") + TICKED + END, run("y")), TICKED, END), "y[x]"),
+        ((field(code("INCLUDEPICTURE") + WEIGHT), run(".")), "."),
+        ((field(code("REF") + run("code"), run("result"), is_closed=False),), "coderesult"),
+        ((END, field(code("REF"), run("after ")), END, run("an end")), "after an end"),
+    ],
+)
+def test_of_a_field_its_result_is_read(parts: tuple[str, ...], text: str) -> None:
+    assert blocks_of(paragraph(run("BMI "), *parts)) == [f"BMI {text}"]
+
+
+def test_the_code_of_a_field_may_hold_paragraphs() -> None:
+    begin, rest = field(code("IF"), "|").split("<w:r><w:instrText", 1)
+    separate, end = rest.partition("</w:r>")[2].split("|")
+    assert blocks_of(
+        paragraph(run("a"), begin, run("not shown")),
+        paragraph(run("nor this"), separate, run("b")),
+        paragraph(run("c"), end, run("d")),
+    ) == ["a", "b", "cd"]
+
+
+def test_a_field_in_a_header() -> None:
+    document = docx.Document()
+    words = document.sections[0].header.paragraphs[0]
+    for one in field(run("in its code"), run("Page 1")).split("</w:r>")[:-1]:
+        put(words, f"{one}</w:r>")
+    assert read(document) == ["Header: Page 1"]
+
+
+def test_what_is_embedded_is_named() -> None:
+    shape = '<w:r><w:pict><v:shape><v:textpath string="DRAFT"/></v:shape></w:pict></w:r>'
+    sheet = '<w:r><w:object><o:OLEObject ProgID="Excel.Sheet.12"/></w:object></w:r>'
+    assert blocks_of(
+        paragraph(run("before")),
+        "<w:altChunk></w:altChunk>",  # office_oxide#155
+        paragraph(run("Doses: "), sheet),
+        paragraph("<w:subDoc/>"),
+        paragraph(shape),
+    ) == ["before", EMBEDDED, f"Doses: {EMBEDDED}", EMBEDDED, "DRAFT"]
+
+
 def test_hidden_text_is_left_out_with_a_note() -> None:
     hidden = "<w:vanish/>"
     assert blocks_of(
@@ -287,6 +394,60 @@ def test_accepted_changes_of_paragraphs_and_tables() -> None:
         "<w:proofErr></w:proofErr>",
         paragraph(run("ter")),
     ) == ["before", "10", "after"]
+
+
+def cell(*lines: str, **properties: str) -> str:
+    stated = "".join(f'<w:{name} w:val="{value}"/>' for name, value in properties.items())
+    return f"<w:tc><w:tcPr>{stated}</w:tcPr>{''.join(paragraph(run(one)) for one in lines)}</w:tc>"
+
+
+def row(*cells: str, before: str = "0") -> str:
+    return f'<w:tr><w:trPr><w:gridBefore w:val="{before}"/></w:trPr>{"".join(cells)}</w:tr>'
+
+
+def table(*rows: str) -> str:
+    return f"<w:tbl>{''.join(rows)}</w:tbl>"
+
+
+TIMES = row(cell("Drug"), cell("Morning"), cell("Noon"), cell("Night"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        # pandoc#4672
+        ((TIMES, row(cell("A"), cell("none", gridSpan="2"), cell("5 mg"))), "A | none |  | 5 mg"),
+        ((row(cell("Test"), cell("2024", gridSpan="2"), cell("2025")), TIMES),
+         "Drug | Morning | Noon | Night"),
+        ((TIMES, row(cell("5 mg"), before="3")), " |  |  | 5 mg"),  # all2md#493
+        ((TIMES, row(cell("5 mg"), before="999999")), " |  |  |  | 5 mg"),
+        ((TIMES, row(cell("all", gridSpan="99999999999"), cell("x", gridSpan="0"))), "all | x"),
+        ((row(cell("A", gridSpan="2"), cell("B")),) * 2, "A | B"),
+        ((row(cell("A", vMerge="restart"), cell("1")),
+          row(cell("old", vMerge="continue"), cell("2"))), " | 2"),
+        ((row(cell("new", vMerge="continue"), cell("2")),), "new | 2"),
+        ((row(cell("A", vMerge="restart")), row(cell("a")),
+          row(cell("new", vMerge="continue"))), "new"),
+        ((row(cell("A", hMerge="restart"), cell("old", hMerge="continue"), cell("B")),),
+         "A |  | B"),
+        ((row(cell("A"), cell("new", hMerge="continue")),), "A | new"),
+        ((row(cell("A"), cell("5 mg", "10 mg"), cell("8:00", "", "20:00")),),
+         "A | 5 mg / 10 mg | 8:00 / 20:00"),  # lobehub#19635
+        ((row(cell("A"), cell("5 | 6")),), r"A | 5 \| 6"),
+        ((row(cell("one", "column")),), "column"),
+        ((row(),), ""),
+    ],
+)  # fmt: skip
+def test_the_cells_of_a_row_keep_their_columns(rows: tuple[str, ...], text: str) -> None:
+    (read,) = blocks_of(table(*rows))
+    assert read.split("\n")[-1] == text
+
+
+def test_a_table_in_a_cell_is_part_of_its_row() -> None:
+    inner = table(row(cell("in"), cell("side"))) + paragraph(run("after"))
+    assert blocks_of(table(row(f"<w:tc>{inner}</w:tc>", cell("out")))) == [
+        r"in \| side / after | out"
+    ]
 
 
 LEVELS = (
