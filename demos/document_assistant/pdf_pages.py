@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import io
 import re
 from collections.abc import Iterator
 from typing import Any
 
-from demos.document_assistant.pdf_hidden_text import page_text, resolved
+from demos.document_assistant.pdf_fields import filled_field
+from demos.document_assistant.pdf_hidden_text import page_text
+from demos.document_assistant.pdf_layers import Layers
+from demos.document_assistant.pdf_objects import listed, resolved
 from demos.document_assistant.refused import RefusedError
 
 
@@ -15,7 +19,8 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
     """Yield the text of each page, or a note in its place if the page has no text or is broken.
 
     Raises:
-        RefusedError: The PDF has a password, more than `most` pages, or no text at all.
+        RefusedError: The PDF has a password, more than `most` pages or no text at all, or is an XFA
+            form.
     """
     import pypdf
     from pypdf.errors import DependencyError, FileNotDecryptedError, PdfReadError
@@ -30,10 +35,14 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
         raise RefusedError("has a password; save it without one") from None
     if pages > most:
         raise RefusedError(f"has {pages} pages; at most {most} are read")
+    catalog = reader.root_object
+    if _is_xfa_form(catalog):
+        raise RefusedError("is an XFA form, which is not read; print it to a PDF, and give that")
+    layers = Layers(catalog)
     unread, has_text = [], False
     for number, page in enumerate(reader.pages, start=1):
         try:
-            text = page_text(page)
+            text = page_text(page, layers)
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken page makes them
@@ -42,7 +51,7 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
         else:
             has_text |= bool(text)
             try:
-                filled = list(_filled_in(page))
+                filled = list(_filled_in(page, layers))
             except (AttributeError, KeyError, TypeError, ValueError, PdfReadError):
                 filled = ["(a form or note on this page is broken and not read)"]
             has_text |= bool(filled)
@@ -60,69 +69,51 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 """Letters of Hebrew and Arabic, whose lines many PDFs hold as they are drawn: from the left."""
 
 
-def _filled_in(page: Any) -> Iterator[str]:
+def _is_xfa_form(catalog: Any) -> bool:
+    """Return whether only an XFA program shows the content; the pages ask the reader to wait."""
+    form = resolved(catalog.get("/AcroForm"))
+    if not hasattr(form, "get") or resolved(form.get("/XFA")) is None:
+        return False
+    return bool(resolved(catalog.get("/NeedsRendering"))) or not resolved(form.get("/Fields"))
+
+
+def _filled_in(page: Any, layers: Layers) -> Iterator[str]:
     """Yield what was filled into the forms of a page, and the notes that are written on it."""
     from pypdf.generic import DictionaryObject
 
     told = {("", "")}
     is_struck = False
-    for reference in _listed(page.get("/Annots")):
+    for reference in listed(page.get("/Annots")):
         one = resolved(reference)
         if not isinstance(one, DictionaryObject) or int(one.get("/F", 0)) & _HIDDEN:
+            continue
+        if layers.is_off(one.get("/OC")):
             continue
         kind = one.get("/Subtype")
         is_struck |= kind == "/StrikeOut"
         if kind in ("/FreeText", *_NOTES) and "/StateModel" not in one:  # that is a state of a note
-            text = str(resolved(one.get("/Contents", "")))
+            text = _written(one)
             yield f"note: {text}" if kind in _NOTES and text.strip() else text
-        if kind == "/Widget" and (field := _filled_field(one)) not in told:
+        if kind == "/Stamp" and (name := str(one.get("/Name", "")).removeprefix("/")).isalpha():
+            yield f"stamp: {name}"
+        if kind == "/Widget" and (field := filled_field(one)) not in told:
             told.add(field)  # each button of a group shows the same value
             yield field[1]
     if is_struck:
         yield "(some text of this page is struck out; it is read like the other text)"
 
 
-_NOTES = ("/Text", "/Caret", "/Highlight", "/Underline", "/Squiggly", "/StrikeOut")
+_NOTES = ("/Text", "/Caret", "/Highlight", "/Underline", "/Squiggly", "/StrikeOut", "/Stamp",
+          "/Square", "/Circle", "/Line", "/Ink", "/Polygon", "/PolyLine",
+          "/FileAttachment")  # fmt: skip
 """Annotations whose text is in a window of its own."""
 _HIDDEN = 2  # bit of an annotation's flags
-_PASSWORD, _PUSH_BUTTON = 1 << 13, 1 << 16  # bits of a field's flags
+_LINE_END, _MARKUP = re.compile("</p>|<br ?/?>"), re.compile("<[^<>]*>")
 
 
-def _filled_field(widget: Any) -> tuple[str, str]:
-    """Return the whole name of a field, and its last name and its value; empty without a value.
-
-    `[ ]` is no choice.
-    """
-    names: list[str] = []
-    kind: Any = None
-    value: Any = None
-    flags, field = 0, widget
-    for _ in range(8):  # the parts of a field may stand in its parents
-        if not hasattr(field, "get"):
-            break
-        names += [str(resolved(field["/T"]))] if "/T" in field else []
-        value = resolved(field.get("/V")) if value is None else value
-        kind = field.get("/FT") if kind is None else kind
-        flags |= int(field.get("/Ff", 0))
-        field = resolved(field.get("/Parent"))
-    if flags & _PASSWORD:
-        return "", ""
-    values = [_value(resolved(one)) for one in _listed(value)]
-    said = ", ".join(filter(None, values))
-    if kind == "/Btn" and not flags & _PUSH_BUTTON:
-        said = said or "[ ]"
-    name = names[0] if names else "field"
-    return (".".join(reversed(names)), f"{name}: {said}") if said else ("", "")
-
-
-def _value(value: Any) -> str:
-    from pypdf.generic import NameObject
-
-    if isinstance(value, NameObject):  # of a button
-        return "" if value == "/Off" else value.removeprefix("/")
-    return value if isinstance(value, str) else ""
-
-
-def _listed(value: Any) -> list[Any]:
-    value = resolved(value)
-    return list(value) if isinstance(value, list) else [value]
+def _written(note: Any) -> str:
+    """Return the text of a note, which may be in its rich text only."""
+    if (text := str(resolved(note.get("/Contents", "")))).strip():
+        return text
+    rich = _LINE_END.sub("\n", str(resolved(note.get("/RC", ""))))
+    return html.unescape(_MARKUP.sub("", rich)).strip()

@@ -12,6 +12,7 @@ from pypdf import PdfWriter
 from pypdf.annotations import FreeText, Text
 from pypdf.generic import (
     ArrayObject,
+    BooleanObject,
     DecodedStreamObject,
     DictionaryObject,
     FloatObject,
@@ -24,6 +25,7 @@ from pypdf.generic import (
 )
 
 from demos.document_assistant.pdf_pages import pdf_pages
+from demos.document_assistant.refused import RefusedError
 
 HIDDEN = "(hidden text, which is not read)"
 PAGE = (600, 800)
@@ -159,6 +161,110 @@ def test_a_scan_of_a_program() -> None:
     assert [*pdf_pages(io.BytesIO(bytes(pdf.output())), 9)] == ["Recognized 42 EUR\nBATES 0001"]
 
 
+BOTH = text("Shown") + "/OC /L BDC " + text("Dose 99 mg", y=600) + "EMC " + text("End", y=500)
+
+
+def layered(content: str, off: str, **layers: tuple[str, ...] | str) -> PdfWriter:
+    """Return a PDF with layers `A` and `B`, of which `off` names those that are not shown.
+
+    `layers` has the members and the policy of `L`; without them, it is the layer `A`.
+    """
+    writer = drawn(content)
+    groups = {
+        name: writer._add_object(named(Type=NameObject("/OCG"), Name=TextStringObject(name)))  # noqa: SLF001
+        for name in "AB"
+    }
+    members = ArrayObject(groups[one] for one in layers.get("members", ()))
+    policy = {"P": NameObject(str(layers["policy"]))} if "policy" in layers else {}
+    several = named(Type=NameObject("/OCMD"), OCGs=members, **policy)
+    resources: Any = writer.pages[0]["/Resources"]
+    resources[NameObject("/Properties")] = named(L=several if "members" in layers else groups["A"])
+    if off == "all but B":
+        state = named(BaseState=NameObject("/OFF"), ON=ArrayObject([groups["B"]]))
+    else:
+        state = named(OFF=ArrayObject(groups[one] for one in off))
+    writer.root_object[NameObject("/OCProperties")] = named(D=state)
+    return writer
+
+
+def named(**entries: Any) -> DictionaryObject:
+    return DictionaryObject({NameObject(f"/{key}"): value for key, value in entries.items()})
+
+
+@pytest.mark.parametrize(
+    ("off", "layers", "is_shown"),
+    [
+        ("A", {}, False),  # pdf_oxide#1373, PyMuPDF#736
+        ("B", {}, True),
+        ("all but B", {}, False),
+        ("A", {"members": "A"}, False),
+        ("A", {"members": "AB"}, True),
+        ("AB", {"members": "AB"}, False),
+        ("A", {"members": "AB", "policy": "/AllOn"}, False),
+        ("A", {"members": "AB", "policy": "/AnyOff"}, True),
+        ("B", {"members": "A", "policy": "/AnyOff"}, False),
+        ("A", {"members": "AB", "policy": "/AllOff"}, False),
+        ("AB", {"members": "AB", "policy": "/AllOff"}, True),
+        ("AB", {"members": ""}, True),
+    ],
+)
+def test_the_text_of_a_layer_that_is_off_is_left_out(
+    off: str, layers: dict[str, str], *, is_shown: bool
+) -> None:
+    read = "Shown\nDose 99 mg\nEnd" if is_shown else f"Shown\nEnd\n{HIDDEN}"
+    assert pages_of(layered(BOTH, off, **layers)) == [read]
+
+
+@pytest.mark.parametrize(
+    ("content", "read"),
+    [
+        (f"/OC /L BDC /Span <<>> BDC {SEEN} EMC {text('8')} EMC EMC {text('7')}", f"7\n{HIDDEN}"),
+        (f"/OC /L BDC {SEEN} EMC", HIDDEN),
+        (f"/OC /L BDC {SEEN} EMC {UNSEEN}", f"Dose 99 mg\n{HIDDEN}"),
+        (f"/OC /L BDC {SEEN}", HIDDEN),
+        (f"/OC /Other BDC {SEEN} EMC", "Dose 10 mg"),
+        (f"/OC <</Type /OCG>> BDC {SEEN} EMC", "Dose 10 mg"),
+        (f"/L /OC BDC {SEEN} EMC", "Dose 10 mg"),
+    ],
+)
+def test_marked_content_of_a_layer_that_is_off(content: str, read: str) -> None:
+    assert pages_of(layered(content, "A")) == [read]
+
+
+def test_a_form_or_a_note_of_a_layer_that_is_off() -> None:
+    writer = layered(f"/Fm Do {SEEN}", "A")
+    resources: Any = writer.pages[0]["/Resources"]
+    form = DecodedStreamObject()
+    form.set_data(text("DRAFT").encode())
+    layer = resources["/Properties"].raw_get("/L")
+    form.update(named(Subtype=NameObject("/Form"), OC=layer, Resources=resources_with(writer)))
+    resources["/XObject"][NameObject("/Fm")] = writer._add_object(form)  # noqa: SLF001
+    of_the_layer = note("/Text", "not shown")
+    of_the_layer[NameObject("/OC")] = layer
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([of_the_layer, note("/Text", "shown")])
+    assert pages_of(writer) == [f"Dose 10 mg\n{HIDDEN}\nnote: shown"]
+
+
+@pytest.mark.parametrize("entries", [{}, {"NeedsRendering": BooleanObject(True)}])
+def test_a_form_whose_content_is_xfa_is_refused(entries: dict[str, Any]) -> None:
+    """pypdf#1224, pdf.js#13781."""
+    writer = drawn(text("Please wait..."))
+    fields = ArrayObject([button("smoker")] if entries else [])
+    writer.root_object[NameObject("/AcroForm")] = named(XFA=ArrayObject(), Fields=fields)
+    writer.root_object.update(named(**entries))
+    with pytest.raises(RefusedError, match="is an XFA form"):
+        pages_of(writer)
+
+
+@pytest.mark.parametrize(
+    "form", [{}, {"XFA": ArrayObject(), "Fields": ArrayObject([NullObject()])}]
+)
+def test_a_form_that_is_not_only_xfa_is_read(form: dict[str, Any]) -> None:
+    writer = drawn(SEEN)
+    writer.root_object[NameObject("/AcroForm")] = named(**form)
+    assert pages_of(writer) == ["Dose 10 mg"]
+
+
 def note(kind: str, words: str, **more: str) -> DictionaryObject:
     entries = {"/Subtype": NameObject(kind), "/Contents": TextStringObject(words)}
     entries |= {f"/{key}": TextStringObject(value) for key, value in more.items()}
@@ -182,6 +288,92 @@ def test_notes_and_what_they_mark() -> None:
         "Dose 10 mg\nPAID\nnote: Ask for 88 EUR\nnote: too much\nnote: not valid\n"
         "(some text of this page is struck out; it is read like the other text)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "read"),
+    [
+        (note("/Square", "too high"), "note: too high"),  # pdfannots#46
+        (note("/Ink", ""), ""),
+        (note("/FileAttachment", "the chart"), "note: the chart"),
+        (note("/Popup", "not a note"), ""),
+        (note("/FreeText", "", RC="<body><p>a&amp;b</p><p>c<br/>d<</p></body>"), "a&b\nc\nd<"),
+        (note("/Circle", "", RC="<p><b>r</b>ich</p>"), "note: rich"),
+        (note("/Stamp", "", Name="/Void"), "stamp: Void"),
+        (note("/Stamp", "by Ann", Name="/Approved"), "note: by Ann\nstamp: Approved"),
+        (note("/Stamp", "", Name="/x81-5"), ""),
+    ],
+)
+def test_notes_of_every_form(annotation: DictionaryObject, read: str) -> None:
+    writer = drawn(SEEN)
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([annotation])
+    assert pages_of(writer) == [f"Dose 10 mg\n{read}".strip()]
+
+
+def strings(*texts: str | tuple[str, ...]) -> ArrayObject:
+    return ArrayObject(
+        TextStringObject(one) if isinstance(one, str) else strings(*one) for one in texts
+    )
+
+
+YES, OFF = NameObject("/Yes"), NameObject("/Off")
+SEX = strings(("1", "Male"), ("2", "Female"))
+ALLERGIES = strings(("1", "Latex"), "None", ("3", "Penicillin"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "said"),
+    [
+        ("/Btn", {"AS": YES}, "Yes"),
+        ("/Btn", {"V": YES, "AS": OFF}, "[ ]"),  # pypdf#3115
+        ("/Btn", {"V": OFF, "AS": YES}, "Yes"),
+        ("/Btn", {"V": NameObject("/0"), "AS": NameObject("/0")}, "[x]"),
+        ("/Btn", {"V": NameObject("/0"), "Opt": strings("Allergic")}, "Allergic"),
+        ("/Btn", {"V": NameObject("/1"), "Opt": strings("Yes", "No")}, "No"),  # pdf-lib#111
+        ("/Btn", {"V": NameObject("/00000000099"), "Opt": strings("Yes")}, "Yes"),
+        ("/Btn", {"V": NameObject("/9"), "Opt": strings("Yes")}, "[x]"),
+        ("/Ch", {"V": TextStringObject("2"), "Opt": SEX}, "Female"),  # pdf_oxide#1359
+        ("/Ch", {"V": TextStringObject("other"), "Opt": SEX}, "other"),
+        ("/Ch", {"V": strings("1", "3"), "Opt": ALLERGIES}, "Latex, Penicillin"),
+        ("/Ch", {"I": ArrayObject([NumberObject(1), NumberObject(9)]), "Opt": SEX}, "Female"),
+        ("/Ch", {"I": ArrayObject([NumberObject(1)])}, None),
+        ("/Ch", {"V": TextStringObject("2"), "Opt": ArrayObject([ArrayObject()])}, "2"),
+    ],
+)
+def test_choices_are_read_as_the_form_shows_them(
+    kind: str, entries: dict[str, Any], said: str | None
+) -> None:
+    writer = drawn(SEEN)
+    field = named(Subtype=NameObject("/Widget"), FT=NameObject(kind), T=TextStringObject("field"))
+    field.update(named(**entries))
+    writer.pages[0][NameObject("/Annots")] = ArrayObject([field])
+    told = "" if said is None else f"\nfield: {said}"
+    assert pages_of(writer) == [f"Dose 10 mg{told}"]
+
+
+@pytest.mark.parametrize(
+    ("states", "entries", "said"),
+    [
+        (("/Off", "/1"), {}, "1"),
+        (("/Off", "/1"), {"Opt": strings("Yes", "No")}, "No"),
+        (("/Off", "/Off"), {"V": NameObject("/1"), "Opt": strings("Yes", "No")}, "[ ]"),
+        (("/Off",) * 101, {"V": NameObject("/1"), "Opt": strings("Yes", "No")}, "No"),
+    ],
+)
+def test_a_group_of_buttons_is_told_once(
+    states: tuple[str, ...], entries: dict[str, Any], said: str
+) -> None:
+    writer = drawn(SEEN)
+    group = named(FT=NameObject("/Btn"), T=TextStringObject("allergy"), **entries)
+    parent = writer._add_object(group)  # noqa: SLF001 - no other way
+    buttons = ArrayObject(
+        writer._add_object(  # noqa: SLF001
+            named(Subtype=NameObject("/Widget"), AS=NameObject(state), Parent=parent)
+        )
+        for state in states
+    )
+    group[NameObject("/Kids")] = writer.pages[0][NameObject("/Annots")] = buttons
+    assert pages_of(writer) == [f"Dose 10 mg\nallergy: {said}"]
 
 
 def button(name: str, state: str = "", flags: int = 0) -> DictionaryObject:
