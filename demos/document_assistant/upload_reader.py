@@ -21,6 +21,12 @@ from demos.document_assistant.sheet_rows import sheet_rows
 from demos.document_assistant.word_text import word_blocks
 
 _MOST_PARTS = 5_000  # maximum number of parts of an archive
+_STRICT = b"http://purl.oclc.org/ooxml/"
+"""Names of the strict form of Office files."""
+_FORMS = {
+    ".docx": '"Word Document (.docx)", not as "Strict Open XML Document"',
+    ".xlsx": '"Excel Workbook (.xlsx)", not as "Strict Open XML Spreadsheet"',
+}
 _LIBRARIES = {".pdf": "pypdf", ".docx": "docx", ".xlsx": "openpyxl"}
 
 
@@ -41,6 +47,8 @@ def main() -> None:
         answer = {"refused": "needs too much memory to read"}
     except Exception as error:  # noqa: BLE001 - parsers raise whatever a broken file makes them
         why = f"is broken ({type(error).__name__}); save it again as {order['kind']}"
+        if isinstance(error, KeyError) and order["kind"] == ".docx":  # Word saves it like that
+            why = "is broken: a part is missing; copy its content into a new document"
         answer = {"refused": why}
     json.dump(answer, sys.stdout)
 
@@ -69,7 +77,7 @@ def _joined(between: str, parts: Iterator[str], most: int) -> str:
 
 
 def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
-    """Refuse an archive with oversized parts before a library unpacks them.
+    """Refuse an archive with oversized parts before a library unpacks them, or in the strict form.
 
     A part that is larger than declared is truncated by `zipfile` and then fails its checksum.
     """
@@ -92,6 +100,9 @@ def _check_archive(content: io.BytesIO, order: dict[str, Any]) -> None:
                 raise RefusedError(
                     "has an XML part with declarations of its own, which is not read"
                 )
+            if part.filename == "_rels/.rels" and _STRICT in archive.read(part):
+                form = _FORMS[order["kind"]]
+                raise RefusedError(f"is in the strict form, which is not read; save it as {form}")
     content.seek(0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import os
@@ -31,11 +32,14 @@ KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 _TEXT = (".txt", ".md", ".csv")
 _STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
 _HEADER = 1_024  # bytes in which the header of a PDF may begin
+_INTACT = 3
+"""Characters beyond ASCII that show for each damaged place that a text is UTF-8."""
 _NONSENSE = re.compile(
     r"(?=[^\x00-\x7f\s«»‹›“”„‘’‚–—…•€°]{5})(?!(.)\1{4})|[^\W\d_][¿¹²³¼½¾¸¤¦¬¯][^\W\d_]"
+    r"|(?=[À-ÿ][à-ÿ]{3})(?!(.)\2{3})|[ÂÃ][¡-º¼-¿]|â€"
 )
 """What Windows-1252 makes of other encodings: five different letters and signs beyond ASCII in a
-row, or a sign within a word."""
+row, or four letters in lower case, a sign within a word, or the first bytes of UTF-8."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]
@@ -159,23 +163,31 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
 def _decoded(content: bytes, name: str) -> str:
     """Decode a text: UTF-16 with a byte order mark, UTF-8, or else Windows-1252.
 
-    A text of which Windows-1252 makes words of accented letters alone is in another encoding.
+    U+FFFD stands where UTF-8 is damaged. A text of which Windows-1252 makes words of accented
+    letters alone is in another encoding.
     """
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encodings = ["utf-16"]
-    elif b"\0" in content:
+        with contextlib.suppress(UnicodeDecodeError):
+            return content.decode("utf-16")
+    if b"\0" in content[::2] and b"\0" in content[1::2]:  # UTF-16 has zeros at one of the two
         raise UploadError(f"{name} is no text, whatever its name says")
-    else:
-        encodings = ["utf-8-sig", "cp1252"]
-    for encoding in encodings:
-        try:
-            text = content.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if encoding == "cp1252" and _NONSENSE.search(text):
-            raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
+    text = content.decode("utf-8-sig", errors="replace")
+    if "\0" not in text and _is_utf_8(content, text):
         return text
-    raise UploadError(f"{name} is no text, whatever its name says")
+    with contextlib.suppress(UnicodeDecodeError):
+        text = content.decode("cp1252")
+        if "\0" not in text and not _NONSENSE.search(text):
+            return text
+    raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
+
+
+def _is_utf_8(content: bytes, text: str) -> bool:
+    """Return whether a text is UTF-8, damaged in a few places at most or cut within a character."""
+    replaced = text.count("\ufffd")
+    damaged = replaced - content.count("\ufffd".encode())
+    intact = len(text) - len(text.encode("ascii", errors="ignore")) - replaced
+    is_cut = damaged and text.endswith("\ufffd")
+    return not damaged or intact > _INTACT * (damaged - is_cut)
 
 
 def _without_secrets(variables: Mapping[str, str]) -> dict[str, str]:

@@ -168,6 +168,32 @@ def test_raised_lowered_and_struck_parts_of_a_cell() -> None:
     assert cell_text(price, None) == "Price [struck out: 100] 80"
 
 
+@pytest.mark.parametrize(
+    ("cells", "row"),
+    [
+        (["Warfarin", "5 mg\n10 mg", "night"], "Warfarin | 5 mg / 10 mg | night"),  # lobehub#19635
+        (["a\n\nb", "c | d"], r"a / b | c \| d"),
+        (["5 _x00B5_g", "_x005F_x000D_", "_x00b5"], "5 µg | _x000D_ | _x00b5"),  # calamine#469
+        (["first_x000D_\nsecond", "a_x000B_b_x0001_"], "first / second | ab"),
+        (["_xD83D__xDE00_"], "\ud83d\ude00"),  # JSON joins the halves
+    ],
+)
+def test_a_row_is_a_line_of_cells(cells: list[str], row: str) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(cells)
+    assert rows_of(book)[1:] == [row]
+
+
+def test_cells_in_a_font_of_signs() -> None:
+    assert cell_text("þ", None, font="Wingdings") == "☑"
+    assert cell_text(5, None, font="Wingdings") == "5"
+    micro = CellRichText("50 ", TextBlock(InlineFont(rFont="Symbol"), "m"), "g")
+    assert cell_text(micro, None, font="Arial") == "50 μg"
+    assert cell_text(CellRichText("m", TextBlock(InlineFont(), "g")), None, font="Symbol") == "μg"
+
+
 def test_an_array_formula_without_a_result_is_named() -> None:
     book = openpyxl.Workbook()
     sheet = book.active

@@ -99,6 +99,11 @@ def test_a_word_document_in_its_order(tmp_path: Path) -> None:
         ("note: боль в груди", "cp1251"),
         ("المجموع 1200 ريال", "cp1256"),
         ("Pacjent skarży się na ból głowy", "cp1250"),
+        ("Pacient: příliš žluťoučký kůň", "cp1250"),
+        ("Доза 5 мг", "cp1251"),
+        ("Δόση 5 mg", "cp1253"),
+        ("Dose 5 mg", "utf-16-le"),
+        ("Dose 5 µg", "utf-16-be"),
     ],
 )
 def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
@@ -109,11 +114,48 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
 
 @pytest.mark.parametrize(
     "text",
-    ["été", "37°", "µg", "É", "• a\n• b\n• c", "———————", "ÉÈÀÇ ÉTÉ", "2½ m², ¿qué?", "Straße"],
+    [
+        "été",
+        "37°",
+        "µg",
+        "É",
+        "• a\n• b\n• c",
+        "———————",
+        "ÉÈÀÇ ÉTÉ",
+        "2½ m², ¿qué?",
+        "Straße",
+        "“CAFÉ”",
+        "óþægindi",
+        "ouïe, éèê",
+        "éééé",
+    ],
 )
 def test_a_western_text_is_read(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.txt").write_bytes(text.encode("cp1252"))
     assert read_upload(tmp_path / "a.txt", scope="s").text == text
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("50 µg, 25 °C ± 2, café ".encode() + b"caf\xe9", "50 µg, 25 °C ± 2, café caf\ufffd"),
+        ("“50” µg, café ".encode() + b"\xff end", "“50” µg, café \ufffd end"),  # langchain#7479
+        ("50 µg “x”".encode()[:-1], "50 µg “x\ufffd"),
+        ("50 µg é".encode()[:-1], "50 µg \ufffd"),
+        ("50 \ufffdg, \ufffd".encode(), "50 \ufffdg, \ufffd"),
+        (b"\xe9t\xe9 \xe9", "été é"),
+    ],
+)
+def test_a_damaged_text_is_read_in_its_encoding(tmp_path: Path, content: bytes, text: str) -> None:
+    """docling#4202, lib-cl-sii-python#1057."""
+    (tmp_path / "a.txt").write_bytes(content)
+    assert read_upload(tmp_path / "a.txt", scope="s").text == text
+
+
+def test_a_text_that_is_damaged_too_much_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("50 µg, ".encode() + b"caf\xe9, caf\xe9")
+    with pytest.raises(UploadError, match="is in an encoding that is not known; save it as UTF-8"):
+        read_upload(tmp_path / "a.txt", scope="s")
 
 
 def test_a_line_break_of_any_program_separates(tmp_path: Path) -> None:
@@ -268,6 +310,32 @@ def utf16_xlsx(path: Path) -> Path:
     return changed(xlsx_of(path), "xl/worksheets/sheet1.xml", lambda _: text.encode("utf-16"))
 
 
+def strict(path: Path) -> None:
+    """Rewrite an Office file in the strict form."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    for old, new in (
+        (b"http://schemas.openxmlformats.org/officeDocument/2006/", b"http://purl.oclc.org/ooxml/"),
+        (b"http://schemas.openxmlformats.org/spreadsheetml/2006/", b"http://purl.oclc.org/ooxml/"),
+        (
+            b"http://schemas.openxmlformats.org/wordprocessingml/2006/",
+            b"http://purl.oclc.org/ooxml/",
+        ),
+    ):
+        parts = {name: content.replace(old, new) for name, content in parts.items()}
+    archive_of(path, **parts)
+
+
+def docx_with_a_dangling_relation(path: Path) -> None:
+    kind = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships/image"
+    dangling = b'<Relationship Id="rId99" Type="%s" Target="NULL"/></Relationships>' % kind
+    changed(
+        docx_of(path),
+        "word/_rels/document.xml.rels",
+        lambda relations: relations.replace(b"</Relationships>", dangling),
+    )
+
+
 def pdf_bomb(path: Path) -> None:
     """A page of a few kilobytes that unpacks to 200 megabytes."""
     stream = zlib.compress(b"(A) Tj " * 30_000_000)
@@ -305,6 +373,18 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut.pdf": (lambda p: _write(pdf_of(p).read_bytes()[:300], p), "is broken"),
     "cut.docx": (lambda p: _write(docx_of(p).read_bytes()[:900], p), "is broken"),
     "other.docx": (lambda p: archive_of(p, a=b"1"), "is broken"),
+    "dangling.docx": (  # python-docx#797
+        docx_with_a_dangling_relation,
+        "is broken: a part is missing; copy its content into a new document",
+    ),
+    "strict.docx": (  # python-docx#693
+        lambda p: strict(docx_of(p)),
+        'is in the strict form, which is not read; save it as "Word Document (.docx)", not as',
+    ),
+    "strict.xlsx": (  # xlrd#92
+        lambda p: strict(xlsx_of(p)),
+        'is in the strict form, which is not read; save it as "Excel Workbook (.xlsx)", not as',
+    ),
     "bomb.docx": (
         lambda p: archive_of(p, word__document_xml=bytes(90_000_000)),
         "has a part packed more than 200 to 1",
