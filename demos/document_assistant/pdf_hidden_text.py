@@ -142,8 +142,8 @@ class _Drawing:
 
     def _resource(self, kind: str, name: Any) -> Any:
         resources = resolved(self._resources[-1])
-        named = resolved(resources.get(kind)) if resources else None
-        return named.get(name) if named else None
+        named: Any = resolved(resources.get(kind)) if hasattr(resources, "get") else None
+        return named.get(name) if hasattr(named, "get") else None
 
 
 def _strings(operands: Any) -> Iterator[str]:

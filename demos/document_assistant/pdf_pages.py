@@ -71,8 +71,12 @@ _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 
 def _is_xfa_form(catalog: Any) -> bool:
     """Return whether only an XFA program shows the content; the pages ask the reader to wait."""
+    from pypdf.generic import ArrayObject, DictionaryObject, StreamObject
+
     form = resolved(catalog.get("/AcroForm"))
-    if not hasattr(form, "get") or resolved(form.get("/XFA")) is None:
+    if not isinstance(form, DictionaryObject):
+        return False
+    if not isinstance(resolved(form.get("/XFA")), ArrayObject | StreamObject):
         return False
     return bool(resolved(catalog.get("/NeedsRendering"))) or not resolved(form.get("/Fields"))
 

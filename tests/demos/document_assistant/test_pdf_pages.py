@@ -231,6 +231,15 @@ def test_marked_content_of_a_layer_that_is_off(content: str, read: str) -> None:
     assert pages_of(layered(content, "A")) == [read]
 
 
+def test_layers_that_are_no_layers_are_shown() -> None:
+    writer = layered(BOTH, "A")
+    resources: Any = writer.pages[0]["/Resources"]
+    for broken in (NullObject(), NumberObject(1), strings("x")):
+        resources[NameObject("/Properties")] = broken
+        writer.root_object[NameObject("/OCProperties")] = broken
+        assert pages_of(writer) == ["Shown\nDose 99 mg\nEnd"]
+
+
 def test_a_form_or_a_note_of_a_layer_that_is_off() -> None:
     writer = layered(f"/Fm Do {SEEN}", "A")
     resources: Any = writer.pages[0]["/Resources"]
@@ -257,7 +266,8 @@ def test_a_form_whose_content_is_xfa_is_refused(entries: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize(
-    "form", [{}, {"XFA": ArrayObject(), "Fields": ArrayObject([NullObject()])}]
+    "form",
+    [{}, {"XFA": NullObject()}, {"XFA": ArrayObject(), "Fields": ArrayObject([NullObject()])}],
 )
 def test_a_form_that_is_not_only_xfa_is_read(form: dict[str, Any]) -> None:
     writer = drawn(SEEN)
