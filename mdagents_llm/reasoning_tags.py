@@ -178,10 +178,13 @@ def split_reasoning(text: str) -> tuple[str, str]:
 def split_leading_reasoning(text: str) -> tuple[str, str]:
     """Return the visible part and the reasoning of a text on a wire with a field for reasoning.
 
-    There, only a text that begins with a tag has reasoning in it; another one mentions tags.
+    There, an opening tag within the text is a mention of one.
     """
-    start = text.lstrip()
-    return split_reasoning(text) if OPENING.match(start) or CLOSING.match(start) else (text, "")
+    opened = OPENING.search(text)
+    before = text[: opened.start()] if opened else ""
+    if before.strip() and not CLOSING.search(before):
+        return text, ""
+    return split_reasoning(text)
 
 
 def _is_json(text: str) -> bool:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mdagents_llm.reasoning_tags import (
     ThinkTags,
+    split_leading_reasoning,
     split_reasoning,
     without_blocks,
     without_reasoning,
@@ -165,3 +166,25 @@ def test_visible_text_is_passed_on_at_once() -> None:
 @given(st.lists(st.sampled_from(["<think>", "</think>", "<", "a", "/", "think", ">", " ", "["])))
 def test_pieces_and_whole_agree(pieces: list[str]) -> None:
     assert in_pieces(pieces) == in_pieces(["".join(pieces)])
+
+
+@pytest.mark.parametrize(
+    "text", ['{"why": "he writes <thinking> tags"}', '{"why": "no </think> here", "a": "B"}']
+)
+def test_values_of_json_mention_tags(text: str) -> None:
+    assert split_reasoning(text) == split_leading_reasoning(text) == (text, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "hidden"),
+    [
+        ("Steps go into `<think>`. Answer: C", "Steps go into `<think>`. Answer: C", ""),
+        ("\n<think>a</think>B", "\nB", "a"),
+        ("a</think>B", "B", "a"),
+        ("a</think>B, not <think>", "B, not ", "a"),
+    ],
+)
+def test_where_thoughts_have_a_field_a_tag_within_is_a_mention(
+    text: str, visible: str, hidden: str
+) -> None:
+    assert split_leading_reasoning(text) == (visible, hidden)

@@ -262,6 +262,13 @@ def test_a_status_that_denies_a_failure(status: str) -> None:
     assert [row.status for row in read([result("1", status=status)]).rows] == ["answered"]
 
 
+@pytest.mark.parametrize(
+    "status", ["error: no route to host", "error: 0 tokens", "exit 0 error", "status 0 failed"]
+)
+def test_a_status_that_names_a_failure_beside_a_denial(status: str) -> None:
+    assert [row.status for row in read([result("1", status=status)]).rows] == ["api_error"]
+
+
 def test_the_files_beside_a_result_that_macos_leaves() -> None:
     folder = Path("output")
     folder.mkdir()

@@ -842,6 +842,20 @@ SHAPES = {
             ),
             ("context_length", 500, "openai", "input length too long", "Roo-Code#1767"),
             ("context_length", 400, "openai", "Prompt exceeds max length", "ours"),
+            *(
+                (RETRIED, 429, "openai", words, "ours")
+                for words in (
+                    "Rate limit exceeded. Upgrade to a monthly plan for higher limits.",
+                    "Too many requests. See https://example.com/docs/daily-limits for details.",
+                    "Limit: 20 / minute. Monthly quota unaffected.",
+                    "Rate limit exceeded: 5 requests per 10 seconds, up to 1000 per day.",
+                    "请求过于频繁，今日已调用100次，请稍后重试",
+                    "x-ratelimit: limit: 0, remaining: 0",
+                )
+            ),
+            (DOWN, 429, "openai", "今日免费额度已用完", "ours"),
+            ("bad_request", 400, "openai", "Input validation: stop sequence too long", "ours"),
+            ("context_length", 400, "openai", "Messages too long for requested model", "ours"),
             (DOWN, 429, "openai", "Weekly/Monthly Limit Exhausted.", "openclaw#33813"),
             (DOWN, 429, "openai", "已达到 5 小时的使用上限。", "dirge#818"),
             (

@@ -38,6 +38,21 @@ def test_words_that_refuse_to_be_told_how_to_think(
 
 
 @pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("max_tokens", "max_tokens must be greater than 0"),
+        ("seed", "max_tokens must be greater than 0, seed ok"),
+        ("response_format", "response_format: messages length must be greater than 0"),
+        ("temperature", "temperature: Input should be less than or equal to 1"),  # talemate#102
+        ("temperature", "temperature must be greater than or equal to 0"),
+        ("temperature", "temperature must be in range [0, 2]"),
+    ],
+)
+def test_words_that_refuse_another_value(setting: str, words: str) -> None:
+    assert not is_refused(setting, 422, words)
+
+
+@pytest.mark.parametrize(
     ("budget", "limit", "sent"),
     [
         (16_384, 17_384, (16_384, 17_384)),
