@@ -11,7 +11,7 @@ from pathlib import Path
 from mdagents.datasets.empty_options import shown_options
 from mdagents.datasets.field_names import plain
 from mdagents.datasets.listed_options import without_options
-from mdagents.datasets.near_duplicates import fingerprint
+from mdagents.datasets.near_duplicates import fingerprint, letters_and_digits
 from mdagents.datasets.option_letters import letters_meant, without_labels
 from mdagents.datasets.option_places import naming_letters
 from mdagents.datasets.own_forms import empty_answer
@@ -129,10 +129,11 @@ def _names(record: Mapping[str, object]) -> str:
 
 
 def _check_answer(answer: str, texts: Mapping[str, str], field: str, gold: str) -> None:
-    meant = letters_meant(answer, texts)
-    if gold in meant:
+    if gold in letters_meant(answer, texts):
         return
-    if meant or fingerprint(answer) != fingerprint(texts[gold]):
+    fitting = [letter for letter in texts if fingerprint(texts[letter]) == fingerprint(answer)]
+    is_another = bool(fitting) and gold not in fitting
+    if is_another or letters_and_digits(answer) != letters_and_digits(texts[gold]):
         raise ConfigError(f"{field} differs from the text of option {gold}; one of them is wrong")
 
 

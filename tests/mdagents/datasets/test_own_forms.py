@@ -268,6 +268,52 @@ def test_an_answer_that_differs_in_a_sign_is_another(right: str, other: str) -> 
             gold(**fields, answer=answer)
 
 
+@pytest.mark.parametrize(
+    ("right", "answer"),
+    [
+        ("1,000 mg", "1000 mg"),
+        ("120/80 mmHg", "120 / 80 mmHg"),
+        ("2:1", "2 : 1"),
+        ("½ tablet", "1/2 tablet"),
+        ("Type 1, 2", "Type 1,2"),
+        ("COVID -19", "COVID-19"),
+        ("3 -5 days", "3-5 days"),
+        ("-5", "- 5"),
+        ("−70 mV", "– 70 mV"),
+        ("≥ 5", ">=5"),
+        ("t(9;22)", "t(9,22)"),
+        ("0.5 mg", "0,5 mg"),
+        ("Rh-", "Rh −"),
+        ("β-thalassemia", "β- thalassemia"),
+        ("Pre- and postnatal", "pre and postnatal"),
+        ("↑ Ca", "Ca ↑"),
+    ],
+)
+def test_an_answer_in_another_spelling_is_the_right_option(right: str, answer: str) -> None:
+    for option, said in ((right, answer), (answer, right)):
+        fields = {"options": {"A": "Zinc", "B": option}, "answer_idx": "B", "answer": said}
+        assert gold(**fields) == "B"
+
+
+@pytest.mark.parametrize(
+    ("right", "answer", "other"),
+    [
+        ("1:2", "1 : 2", "12"),
+        ("1.5 mg", "1. 5 mg", "15 mg"),
+        ("-5", "- 5", "5"),
+        ("½", "1 / 2", "12"),
+        ("≥ 5", ">=5", "5"),
+        ("1,000", "1000", "1.000"),
+    ],
+)
+def test_an_answer_in_another_spelling_is_not_another_option(
+    right: str, answer: str, other: str
+) -> None:
+    for option, said in ((right, answer), (answer, right)):
+        fields = {"options": {"A": other, "B": option}, "answer_idx": "B", "answer": said}
+        assert gold(**fields) == "B"
+
+
 def table(text: str, name: str = "mine.csv", encoding: str = "utf-8") -> Dataset:
     path = Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
