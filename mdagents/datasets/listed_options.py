@@ -28,7 +28,7 @@ _MOST = 10
 _SPECIES = re.compile(r"\s*[A-Z]\. [a-z]")
 """`E. coli`, which is no option if the others begin with a capital."""
 _HEADING = re.compile(
-    r"\b(?:Answer )?(?:Options|Choices)[ \t]*:"
+    r"(?<![^\W_])(?:Answer )?(?:Options|Choices)[ \t]*:"
     r"|(?:^|(?<=[.?!;:\n]))[ \t]*(?i:answer )?(?i:options|choices)[ \t]*:"
     r"|\b(?i:answer )?(?i:options|choices)\s*:(?=\s*\(?[A-Ja-j][).:])"
     r"|(?:选项|選項|选择|Opciones|Optionen)\s*[:：]",
@@ -47,6 +47,9 @@ _LONGEST_OPENING = 24  # characters
 _LABEL = re.compile(r"(?<![^\W_])([A-Ja-j]|10|[1-9])(?=[*_'\"]{0,3}\s?[).:、\]】|–-])")
 _BETWEEN = re.compile(r"[\w\s()\[\]{}.,;:'\"*/|、。】【•·–-]*")
 """Labels, and signs between options."""
+_WORD = re.compile(r"[^\W_]+")
+_BARE_LABEL = re.compile(r"[A-Za-z]|\d|10")
+"""Label in a list with a heading, where it needs no sign: `Options: A Iron B Zinc`."""
 _TAG = re.compile(r"</?(?:br|p|li|ol|ul|b|strong|div)\s?/?>", re.IGNORECASE)
 _TAG_AT_END = re.compile(rf"{_TAG.pattern}\Z", re.IGNORECASE)
 _REQUEST = re.compile(
@@ -139,10 +142,7 @@ def without_options(question: str, options: Collection[str]) -> str:
     texts = filter(None, (" ".join(text.split()) for text in options))
     spans = _spans(question, sorted(texts, key=len, reverse=True))
     start = _start_of_list(question, spans) if spans else None
-    stem = question[:start].rstrip()
-    while tag := _TAG_AT_END.search(stem[-_LONGEST_OPENING:]):
-        stem = stem[: -len(tag[0])].rstrip()
-    return stem if start is not None and stem else question
+    return question if start is None else _without_tags(question[:start]) or question
 
 
 def lists_by_letter(question: str, options: Mapping[str, str]) -> bool:
@@ -200,30 +200,62 @@ def _start_of_list(question: str, spans: Sequence[tuple[int, int]]) -> int | Non
         spans: Where it has the options, in order.
 
     Returns:
-        Offset in the text; None if its end is anything else than a list with labels, or with a
-        heading or a bracket before it.
+        Offset in the text; None if its end is anything else than a list with a heading, with
+        labels, or with a bracket before it.
     """
     first = spans[0][0]
-    opening = _opening(question, first)
-    start = first - len(opening[0]) if opening else first
     lines = question[spans[-1][1] :].splitlines()
-    gaps = [question[end:after] for (_, end), (after, _) in pairwise([(0, start), *spans])]
-    gaps += [line for line in lines if not _REQUEST.fullmatch(line.strip(" ."))]
-    labels: list[str] = []
-    for gap in gaps:
-        plain = unicodedata.normalize("NFKC", _TAG.sub(" ", gap))
-        found = _LABEL.findall(plain)
-        if len(found) < len(re.findall(r"[^\W_]+", plain)) or not _BETWEEN.fullmatch(plain):
-            return None
-        labels += found
-    headings = [found for found in _HEADING.finditer(question) if found.end() <= start]
-    has_heading = bool(headings) and not question[headings[-1].end() : start].strip()
-    if has_heading:
-        start = headings[-1].start()
-    if not labels:
-        return start if opening or has_heading else None
+    gaps = [question[end:start] for (_, end), (start, _) in pairwise(spans)]
+    rest = [line for line in lines if not _REQUEST.fullmatch(line.strip(" ."))]
+    headings = [found for found in _HEADING.finditer(question) if found.end() <= first]
+    if headings and _has_only_labels([question[headings[-1].end() : first], *gaps]):
+        return None if _labels(rest) is None else _start_of_heading(question, headings[-1])
+    opening = _opening(question, first)
+    labels = _labels([opening[0], *gaps, *rest]) if opening else None
+    if opening is None or labels is None:
+        return None
+    start = first - len(opening[0])
     count = len(labels)
     are_letters = sorted(labels) in (list(ascii_uppercase[:count]), list(ascii_lowercase[:count]))
     are_numbers = labels == list(map(str, range(1, count + 1)))
-    is_complete = opening and count >= len(spans) and (are_letters or are_numbers)
+    is_complete = not labels or (count >= len(spans) and (are_letters or are_numbers))
+    if _without_tags(question[:start]).endswith((":", "：")):  # "Her drugs: 1. Iron 2. Zinc"
+        begins_line = "\n" in question[len(question[:start].rstrip()) : start]
+        is_complete &= are_letters and (begins_line or opening[0].startswith("("))
     return start if is_complete else None
+
+
+def _labels(gaps: Sequence[str]) -> list[str] | None:
+    """Return the labels that stand between options; None if anything else does."""
+    labels: list[str] = []
+    for gap in gaps:
+        plain = _plain(gap)
+        found = _LABEL.findall(plain)
+        if len(found) < len(_WORD.findall(plain)) or not _BETWEEN.fullmatch(plain):
+            return None
+        labels += found
+    return labels
+
+
+def _has_only_labels(gaps: Sequence[str]) -> bool:
+    """Return whether nothing but labels and signs stands between a heading and its options."""
+    return all(_BARE_LABEL.fullmatch(word) for gap in gaps for word in _WORD.findall(_plain(gap)))
+
+
+def _start_of_heading(question: str, heading: re.Match[str]) -> int:
+    """Return where a heading begins, or the signs of its font: `**Options:**`."""
+    behind = question[heading.end() :]
+    font = behind[: len(behind) - len(behind.lstrip("*_"))]
+    return len(question[: heading.start()].removesuffix(font))
+
+
+def _plain(gap: str) -> str:
+    return unicodedata.normalize("NFKC", _TAG.sub(" ", gap))
+
+
+def _without_tags(text: str) -> str:
+    """Return a text without HTML tags and white space at its end."""
+    text = text.rstrip()
+    while tag := _TAG_AT_END.search(text[-_LONGEST_OPENING:]):
+        text = text[: -len(tag[0])].rstrip()
+    return text

@@ -176,10 +176,22 @@ FIVE = {"A": "Sacrotuberous ligament", "B": "Iliacus muscle", "C": "Iliacus", "D
         "\nA. Sacrotuberous\nligament\nB. Iliacus muscle\nC. Iliacus\n\nReply with the letter.",
         "\n选项：A、Sacrotuberous ligament；B、Iliacus muscle；C、Iliacus。",
         "\n（A）Sacrotuberous ligament\n（B）Iliacus muscle\n（C）Iliacus",
+        "\nOptions:\n- Sacrotuberous ligament\n- Iliacus muscle\n- Iliacus",
+        "\nChoices:\n• Sacrotuberous ligament\n• Iliacus muscle\n• Iliacus",
+        "\nOptions:\n+ Iliacus muscle\n+ Sacrotuberous ligament\n+ Iliacus\n+ n/a",
+        "\nOptions: ( ) Sacrotuberous ligament ( ) Iliacus muscle ( ) Iliacus",
+        "\nOptions: A Sacrotuberous ligament B Iliacus muscle C Iliacus",
+        "\nOptions: Sacrotuberous ligament > Iliacus muscle > Iliacus",
+        "\n**Options:**\nA. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",
+        "\n__Options:__\n* Sacrotuberous ligament\n* Iliacus muscle\n* Iliacus",
+        ":\nA. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",
+        ": (A) Sacrotuberous ligament (B) Iliacus muscle (C) Iliacus",
     ],
 )
 @pytest.mark.parametrize("stem", ["Which one?", "It inserts at the"])
 def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str) -> None:
+    if listed[0] == ":":
+        stem, listed = f"{stem}:", listed[1:]
     record = {"question": f"{stem}{listed}", "options": FIVE, "answer_idx": "B"}
     assert read(record).text == stem
     texts = sorted(FIVE.values())
@@ -202,6 +214,12 @@ def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str
         "Which of [Sacrotuberous ligament, Iliacus muscle, Iliacus]",
         "Statements:\n1. The Sacrotuberous ligament\n2. Iliacus muscle\n3. Iliacus",
         "Which? A. Sacrotuberous ligament B. Iliacus muscle C. Iliacus\nAnswer: B",
+        "It hurts at:\n1. Sacrotuberous ligament\n2. Iliacus muscle\n3. Iliacus",
+        "Which? Injured: 1. Sacrotuberous ligament 2. Iliacus muscle 3. Iliacus",
+        "Which? Injured: A) Sacrotuberous ligament B) Iliacus muscle C) Iliacus",
+        "Injured: ['Sacrotuberous ligament', 'Iliacus muscle', 'Iliacus']",
+        "Which? Options: Sacrotuberous ligament, Iliacus muscle, Iliacus B",
+        "Options: all that hurt.\n- Sacrotuberous ligament\n- Iliacus muscle\n- Iliacus",
     ],
 )
 def test_other_mentions_of_options_are_part_of_the_question(question: str) -> None:
