@@ -219,9 +219,11 @@ def _start_of_list(question: str, spans: Sequence[tuple[int, int]]) -> int | Non
     are_letters = sorted(labels) in (list(ascii_uppercase[:count]), list(ascii_lowercase[:count]))
     are_numbers = labels == list(map(str, range(1, count + 1)))
     is_complete = not labels or (count >= len(spans) and (are_letters or are_numbers))
-    if _without_tags(question[:start]).endswith((":", "：")):  # "Her drugs: 1. Iron 2. Zinc"
+    if (
+        _without_tags(question[:start]).rstrip(" -–").endswith((":", "："))
+    ):  # "Her drugs: 1. Iron 2. Zinc"
         begins_line = "\n" in question[len(question[:start].rstrip()) : start]
-        is_complete &= are_letters and (begins_line or opening[0].startswith("("))
+        is_complete &= are_letters and (begins_line or "(" in opening[0])
     return start if is_complete else None
 
 

@@ -6,6 +6,7 @@ import re
 import reprlib
 from collections.abc import Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from exaid_core.tokenizer import count_words
@@ -15,16 +16,27 @@ from mdagents_llm.errors import ConfigError
 
 _NAMES = frozenset({"context", "contexts", "passage", "article"})
 """Names of such fields, as in PubMedQA, MediQ, AGIEval and RACE; normalized by `plain`."""
-_LETTER = r"(?:option\W{0,2})?(?:\(?(?-i:[B-J]|A(?!\s[a-z]))\b|\(?[a-j]['’)])"
+_LETTER = r"(?:option\W{0,2})?\(?(?P<letter>(?-i:[A-J])|[a-j](?=['’)]))"
+_END = (
+    r"(?=\s*(?:\Z|\n|[)\]'’:,;(\[。，；：）]|[-–—]\s|\.\s*(?:\Z|(?-i:[^a-z\s])))"
+    r"|\s(?:because|since)\b)"
+)
+"""End of the mention of an option; `C. difficile`, `C-reactive` and `C vitamins` are texts."""
+_SENTENCE = r"(?:^|(?<=[.!?]\s))\W{0,3}"
 _ANSWER = re.compile(
-    rf"(?:^|(?<=[.!?]\s))\W{{0,3}}(?:ans(?:wer)?(?:\s?[.:=-]|\s(?:is|key)\b|\s?(?=\()){{1,3}}"
+    rf"{_SENTENCE}(?:ans(?:wer)?(?:\s?[.:=-]|\s(?:is|key)\b|\s?(?=\()){{1,3}}"
     r"|(?:the )?(?:correct|right|best) (?:answer|option|choice)\b(?: is)?"
-    r"|(?:respuesta|resposta|réponse|antwort|đáp án|ответ)(?: correct?[ae]| đúng| là| est| ist)?"
-    rf"|(?:正确)?答案[是为]?|正解)\W{{0,3}}{_LETTER}"
-    r"|\b(?:option|choice|answer) \(?(?-i:[A-J])\)? (?:is|was) (?:the )?(?:correct|right|best)\b",
+    r"|(?:respuesta|resposta|réponse|antwort|đáp án|ответ)(?: correct?[ae]| đúng)?"
+    rf"(?: là| est| ist| es|\s?[:：.=-])|(?:正确)?答案[是为]?|正解)"
+    rf"\W{{0,3}}{_LETTER}(?P<end>{_END})?",
     re.IGNORECASE | re.MULTILINE,
 )
-"""Statement of the right option, as in an explanation of the answer."""
+_VERDICT = re.compile(
+    rf"(?:{_SENTENCE}|\()(?:option|choice|answer) \(?(?P<letter>(?-i:[A-J]))\)? (?:is|was) "
+    rf"(?:correct|right|the (?:correct|right|best) (?:answer|option|choice))(?P<end>\b{_END})",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Statements of the right option, as in an explanation of the answer."""
 _ADDRESS = re.compile(r"\s*\w+://\S+\s*")
 
 
@@ -34,7 +46,9 @@ def is_context(name: str) -> bool:
     return plain(name) in _NAMES
 
 
-def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
+def with_context(
+    record: Mapping[str, Any], question: str, options: Mapping[str, object], where: str
+) -> str:
     """Return a question after the text that it is about, unless it repeats that text.
 
     Args:
@@ -42,6 +56,7 @@ def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
             such a list as `contexts`, or with strings; in a table, a cell with one of these. A
             number or a single word, such as an id or an address, is no text.
         question: Text of the question.
+        options: Letter -> text.
         where: File and line, for error messages.
 
     Raises:
@@ -50,14 +65,26 @@ def with_context(record: Mapping[str, Any], question: str, where: str) -> str:
     found: list[str] = []
     for name in filter(is_context, record):
         texts = _texts(record, name, where)
-        if said := next(filter(None, map(_ANSWER.search, texts)), None):
+        if said := next(filter(None, (_said(text, options) for text in texts)), ""):
             raise ConfigError(
-                f"{where}: field '{name}' gives the answer away ({reprlib.repr(said[0].strip())}); "
+                f"{where}: field '{name}' gives the answer away ({reprlib.repr(said)}); "
                 "it would stand before the question: give it another name"
             )
         found += texts
     asked = " ".join(question.split())
     return "\n".join([*(text for text in found if " ".join(text.split()) not in asked), question])
+
+
+def _said(text: str, options: Mapping[str, object]) -> str:
+    """Return the words of a text that state the right option; empty without any."""
+    for found in chain(_ANSWER.finditer(text), _VERDICT.finditer(text)):
+        option = options.get(found["letter"].upper())
+        is_stated = found["end"] is not None or (
+            option and text[found.end() :].lstrip().casefold().startswith(str(option).casefold())
+        )
+        if option is not None and is_stated:
+            return found[0].strip()
+    return ""
 
 
 def _texts(record: Mapping[str, Any], name: str, where: str) -> list[str]:

@@ -79,7 +79,7 @@ def parse_question(
         raise ConfigError(f"{where}: field 'question' must be a non-empty text")
     texts = _texts(record.get("options"), where)
     letters = list(texts)
-    text = with_context(published, text, where)
+    text = with_context(published, text, texts, where)
     found = read_pictures(
         published,
         record["question"],
@@ -91,7 +91,7 @@ def parse_question(
     )
     text, pictures, missing = found.text, found.pictures, found.missing
     if isinstance(record["question"], list):  # its parts were read again, for their pictures
-        text = with_context(published, text, where)
+        text = with_context(published, text, texts, where)
     _check_length(text, f"{where}: field 'question'")
     options, hidden = _options(found, where)
     text = without_options(text.strip(), [option.strip() for option in texts.values()])

@@ -52,7 +52,9 @@ def _elements(record: Record) -> Sequence[Record]:
     question = first_of(document, *_QUESTION) or next(iter(chain(*requests)), None)
     if isinstance(question, str):
         with suppress(ConfigError):  # a field of that name which is no text
-            question = with_context(document, question, "")
+            question = with_context(
+                document, question, dict(zip(letters, options, strict=False)), ""
+            )
     meant = _meant(record, choices, options, letters, chosen)
     element = {
         "question_id": record.get("doc_id"),

@@ -109,6 +109,24 @@ def test_an_abstract_stands_before_its_question() -> None:
             "The patient answered: no. Answer: A large trial.\n?",
         ),
         ({"question": "?", "context": "The best option is a fan."}, "The best option is a fan.\n?"),
+        *(
+            ({"question": "?", "context": text}, f"{text}\n?")
+            for text in (
+                "Answer: B. cereus infection is common in hospital.",
+                "Correct answer: E. coli is the most common pathogen overall.",
+                "Ans: B-cells were elevated in all of them.",
+                "Patients answered. Answer - B-type peptide was measured.",
+                "The best option B was compared with placebo in the trial.",
+                "The treatment option B is the best in this cohort of patients.",
+                "Option A was best tolerated. Choice B is the best for the elderly.",
+                "Option B was the right ventricle.",
+                "The right choice: B vitamins in elderly patients.",
+                "Answer: I. He was sad. Answer: I do not know.",
+                "Respuesta: B lymphocytes. Respuesta B. Remisión.",
+                "Antwort: B-Zellen steigen an. Antwort: B Lymphozyten.",
+                "Answer: D. The letter of no option.",
+            )
+        ),
         ({"question": "?", "context": "https://x.org/患者男性"}, "?"),
         ({"question": "?", "context": "Appendicitis", "passage": "無"}, "?"),
     ],
@@ -138,12 +156,18 @@ def test_a_context_that_cannot_be_read_is_refused(context: Any) -> None:
         "Respuesta correcta: C",
         "Đáp án: C",
         "答案：C",
+        "答案是C。因为金不生锈。",
         "Answer: A",
+        "Answer: C Gold does not rust.",
+        "Answer: C - it does not rust.",
+        "The correct answer is C because it does not rust.",
+        "We saw it.\nOption C is the best answer.",
+        "Antwort: C. Gold rostet nicht.",
     ],
 )
 def test_a_context_with_the_answer_is_refused(context: Any) -> None:
     with pytest.raises(ConfigError, match="line 4: field 'context' gives the answer away"):
-        read({"question": "?", "context": context, "A": "x", "B": "y", "answer": "A"})
+        read({"question": "?", "context": context, "A": "x", "B": "y", "C": "gold", "answer": "A"})
 
 
 FIVE = {"A": "Sacrotuberous ligament", "B": "Iliacus muscle", "C": "Iliacus", "D": "n/a"}
@@ -185,13 +209,15 @@ FIVE = {"A": "Sacrotuberous ligament", "B": "Iliacus muscle", "C": "Iliacus", "D
         "\n**Options:**\nA. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",
         "\n__Options:__\n* Sacrotuberous ligament\n* Iliacus muscle\n* Iliacus",
         ":\nA. Sacrotuberous ligament\nB. Iliacus muscle\nC. Iliacus",
+        ":-\n- (A) Sacrotuberous ligament\n- (B) Iliacus muscle\n- (C) Iliacus",
         ": (A) Sacrotuberous ligament (B) Iliacus muscle (C) Iliacus",
     ],
 )
 @pytest.mark.parametrize("stem", ["Which one?", "It inserts at the"])
 def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str) -> None:
     if listed[0] == ":":
-        stem, listed = f"{stem}:", listed[1:]
+        colon = listed[: listed.index("\n" if "\n" in listed else " ")]
+        stem, listed = stem + colon, listed.removeprefix(colon)
     record = {"question": f"{stem}{listed}", "options": FIVE, "answer_idx": "B"}
     assert read(record).text == stem
     texts = sorted(FIVE.values())
@@ -217,6 +243,7 @@ def test_a_list_of_all_options_is_no_part_of_the_question(stem: str, listed: str
         "It hurts at:\n1. Sacrotuberous ligament\n2. Iliacus muscle\n3. Iliacus",
         "Which? Injured: 1. Sacrotuberous ligament 2. Iliacus muscle 3. Iliacus",
         "Which? Injured: A) Sacrotuberous ligament B) Iliacus muscle C) Iliacus",
+        "Injured:- 1. Sacrotuberous ligament 2. Iliacus muscle 3. Iliacus",
         "Injured: ['Sacrotuberous ligament', 'Iliacus muscle', 'Iliacus']",
         "Which? Options: Sacrotuberous ligament, Iliacus muscle, Iliacus B",
         "Options: all that hurt.\n- Sacrotuberous ligament\n- Iliacus muscle\n- Iliacus",
