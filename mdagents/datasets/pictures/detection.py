@@ -193,6 +193,7 @@ _PICTURE_WORDS = (
 )  # fmt: skip
 _FIGURA_WORDS = ("imagen", "figura", "fotografía", "imagem", "immagine")
 _FIGURA = rf"(?:{'|'.join(_FIGURA_WORDS)})"
+_NOT_OF_A_TEST = r"(?!\sen\s(?:el|un)\s(?:espejo|test)\b)"
 _REFERENCES = [
     (re.compile(pattern), groups)
     for pattern, *groups in (
@@ -242,12 +243,12 @@ _REFERENCES = [
         ),
         (
             rf"\b(?:the|this)\s+(?:\w+\s+){{0,2}}(?:{_PICTURE}|{_CHART}|{_RECORDING})"
-            r"\s+(?:shown|pictured)\b(?!\s+(?:to|that)\b)",
+            r"\s+(?:shown|pictured)\b(?!\s+(?:to|that|by|no)\b)",
             ("shown", "pictured"),
         ),
         (
             rf"\b{_RECORDING}(?:\s+(?:strip|tracing|film|scan|image))?\s+{_PLACE}"
-            r"(?:\s*(?:[.,:;?)]|$)|\s+(?:shows?|is|was)\b)",
+            r"(?:\s*(?:[.,:;?)]|$)|\s+(?:shows?|(?:is|was)\s+(?:from|of|obtained|taken))\b)",
             _PLACE_WORDS,
             _RECORDING_WORDS,
         ),
@@ -258,9 +259,9 @@ _REFERENCES = [
         ),
         # Chinese, also that of a record: "如图所示", but not the ECG (心电图) itself.
         (
-            r"(?:如|见|見|根据|參見)[下上右左附]?[图圖](?![谱雷])|(?<![电動动像])(?:[下上右左附][图圖]|[图圖]\s?\d)"
-            r"|如[下上]?表(?:所示|\d)",
-            ("图", "圖", "表"),
+            r"(?:如|见|見|根据|參見)[下上右左附]?[图圖](?![谱雷书書形案])"
+            r"|(?<![电動动像])[下上右左附][图圖](?![谱书書形像案])|(?<![电動动像影描])[图圖]\s?\d",
+            ("图", "圖"),
         ),
         # Japanese and Korean.
         (
@@ -273,10 +274,10 @@ _REFERENCES = [
         ),
         # Spanish, Portuguese and Italian.
         (
-            rf"\b{_FIGURA}\s(?:(?:n[.ºo°]{{1,2}}\s?)?\d|adjunt|siguiente|abaixo|acima|anexa"
-            r"|a seguir|seguente|allegata|que se muestra)"
+            rf"\b{_FIGURA}\s(?:(?:n[.ºo°]{{1,2}}\s?)?(?!8\b)\d+[a-c]?\b|adjunt|siguiente|abaixo|acima"
+            rf"|anexa|a seguir|seguente|allegata|que se muestra{_NOT_OF_A_TEST})"
             r"|\b(?:ver|véase|vea|observe|vinculada a|na|nella|vedi)\s(?:(?:la|a)\s)?"
-            rf"(?:siguiente\s)?{_FIGURA}\b(?!\s(?:corporal|corporea))",
+            rf"(?:siguiente\s)?{_FIGURA}\b(?!\s(?:corporal|corporea)){_NOT_OF_A_TEST}",
             _FIGURA_WORDS,
         ),
         # French and German.
@@ -287,19 +288,20 @@ _REFERENCES = [
         ),
         (
             r"\b(?:in|auf|siehe)\s(?:der\s|dem\s|den\s)?(?:folgenden\s|nebenstehenden\s|gezeigten\s)?"
-            r"(?:abbildung|foto|bild)\b|\b(?:abbildung|abb\.)\s?\d",
+            r"(?:abbildung|foto|bild)\b(?!\s(?:erkannte?\b|nicht\s?[.,;]))|\b(?:abbildung|abb\.)\s?\d",
             ("abbildung", "abb", "foto", "bild"),
         ),
         # Vietnamese and Russian.
         (
-            r"\b(?:hình|ảnh|hình ảnh|hình vẽ|sơ đồ)\s(?:(?:bên\s)?dưới|sau đây|bên|(?:số\s)?\d)"
+            r"\b(?:hình|ảnh|hình ảnh|hình vẽ|sơ đồ)\s(?:(?:bên\s)?dưới|sau đây|bên|số\s\d"
+            r"|\d+(?:\s?[.,:;?)]|$|\s(?:cho|là|dưới|thể hiện|minh họa)\b))"
             r"|\b(?:xem|theo)\s(?:hình|ảnh)\b",
             ("hình", "ảnh", "sơ đồ"),
         ),
         (
-            r"\b(?:на|см\.|по)\s(?:рисунк[еу]|рис\.|рисунок|фото|фотографии|изображении|схеме)(?!\w)"
+            r"\b(?:на|см\.|по)\s(?:рисунк[еу]|рис\.|рисунок|фото|фотографии|изображении)(?!\w)"
             r"|\bрис(?:унок|\.)\s?\d",
-            ("рис", "фото", "изображени", "схем"),
+            ("рис", "фото", "изображени"),
         ),
     )
 ]

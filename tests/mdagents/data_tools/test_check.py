@@ -166,6 +166,11 @@ REFERRING = [
     "心電図を次の図に示す。診断はどれか。",
     "다음 그림과 같이 보인다. 진단은?",
     "На рисунке показано что?",
+    "如下图像所示，诊断是？",
+    "La figura 12b muestra la lesión. ¿Cuál es?",
+    "Hình 2 cho thấy gì?",
+    "Bệnh nhân có tổn thương (hình số 1). Chẩn đoán?",
+    "The ECG below is from this patient. Which is it?",
 ]
 COMPLETE = [
     "His laboratory values are shown below: Na+: 139 mEq/L, K+: 4.3 mEq/L. Which is it?",
@@ -192,6 +197,20 @@ COMPLETE = [
     "Hồng cầu hình liềm. Chẩn đoán là gì?",
     "На рентгенограмме затемнение. Что это?",
     "L'image est normale. Laquelle ?",
+    "Siêu âm thấy hình ảnh 1 khối u gan 3 cm. Chẩn đoán?",
+    "X quang hình ảnh 2 bên phổi mờ. Chẩn đoán?",
+    "Химиотерапия по схеме ABVD. Что далее?",
+    "患者血常规如下表所示。诊断是？",
+    "患者坐下图书馆里晕倒。诊断是？",
+    "MRI上图像正常，根据图形判断？",
+    "血管造影图1次正常。诊断是？",
+    "Patient erkennt seine Frau auf dem Foto nicht. Welche Störung?",
+    "Sutura en figura 8. ¿Cuál es?",
+    "Al ver la imagen en el espejo se asusta. ¿Cuál es?",
+    "El paciente no reconoce la figura que se muestra en el test. ¿Cuál es?",
+    "The drawing shown by the child was a clock. What test?",
+    "The ECG shown no ST changes. What next?",
+    "The scan below is normal. What next?",
 ]
 
 
