@@ -127,6 +127,8 @@ _ABOUT_OTHERS = re.compile(
 )
 
 _OWN = re.compile(rf"(?:[\W_]{{0,4}}{_NOUN} ?)?[\W_]{{0,4}}([a-j])(?:[\W_]|\Z|(?=[{UNSPACED}]))")
+_KIND = re.compile(r"[a-j](?:[型形群组組级級期类類区區]|[细細]胞\Z)")
+"""Names of kinds, in scripts without spaces: 'A型' (type A)."""
 _SERIES = [
     series.split()
     for series in (
@@ -147,8 +149,9 @@ _SERIES = [
 _CIRCLED = re.compile("[①-⑩]")
 _LABEL = re.compile(
     rf"[\W_]{{0,4}}({'|'.join(label for series in _SERIES for label in series)})ـ?[*_]{{0,2}}"
-    r"(?:[).\]、】](?!\d)|\s?:(?!\s?\d)|\s?[-–]\s(?!\d))\s*\S"
+    r"(?:[).\]、】](?!\d)|\s?:(?!\s?\d)|(?<![α-κ])\s?[-–]\s(?!\d))\s*\S"
 )
+"""Mark of a place; "α - helix" is a name."""
 
 
 def speaking_of_places(options: Mapping[str, str]) -> tuple[str, ...]:
@@ -195,7 +198,7 @@ def _are_labeled(options: Mapping[str, str]) -> bool:
         for letter, text in options.items()
     }
     if all((own := _OWN.match(text)) and own[1] == of.lower() for of, text in texts.items()):
-        return True
+        return not all(map(_KIND.match, texts.values()))
     places = {ord(of) - ord("A"): _LABEL.match(text) for of, text in texts.items()}
     return any(
         all(label and label[1] == series[place] for place, label in places.items())

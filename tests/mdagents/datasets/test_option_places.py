@@ -123,7 +123,12 @@ def test_options_that_bring_labels_keep_their_places(labels: str) -> None:
 
 def test_letters_before_chinese_texts_are_labels() -> None:
     assert speaking("A铁", "B锌", "C金", "D锡") == "ABCD"
+    assert speaking("A肝癌", "B肝硬化", "C肝炎", "D型糖尿病") == "ABCD"
+    assert speaking("A细胞膜", "B细胞核", "C细胞质") == "ABC"
     assert speaking("A型", "B型", "AB型", "O型") == ""
+    assert speaking("A型", "B型", "C型", "D型") == ""
+    assert speaking("A群链球菌", "B群链球菌", "C群链球菌") == ""
+    assert speaking("A細胞", "B細胞", "C細胞") == ""
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_letters_before_chinese_texts_are_labels() -> None:
         "1 day,2 days,3 days", "1.5 mg,2.5 mg,3.5 mg", "1:10,2:10,3:10", "1%,2%,3%", "1.,2.,3.",
         "1-2 days,2-3 days,3-4 days", "1 - 2 days,2 - 3 days,3 - 4 days", "1 : 2,2 : 3,3 : 4",
         "i,ii,iii", "α-blocker,β-blocker,γ-blocker", "1-methyl,2-methyl,3-methyl",
-        "I and II,II and III,III", "Option A,Iron,Zinc",
+        "α - helix,β - sheet,γ - turn", "I and II,II and III,III", "Option A,Iron,Zinc",
     ],
 )  # fmt: skip
 def test_texts_that_begin_like_labels_are_shuffled(texts: str) -> None:
