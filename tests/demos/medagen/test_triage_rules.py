@@ -395,6 +395,11 @@ def test_adrenaline_that_nobody_used_is_no_emergency(message: str) -> None:
         "tim mẹ tôi đau nhói",
         "severe postpartum bleeding",
         "she went into shock after the bee sting",
+        # What explains a numb bottom explains no lost bladder.
+        "I was sitting down when my groin went numb and I lost control of my bladder",
+        "back pain, groin numb when sitting, cannot control my bladder",
+        "my genitals are numb since the epidural last week and I leak urine, back pain",
+        "my bum is numb from cycling and I cannot pee",
     ],
 )
 def test_an_emergency_counts_in_any_order_of_its_words(message: str) -> None:
@@ -455,6 +460,8 @@ def test_an_emergency_counts_in_any_order_of_its_words(message: str) -> None:
         "my epilepsy is gone since childhood",
         "numb bum from sitting on the toilet too long",
         "my bottom lip is numb after the dentist",
+        "can't feel my bottom teeth after the dentist",
+        "tê mông khi ngồi bồn cầu",
         "mosquito bite on leg red and swollen",
         "legs tired after a long flight",
         "baseball bat in my room",
@@ -509,6 +516,18 @@ def test_such_words_about_something_else_raise_nothing(message: str) -> None:
         "bao nhiêu viên thuốc ngủ thì chết",
         "uống bao nhiêu viên thì chết",
         "cầu nào cao nhất ở đây, tôi vừa mất việc",
+        # A letter on business or for a birthday beside the means, or to be read after a death.
+        "I wrote a note to my landlord. The pills are ready.",
+        "I have written a letter to my school and I bought a rope",
+        "I have written letters for my daughter for her next birthdays, I have a rope",
+        "I wrote a thank you note to everyone, tonight I go",
+        "I am writing a letter for the school to find after I am gone",
+        "writing letters to my family for the birthdays I will miss",
+        "I wrote a note to the bank and the note to my wife, it ends tonight",
+        "I wrote a letter to the bank about my mortgage, and a note to my wife",
+        "I'm writing letters to my grandchildren for their birthdays when I'm gone",
+        "I have written a note to my boss and I have pills, I want it to end",
+        "I sorted my affairs before my last trip",
     ],
 )
 def test_thoughts_of_suicide_in_other_words(message: str) -> None:
@@ -533,6 +552,8 @@ def test_thoughts_of_suicide_in_other_words(message: str) -> None:
         "how long does a cold take to die down",
         "how much medicine does it take to kill lice",
         "I wrote a note to my doctor about my rash",
+        "I have written a thank you note to my GP about the care",
+        "I wrote a letter to my landlord about the damp",
         "thuốc này uống có chết không",
         "lo hậu sự cho bố, mệt",
         "what's the tallest building in the world",
