@@ -140,7 +140,10 @@ _UP_TO_SIX_WORDS = re.compile(r"(?:\s+\S+){0,6}?\s*")
 # Ends the scope of a denial: "do not worry, take aspirin", "avoid aspirin and use ibuprofen".
 _TURN = re.compile(r"[,;:]|\b(?:and|but|then|while|mà|nhưng|rồi|trong khi)\b")
 _ASKED = re.compile(
-    r"(?:do|did|have|has|are|is) (?:you|he|she|they|your \w+) (?!want|need|wish|know that).*\?$"
+    r"(?:do|did|have|has|are|is) (?:you|he|she|they|any(?:one|body)|your \w+) "
+    r"(?!want|need|wish|know that).*\?$"
+    r"|(?:ban|anh|chi|em|be|chau|ai) (?:co|da)(?! (?:muon|can|the|nen|biet)\b).*"
+    r"\b(?:khong|chua)\s?\?$"
 )
 _QUESTION = re.compile(
     r"(?:(?:and|so|but|also|then),? )?(?:do|does|did|have|has|had|are|is|was|were|can|could|would|"
@@ -239,18 +242,8 @@ _STAY_AWAY = re.compile(
       (?:emergency|serious|dangerous|urgent|life[-\ ]threatening|critical)\b
     | (?<!if\ )\b(?:this|it|that|you)(?:\ is|\ are|'s|'re)?(?:\ not|n't)\ (?:having\ |have\ )?
       (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
-    | (?<!if\ you\ )(?<!than\ )(?<!may\ )(?<!have\ to\ )\bwait
-      \ (?:(?:until|till)\ (?:tomorrow|monday|(?:the\ )?(?:next\ )?(?:morning|day|week))|
-      (?:for\ )?an?\ (?:few|couple\ of)?\ ?(?:hours?|days?|weeks?))\b
-    | \bwait\b[^.;]{{0,40}}\b(?:and|to)\ see\ (?:if|whether|how)\b
-    | (?:^|[,;]\ |\b(?:and|then|just)\ )see\ how\ (?:you|he|she|it|they|things|that|your\ \w+)
-      \ (?:feels?|goes?|go|do|does|is|are|gets?|develops?)\b
-    | \b(?:monitor|observe|watch)\ (?:(?:it|this|that|them|him|her|yourself|
-      (?:your|the|his|her)\ (?:symptoms?|condition|pain))\ )?(?:\w+ly\ )?at\ home\b
     | (?<!\bif\ )(?<!there\ is\ )\bno\ emergency(?:\ here|\ now|\ at\ all)?\s*(?:[.!,;]|$)
     | ^there\ is\ no\ emergency(?:\ here|\ now|\ at\ all)?\s*(?:[.!,;]|$)
-    | (?<!than\ )\bdrive\ (?:yourself|himself|herself|themselves)\b
-    | (?<!khong\ )(?<!dung\ )(?<!nen\ )(?<!duoc\ )\btu\ lai\ xe\b
     | \b(?:safely|can)\ wait\b | \bwait\ and\ see\b | \bno\ cause\ for\ concern\b
     | (?<!if\ )(?<!sure\ )\b(?:you(?:\ are|'?re)
       |(?:you|he|she|they|your\ \w+)(?:\ will|'?ll|\ should|(?:'[rs]e?|\ are|\ is)\ going\ to)\ be)
@@ -268,16 +261,45 @@ _STAY_AWAY = re.compile(
     """,
     re.VERBOSE,
 )
+_DELAY = re.compile(
+    r"""
+    (?<!if\ you\ )(?<!than\ )(?<!may\ )(?<!have\ to\ )(?<!expect\ to\ )\bwait
+      \ (?:(?:until|till)\ (?:tomorrow|monday|(?:the\ )?(?:next\ )?(?:morning|day|week))|
+      (?:for\ )?an?\ (?:few|couple\ of)?\ ?(?:hours?|days?|weeks?))\b
+      (?!\ before\ (?:you\ )?(?:bath|shower|eat|drink|swim|wash|exercis)\w*)
+    | \bwait\b[^.;]{0,40}\b(?:and|to)\ see\ (?:if|whether|how)\b
+    | (?<!than\ )\bdrive\ (?:yourself|himself|herself|themselves)\b
+    | \btu\ lai\ xe\b
+    """,
+    re.VERBOSE,
+)
+"""Advice to wait, or to drive alone."""
+_WATCHING = re.compile(
+    r"""
+    (?:^|[,;]\ |\b(?:and|then|just)\ )see\ how\ (?:you|he|she|it|they|things|that|your\ \w+)
+      \ (?:feels?|goes?|go|do|does|is|are|gets?|develops?)\b
+    | (?<!pressure\ )(?<!sugar\ )(?<!glucose\ )(?<!oxygen\ )(?<!rate\ )(?<!\ba\ )(?<!the\ )
+      \b(?:monitor|observe|watch)\ (?:(?:it|this|that|them|him|her|yourself|
+      (?:your|the|his|her)\ (?:symptoms?|condition|pain))\ )?(?:\w+ly\ )?at\ home\b
+    """,
+    re.VERBOSE,
+)
+"""Advice to watch an illness, which keeps from care unless it says when to seek care."""
+_SAFETY_NET = re.compile(
+    r"\b(?:call|go to|come back|return|seek|see an?)\b[^.;]{0,60}\bif\b[^.;]{0,40}\bwors\w+"
+)
 _LIKENESS = re.compile(
     rf"""(?:^|[,;:]\ )(?:(?:it|this|that)\ )?(?:\w+ly\ |just\ )?(?:sounds|looks|seems)\ like
-    \ (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:symptoms?|signs?|or)\b)""",
+    \ (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:symptoms?|signs?|or|may|might|could|is\ possible)\b)""",
     re.VERBOSE,
 )
 """A diagnosis as an impression: "sounds like a stroke"."""
 _HARMFUL_AID = re.compile(
     r"""
     \b(?:induce|provoke)\ vomiting\b
-    | \b(?:make|get)\ (?:him|her|them|yourself|the\ \w+|your\ \w+)\ (?:to\ )?
+    | (?:^|(?<=[,;:]\ )|(?<=\band\ )|(?<=\bthen\ )|(?<=\bor\ )
+      |\b(?:to|please|you\ (?:can|may|should|must|could))\ )
+      (?:make|get)\ (?:him|her|them|yourself|the\ \w+|your\ \w+)\ (?:to\ )?
       (?:vomit|throw\ up|puke|be\ sick)\b
     | \bsuck\ (?:out\ )?(?:the\ )?(?:snake\ )?(?:venom|poison)\b
     | \btourniquet\b[^.;]{0,40}\b(?:bite|bitten|snake|sting|venom)\b
@@ -292,7 +314,7 @@ _HARMFUL_AID = re.compile(
       \ (?:in|into|between)\ (?:the|his|her|their)\ (?:mouth|teeth)\b
     | \b(?:hold|pin|tie)\ (?:him|her|them|the\ \w+)\ down\b
     | \bpull\ (?:out\ )?the\ (?:knife|blade|object|glass|arrow|nail)\b
-    | (?:^|[,;:]\ |\b(?:nen|can|phai|thu|tu)\ )gay\ non\b
+    | (?:^|(?<=[,;:]\ )|\b(?:nen|can|phai|thu|tu)\ )gay\ non\b(?!\ va\ (?:dau|sot|tieu|chong|kho)\b)
     | \bmoc\ hong\b | \bhut\ (?:noc|mau)\ doc\b
     | \bga\ ?ro\b[^.;]{0,40}\b(?:ran|can|noc)\b
     | \bboi\ (?:kem\ danh\ rang|nuoc\ mam|mo\ tran|bo|dau)\b[^.;]{0,30}\b(?:bong|phong)\b
@@ -302,8 +324,23 @@ _HARMFUL_AID = re.compile(
 )
 _WARNED = re.compile(
     r"\b(?:not|never|no|avoid|without|cannot|dont|nobody|không|đừng|tránh|chớ|khong|tranh)\b|n't\b"
-    r"|\binstead of\b"
+    r"|\binstead of\b|\bkeep \w{1,20} from\b"
+    r"|(?<!not )(?<!n't )\b(?:dangerous|unsafe|wrong|harmful|nguy hiểm|nguy hiem)\b"
 )
+_WARNED_LIST = re.compile(
+    r"(?:tuyệt đối )?(?:không|đừng|tránh|chớ)(?: nên| được)? "
+    r"(?:cạo|rạch|hút|garô|bôi|đắp|móc|gây nôn|nhét|chích|nặn)\b"
+    r"(?:(?!\b(?:hãy|mà|rồi|cần)\b)[^.;:])*"
+)
+"""A Vietnamese denial that goes on past commas: "Không rạch da, hút nọc độc"."""
+_WARNED_OFF = re.compile(
+    r"(?<!not )(?<!n't )\b(?:dangerous|unsafe|wrong|risky|avoid|instead of|no need to)\b"
+    r"|\b(?:not|never|n't) (?:let|allow|delay|try)\b|n't (?:let|allow|delay|try)\b"
+    r"|\bnguy hiểm (?:nếu|khi)\b"
+    r"|\b(?:không|đừng|chớ|tránh|khong|dung|tranh)"
+    r"(?: (?:được|nên|thể|cố|gắng|để|duoc|nen|the|co|gang|de)){0,4} ?$"
+)
+"""Words before a delay that warn of it."""
 # Comfort that keeps nobody from care beside "call 911 now".
 _COMFORT = re.compile(
     r"\bnothing (?:serious|to worry)\b|\b(?:dont|do not|don't) worry\b|\bkhong sao dau\b"
@@ -315,7 +352,7 @@ _URGES = re.compile(
     r"\b(?:911|999|112|115|er|emergency|ambulance|hospital|cap cuu|benh vien)\b"
 )
 _NEGATED = re.compile(
-    r"(?:\b(?:not|never|cannot|dont|cant)|n't)\s+(?:\w{1,20}\s+)?"
+    r"(?:\b(?:not|never|cannot|dont|cant)|n't)\s+(?!hesitate|forget)(?:\w{1,20}\s+)?"
     r"(?:(?:be|ever|try|trying|attempt|safe(?:ly)?|wise|possible|something)\s+){0,3}(?:to\s+)?$"
     r"|\btoo\s+\w{1,20}\s+to\s+(?:be\s+)?$"
     r"|\b(?:doctors?|nurse|pharmacist|paramedics?|they)\s+(?:\w{1,10}\s+){0,3}"
@@ -357,11 +394,17 @@ def faults(sentence: str) -> set[Fault]:
         found.add(Fault.DIAGNOSIS)
     if not is_question and _LIKENESS.search(plain) and not _URGES.search(plain):
         found.add(Fault.DIAGNOSIS)
-    if any(not _is_warned_of(written, one.start()) for one in _HARMFUL_AID.finditer(plain)):
+    if not is_asked and any(
+        not _is_warned_of(written, one.start()) for one in _HARMFUL_AID.finditer(plain)
+    ):
         found.add(Fault.HARMFUL)
     away = _STAY_AWAY.finditer(plain)
     is_comfort = _COMFORT.search(plain) and not _URGES.search(plain)
     if is_comfort or any(not _is_negated(plain, one.start()) for one in away):
+        found.add(Fault.KEEPS_FROM_CARE)
+    delays = [*_DELAY.finditer(plain)]
+    delays += [] if _SAFETY_NET.search(plain) else _WATCHING.finditer(plain)
+    if not is_asked and any(not _is_warned_off(written, plain, one.start()) for one in delays):
         found.add(Fault.KEEPS_FROM_CARE)
     return found
 
@@ -387,8 +430,23 @@ def _is_told(written: str, start: int) -> bool:
 def _is_warned_of(written: str, start: int) -> bool:
     """Return whether harmful first aid is denied in its clause, or in the one that "or" goes on."""
     before = written[max(start - _REACH, 0) : start]
-    clause = before if before.endswith(" or ") else _clause(written, start)
-    return _WARNED.search(clause) is not None
+    return (
+        _WARNED.search(_denied_clause(written, start)) is not None
+        or _WARNED_LIST.fullmatch(before) is not None
+    )
+
+
+def _is_warned_off(written: str, plain: str, start: int) -> bool:
+    """Return whether a delay is denied or called dangerous."""
+    return _is_negated(plain, start) or (
+        _WARNED_OFF.search(_denied_clause(written, start)) is not None
+    )
+
+
+def _denied_clause(written: str, start: int) -> str:
+    """Return the part of a clause before a place; after "or", also what comes before the clause."""
+    before = written[max(start - _REACH, 0) : start]
+    return before if before.endswith(" or ") else _clause(written, start)
 
 
 def _is_negated(plain: str, start: int) -> bool:
