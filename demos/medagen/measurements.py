@@ -59,6 +59,11 @@ _TABLE = re.compile(
     re.MULTILINE,
 )
 """A table of Markdown with a row of headings."""
+_GOAL = re.compile(
+    r"\b(?:goals?|targets?|normal|range|limits?|reference|mục tiêu|bình thường|giới hạn)\b",
+    re.IGNORECASE,
+)
+"""Heading of a column that measures nobody."""
 _SPACES = re.compile(r"\s+")
 _POINT = re.compile(r"(?<=\d)[·∙°](?=\d)")
 _FRACTION = re.compile(r"(?<=\d) ?([¼½¾])")
@@ -215,7 +220,14 @@ def _with_headings(table: re.Match[str]) -> str:
     """Return a table, and its rows as sentences that name each value: "SpO2 78%, BP 70/40"."""
     heads = table["heads"].split("|")
     rows = [row.strip(" \t\r|").split("|") for row in table["rows"].splitlines()]
-    told = [", ".join(f"{h} {cell}" for h, cell in zip(heads, row, strict=False)) for row in rows]
+    told = [
+        ", ".join(
+            f"{head} {cell}"
+            for head, cell in zip(heads, row, strict=False)
+            if not _GOAL.search(head)
+        )
+        for row in rows
+    ]
     return "\n".join([table.group(), *told, ""])
 
 

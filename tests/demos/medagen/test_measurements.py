@@ -414,6 +414,7 @@ def test_values_as_devices_show_them() -> None:
         ("| SpO2 | BP |\n|---|---|\n| 78% | 70/40 |", "oxygen_saturation", 78),
         ("| SpO2 | BP |\n|---|---|\n| 78% | 70/40 |", "systolic_bp", 70),
         ("Time | SpO2", "oxygen_saturation", None),
+        ("| Goal BP | Mine |\n|---|---|\n| 90/60 | BP 120/80 |", "systolic_bp", 120),
         (
             "| Time | SpO2 |\n| :-- | --: |\n| 08:00 | 97% |\n| 09:00 | 74% |",
             "oxygen_saturation",
