@@ -11,9 +11,11 @@ _LONE = re.compile(
     r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?)?"
     r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[\s)\]}>\"'.:|]*"
 )
-# "C) text", "Option C: text", "C - text", "C (text)"; "c) text", "c. text"
+# "C) text", "Option C: text", "C - text", "C (text)"; "c) text", "c. text"; "选项: A. text"
 _LABELLED = re.compile(
-    r"[\s(\[{<\"']*(?:(?:[Oo]ption|[Cc]hoice|选项)\s?[(\[]?)?(?P<letter>[A-J]|[a-j](?=[)\]]|\.\s))"
+    r"[\s(\[{<\"']*(?:(?:(?:[Oo]ption|[Cc]hoice|选项)\s?"
+    rf"|(?i:{any_of('option label')})\s?:\s?(?!.*\s[(\[]?[B-J][)\].:]))[(\[]?)?"
+    r"(?P<letter>[A-J]|[a-j](?=[)\]]|\.\s))"
     r"(?:\s?[)\]}.:|]+|\s[-–—=](?=\s)|\s(?=\())\s*(?P<text>\S.*)?"
 )
 _LABEL_INSIDE = re.compile(r"[.;!]\s[(\[]?[A-J][)\].]\s")

@@ -29,6 +29,8 @@ _LINK = pattern(
 _LINE_LABEL = pattern(
     rf"(?:\w+(?:'s)?\s){{0,2}}{any_of('label')}(?:\s?\([^()]{{0,30}}\))?(?:\s?[:=→|](?!=)|\s[-–—]+\s)"
 )
+# "选项: C"; the heading of a list in "选项: A. 阿司匹林 B. 华法林"
+_OPTION_LABEL = pattern(rf"{any_of('option label')}\s?:")
 # "Answer C", "Final answer (C) aspirin": without a sign, at the start of a line.
 _UNSIGNED = pattern(r"(?:the |my )?(?P<final>(?:final |correct )?)answer (?=\W{0,3}[A-J]\b)")
 _BOXED = re.compile(r"\\f?box(?:ed)?\b\s?")
@@ -177,6 +179,8 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     decided: Reading | None = None
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
+        if number in listed and _OPTION_LABEL.match(line):
+            continue
         if number and _INTRODUCES.fullmatch(lines[number - 1]):
             continue  # "The previous agent wrote:", and then "Answer: B"
         below = number + 1 < len(lines) and number + 1 not in listed
@@ -282,18 +286,17 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
     label = _LINE_LABEL.match(line, start, end)
     if label and not _ANOTHER_LABEL.search(label[0]):
         yield Cue(start, label.end(), colon=True)
-    if start == 0 and (unsigned := _unsigned(line, options)):
-        yield unsigned
+    label = (_UNSIGNED.match(line) or _OPTION_LABEL.match(line)) if start == 0 else None
+    if label and (label.groupdict().get("final") or _is_alone(line[label.end() :], options)):
+        yield Cue(0, label.end(), colon=True)
 
 
-def _unsigned(line: str, options: OptionTexts) -> Cue | None:
-    label = _UNSIGNED.match(line)
-    if label is None:
-        return None
-    # "Answer B: heparin would …" may discuss one answer after another.
-    option = re.fullmatch(r"\W*(?P<letter>[A-J])\b\W*(?P<text>.*)", line[label.end() :])
-    alone = option and (not option["text"] or option["letter"] in options.exactly(option["text"]))
-    return Cue(0, label.end(), colon=True) if alone or label["final"] else None
+def _is_alone(value: str, options: OptionTexts) -> bool:
+    """Return whether a line ends in an option: "Answer B: heparin would …" may discuss several."""
+    option = re.fullmatch(r"\W*(?P<letter>[A-J])\b\W*(?P<text>.*)", value)
+    if option is None:
+        return False
+    return not option["text"] or option["letter"] in options.exactly(option["text"])
 
 
 def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> Cue | None:
