@@ -19,7 +19,9 @@ _LINK_CHARS = 160
 _MOST_LINKS = 4
 _CONTEXT_CHARS = 400  # read around a statement; a looping reply may have thousands on one line
 
-_NOUN = pattern(rf"(?P<english>{any_of('english answer')})|{any_of('answer')}")
+_NOUN = pattern(
+    rf"(?P<english>{any_of('english answer')})|{any_of('answer')}|(?P<best>{any_of('best answer')})"
+)
 # The link between the noun and the letter: a sign or a verb.
 _LINK = pattern(
     r"(?P<sign>[:=→⇒⟹|\]]|-+>|\s[-–—]+(?=\s)|[–—]|(?<=\w)-(?=[(\[]?[A-J]\b)|(?<=answer)'s(?=\s))"
@@ -158,6 +160,8 @@ class Cue:
     colon: bool
     tentative: bool = False
     """Whether the statement is conditional ("would be") and therefore overrides nothing."""
+    weak: bool = False
+    """Whether it calls an option the best one, maybe of other patients, and names no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
         options: Options of the question.
     """
     decided: Reading | None = None
+    weakly = False
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
         if number in listed and _OPTION_LABEL.match(line):
@@ -194,7 +199,11 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             elif decided is not None and _is_aside(line, start, stated.cue):
                 continue  # "The answer is C. In pregnancy it would be A."
             elif stated.reading.sense is not Sense.REJECTED:
-                decided = stated.reading
+                weak = stated.cue.weak and not _replaces(line, start, stated.cue)
+                if decided is not None and weak and decided.letter != stated.reading.letter:
+                    decided = SEVERAL if weakly else decided
+                    continue
+                decided, weakly = stated.reading, weak
                 labelled = stated if stated.cue.colon else None
             elif decided is not None and decided.letter == stated.reading.letter:
                 decided = NONE
@@ -257,7 +266,10 @@ def _read_sentence(
             and earlier.reading.letter != reading.letter
             and not _is_corrected(line, earlier.cue, cue)
         ):
-            reading = SEVERAL
+            if cue.weak and not earlier.cue.weak:
+                continue
+            if cue.weak or not earlier.cue.weak:
+                reading = SEVERAL
         stated = _Statement(cue, reading)
     return stated
 
@@ -282,7 +294,8 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
             yield Cue(match.start(), match.end(), colon=True)
     for sentence in (_INVERTED, _INVERTED_FOREIGN, _VERB_FIRST):
         for match in sentence.finditer(line, start, end):
-            yield Cue(match.start(), match.start("value"), colon=False)
+            weak = sentence is not _INVERTED
+            yield Cue(match.start(), match.start("value"), colon=False, weak=weak)
     label = _LINE_LABEL.match(line, start, end)
     if label and not _ANOTHER_LABEL.search(label[0]):
         yield Cue(start, label.end(), colon=True)
@@ -306,11 +319,13 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> C
     for link in islice(_LINK.finditer(line, noun.end(), stop), _MOST_LINKS):
         if _ELSEWHERE.search(line[noun.end() : link.start()]):
             break
-        last = Cue(noun.start(), link.end(), bool(link["sign"]), tentative=bool(link["tentative"]))
+        colon, tentative = bool(link["sign"]), bool(link["tentative"])
+        last = Cue(noun.start(), link.end(), colon, tentative, weak=bool(noun["best"]))
         if read_value(line[link.end() :], options, colon=last.colon).sense is not Sense.SILENT:
             return last
     if last is None and not line[noun.end() :].strip(" .*"):
-        return Cue(noun.start(), len(line), colon=True)  # a heading, the letter below
+        below = len(line)  # a heading
+        return Cue(noun.start(), below, colon=True, weak=bool(noun["best"]))
     return last
 
 
