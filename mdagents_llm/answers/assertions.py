@@ -58,7 +58,7 @@ def assertions(lines: list[str], options: OptionTexts) -> Iterator[Reading]:
     for line in map(_without_asides, lines):
         for start, end in sentences(line):
             for letter, begin, stop in _identified(line, start, end, options):
-                if _is_asserted(line, start, begin, stop, end):
+                if _is_asserted(line, start, begin, stop, end, options):
                     yield Reading(Sense.CHOSEN, letter)
 
 
@@ -83,7 +83,9 @@ def _identified(
             yield label["letter"], first + begin, label.end()
 
 
-def _is_asserted(line: str, start: int, begin: int, stop: int, end: int) -> bool:
+def _is_asserted(
+    line: str, start: int, begin: int, stop: int, end: int, options: OptionTexts
+) -> bool:
     before, behind = line[max(start, begin - _CONTEXT_CHARS) : begin], line[stop : max(end, stop)]
     near = before[-_LINK_CHARS:]
     singled_out = _EQUATES.search(near) and _SINGLES_OUT.search(before)
@@ -91,4 +93,4 @@ def _is_asserted(line: str, start: int, begin: int, stop: int, end: int) -> bool
         return False
     if _OTHERWISE.search(before) or _BEHIND_DENIES.match(behind) or _TURNS.match(line, stop):
         return False
-    return not is_supposed(line, start, Cue(begin, stop, colon=False), end)
+    return not is_supposed(line, start, Cue(begin, stop, colon=False), end, options)

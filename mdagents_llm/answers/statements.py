@@ -73,12 +73,16 @@ _ANOTHER = pattern(rf"{any_of('english another')}[\s-](?:\w+\s)?$")
 _ANOTHER_FOREIGN = pattern(rf"{any_of('another')}\s?$")
 _ANOTHER_LABEL = pattern(any_of("another label"))
 _DENIED = pattern(any_of("denied"))
+_VALUE_LETTER = re.compile(r"\W*(?P<letter>[A-J])(?![A-Za-z])")
+# Right behind an option; an explanation may follow it: "答えはC以外", not "答えはC (Aではない)".
 _DENIED_BEHIND = pattern(
-    rf"\W*[A-J](?:(?!(?<![A-Za-z])[A-J](?![A-Za-z])|[、，,]|{any_of('clause behind')}).){{0,60}}?"
+    rf"(?:\s?\([^()]{{0,60}}\))?[)\]\"']*"
+    rf"(?:(?![(\[:、,.–—-]|(?<![A-Za-z])[A-J](?![A-Za-z])|{any_of('clause behind')}).){{0,12}}?"
     rf"{any_of('denied behind')}"
 )
-# Behind a label, an explanation may follow the letter: "答え:C以外", not "答え:C (Aではない)".
-_LABEL_DENIED_BEHIND = pattern(rf"\W*[A-J].{{0,2}}?{any_of('denied behind')}")
+_LABEL_DENIED_BEHIND = pattern(
+    rf"(?:[、,和与]\s?[A-J])*[)\]\"']*[^(\[:、,.–—-]{{0,2}}?{any_of('denied behind')}"
+)
 _SUPPOSED = pattern(rf"{any_of('supposed', 'if')}|^\W*{any_of('supposed first')}")
 _CONDITION = pattern(any_of("if", "condition"))
 _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
@@ -257,7 +261,7 @@ def _read_sentence(
         value = line[cue.value :]
         below = not value.strip(" :*") and _HEADING.fullmatch(line[: cue.start]) is not None
         reading = read_value(following if below else value, options, colon=cue.colon)
-        if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end):
+        if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end, options):
             continue
         earlier = stated or (before if cue.colon else None)
         if (
@@ -329,7 +333,7 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> C
     return last
 
 
-def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
+def is_supposed(line: str, start: int, cue: Cue, end: int, options: OptionTexts) -> bool:
     """Return whether a statement is not asserted: denied, assumed, asked, quoted, or an example."""
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     before = _BUT.split(before)[-1]
@@ -352,9 +356,12 @@ def is_supposed(line: str, start: int, cue: Cue, end: int) -> bool:
     in_general = _GENERAL.search(before) and _THEN_TURNS.match(line, cue.value)
     if in_general or _OF_OTHERS.match(line, cue.value):
         return True
+    denied_behind = _LABEL_DENIED_BEHIND if cue.colon else _DENIED_BEHIND
+    if (label := _VALUE_LETTER.match(behind)) and denied_behind.match(
+        behind, label.end() + options.own_text(label["letter"], behind[label.end() :])
+    ):
+        return True
     if cue.colon:
-        of_another = _ANOTHER_CASE.match(before) and not _replaces(line, start, cue)
-        return bool(of_another or _LABEL_DENIED_BEHIND.match(behind))
-    return bool(
-        _CONDITION.search(behind) or _WRONG_BEHIND.match(behind) or _DENIED_BEHIND.match(behind)
-    )
+        of_another = _ANOTHER_CASE.match(before)
+        return of_another is not None and not _replaces(line, start, cue)
+    return bool(_CONDITION.search(behind) or _WRONG_BEHIND.match(behind))

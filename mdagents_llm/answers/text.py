@@ -91,6 +91,7 @@ _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\
 
 _LETTER = re.compile("[A-J]")
 _LONGEST_WORD = 50  # characters, with what separates it from the next
+_WORD_CHAR = re.compile(r"[^\W_]|[+<>=≤≥↑↓↔±%]")
 _WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
 
 
@@ -242,6 +243,24 @@ class OptionTexts:
             if folded[:size] == option_words:
                 return Named(frozenset(self._letters_of[option_words]), found[size - 1].end(), size)
         return _NO_OPTION
+
+    def own_text(self, letter: str, text: str) -> int:
+        """Return the offset up to which a plain text and an option's text have the same characters.
+
+        Words need not end there, because Chinese and Japanese do not separate them; punctuation and
+        spaces are ignored. One equal character alone does not count.
+        """
+        own = "".join(self.words_of(letter))
+        equal = end = 0
+        for match in _WORD_CHAR.finditer(text):
+            folded = _fold(match[0])
+            if not own.startswith(folded, equal):
+                break
+            equal += len(folded)
+            end = match.end()
+            if equal == len(own):
+                break
+        return end if equal > 1 else 0
 
     def start_at_end(self, letter: str, text: str) -> int | None:
         """Return where an option's text starts if a plain text ends with it, else None."""
