@@ -260,7 +260,7 @@ class OptionTexts:
             end = match.end()
             if equal == len(own):
                 break
-        return end if equal > 1 else 0
+        return end if equal > 1 or equal == len(own) else 0
 
     def start_at_end(self, letter: str, text: str) -> int | None:
         """Return where an option's text starts if a plain text ends with it, else None."""

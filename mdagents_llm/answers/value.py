@@ -54,11 +54,10 @@ _FILLER = pattern(
     r"|(?:(?:the|single|most|correct|best|right|final|likely|appropriate) )*"
     rf"{any_of('label noun')}(?=[\s(\[{{<\"':]*(?:[A-J](?![A-Za-z0-9_À-ɏ])|is\b)))(?!\s?-\w)[\s:,]*"
 )
-# The letter itself; "A+", "B12", "A's", "D/3", "B超" and "C型肝炎" are other words.
-_LETTER = re.compile(
-    rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'(?![⺀-힣])\w|\+|/\d"
-    r"|超|型|群|族|[组組级級期肝]|反[应應応]|[细細]胞|蛋白|因子|형|군|반응|세포)"
-)
+# The letter itself; "A+", "B12", "A's" and "D/3" are other words.
+_LETTER = re.compile(rf"{_OPENERS}(?P<letter>[A-Ja-j])(?![A-Za-z0-9_À-ɏ]|'(?![⺀-힣])\w|\+|/\d)")
+# So are "B超" and "C型肝炎", unless the option's text begins like that: "C超声心动图".
+_TERM = re.compile(r"超|型|群|族|[组組级級期肝]|反[应應応]|[细細]胞|蛋白|因子|형|군|반응|세포")
 _CLOSED = re.compile(rf"[.:]?\s?{_CLOSERS}")
 _SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、✅✓✔☑]|[-–—]+(?=\s|$)|[–—])")
 # "C-section", "B/L", "A&E"
@@ -177,7 +176,7 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
             return NONE
         if _is_several(line, options):
             return SEVERAL
-    label = _LETTER.match(line)
+    label = _letter_of(line, options)
     if label and _is_label(label, line, options, colon):
         letter = label["letter"].upper()
         rest = line[label.end() :]
@@ -185,6 +184,13 @@ def read_value(text: str, options: OptionTexts, *, colon: bool = True) -> Readin
         if named.word_count < 2 or letter in options.at_start(_text_behind(rest)).letters:
             return _read_lettered(letter, rest, options)
     return _read_named(line, named, options)
+
+
+def _letter_of(line: str, options: OptionTexts) -> re.Match[str] | None:
+    label = _LETTER.match(line)
+    if label is None or not _TERM.match(line, label.end()):
+        return label
+    return label if options.own_text(label["letter"].upper(), line[label.end() :]) else None
 
 
 def _is_several(line: str, options: OptionTexts) -> bool:
