@@ -76,7 +76,7 @@ _DENIED = pattern(any_of("denied"))
 _VALUE_LETTER = re.compile(r"\W*(?P<letter>[A-J])(?![A-Za-z])(?:\s?번)?")
 # Right behind an option; an explanation may follow it: "答えはC以外", not "答えはC (Aではない)".
 _DENIED_BEHIND = pattern(
-    rf"(?:\s?\([^()]{{0,60}}\))?[)\]\"']*"
+    rf"(?:\s?\([^()]{{0,60}}\))?[)\]\"']*(?![은는は](?!\s?아))"
     rf"(?:(?![(\[:、,.–—-]|(?<![A-Za-z])[A-J](?![A-Za-z])|{any_of('clause behind')}).){{0,12}}?"
     rf"{any_of('denied behind')}"
 )

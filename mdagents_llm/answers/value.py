@@ -105,7 +105,9 @@ _OVERRULED = re.compile(
     r"(?:is|was)\s(?:\w+ly\s|the\s){0,2}(?:correct|right|better|best|answer)\b"
 )
 # "C if she is pregnant", "C (if pregnant)"
-_CONDITIONAL = pattern(rf"[\s)\]]*(?:,\s?(?=[^()]*$)|\((?=[^,()]*\)))?{any_of('if', 'if behind')}")
+_CONDITIONAL = pattern(
+    rf"[\s)\]]*(?:{any_of('if behind')}|(?:,\s?(?=[^()]*$)|\((?=[^,()]*\)))?{any_of('if patient')})"
+)
 # "B or not B", "B or none"
 _DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not', 'no answer')}")
 # "C → changed to D", "B (revised: C)"
@@ -259,7 +261,8 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
     if _MARKED_WRONG.match(after) or (denied and (own or not new_sentence)):
         return Reading(Sense.REJECTED, letter)
-    if _CONDITIONAL.match(behind):
+    is_shortened = not own and words(text)[:1] == options.words_of(letter)[:1]
+    if _CONDITIONAL.match(behind) and not is_shortened:
         return SILENT
     mismatch = bool(named.letters) and not own and _ends_phrase(after)
     return Reading(Sense.CHOSEN, letter, text_mismatch=mismatch)
