@@ -109,7 +109,10 @@ _CONDITIONAL = pattern(
     rf"[\s)\]]*(?:{any_of('if behind')}|(?:,\s?(?=[^()]*$)|\((?=[^,()]*\)))?{any_of('if patient')})"
 )
 # "B or not B", "B or none"
-_DOUBTED = pattern(rf"[\s)\]]*{any_of('or')}\s?{any_of('not', 'no answer')}")
+_DOUBTED = pattern(
+    rf"[\s)\]]*(?:{any_of('or')}\s?{any_of('not')}"
+    rf"|(?:\b(?:or|o|ou|oder|hoặc)\s|或){any_of('no answer')})"
+)
 # "C → changed to D", "B (revised: C)"
 _REVISED = pattern(
     rf"[\s)\].,;:(\[→>–—-]*{any_of('revised')}"
@@ -132,8 +135,8 @@ _TEXT_DENIED = pattern(
 )
 # "B (incorrect)", "C) Heparin [rejected]"
 _MARKED_WRONG = pattern(
-    rf"\W{{0,3}}(?:{any_of('but', 'although')}\s?(?:(?:this|that|it) |c')?(?:{any_of('is')}\s?)?)?"
-    rf"(?:{any_of('wrong')}|rejected)\W*$"
+    rf"\W{{0,3}}(?:{any_of('but', 'before wrong')}\s?"
+    rf"(?:(?:this|that|it) |c')?(?:{any_of('is')}\s?)?)?(?:{any_of('wrong')}|rejected)\W*$"
 )
 _NEGATION = pattern(
     r"[\s(\"':,]*(?:(?:definitely|clearly|certainly|probably|likely) )*"
