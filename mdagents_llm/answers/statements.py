@@ -89,7 +89,8 @@ _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
 _ASKED = pattern(rf"\W*{any_of('asks')}")
 _OWN = r"(?:\b(?:I|we)\b|[我私]|\b(?:저|나|우리)(?:희)?(?:는|의)?\b)"
 _REPORTED = pattern(
-    rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}(?![^.;\n]*{_OWN})"
+    rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}"
+    rf"(?![^.;\n]*(?:{_OWN}|[,、]\s?(?:因此|所以|因而)))"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
 )
 # "According to UpToDate, the correct", "UpToDate says that the", before "answer is B"
@@ -141,6 +142,10 @@ _OF_A_CASE = pattern(
 # "Saying that the answer is B would be an error."
 _WRONG_BEHIND = pattern(
     rf"[^.,;]{{0,60}}(?:, which )?{any_of('is', 'would be')}\s?{any_of('wrong')}"
+)
+# "Bei Kindern ist die beste Option A."
+_OF_SOME = pattern(
+    rf"\W*(?:{any_of('sometimes')}|{any_of('of others')}\s(?:[\w-]+,?\s){{0,6}}{any_of('group')})"
 )
 _ELSEWHERE = pattern(
     rf"{any_of('elsewhere')}|\bn'$|^\s?(?:choices|options)\b"
@@ -261,6 +266,8 @@ def _read_sentence(
         value = line[cue.value :]
         below = not value.strip(" :*") and _HEADING.fullmatch(line[: cue.start]) is not None
         reading = read_value(following if below else value, options, colon=cue.colon)
+        if cue.weak and _OF_SOME.match(line, start, cue.value):
+            continue
         if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end, options):
             continue
         earlier = stated or (before if cue.colon else None)
