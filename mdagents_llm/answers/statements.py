@@ -77,11 +77,11 @@ _VALUE_LETTER = re.compile(r"\W*(?P<letter>[A-J])(?![A-Za-z])(?:\s?번)?")
 # Right behind an option; an explanation may follow it: "答えはC以外", not "答えはC (Aではない)".
 _DENIED_BEHIND = pattern(
     rf"(?:\s?\([^()]{{0,60}}\))?[)\]\"']*(?![은는は](?!\s?아))"
-    rf"(?:(?![(\[:、,.–—-]|(?<![A-Za-z])[A-J](?![A-Za-z])|{any_of('clause behind')}).){{0,12}}?"
+    rf"(?:(?![(\[:;、,.–—-]|(?<![A-Za-z])[A-J](?![A-Za-z])|{any_of('clause behind')}).){{0,12}}?"
     rf"{any_of('denied behind')}"
 )
 _LABEL_DENIED_BEHIND = pattern(
-    rf"(?:[、,和与]\s?[A-J])*[)\]\"']*[^(\[:、,.–—-]{{0,2}}?{any_of('denied behind')}"
+    rf"(?:[、,和与]\s?[A-J])*[)\]\"']*[^(\[:;、,.A-J–—-]{{0,2}}?{any_of('denied behind')}"
 )
 _SUPPOSED = pattern(rf"{any_of('supposed', 'if')}|^\W*{any_of('supposed first')}")
 _CONDITION = pattern(any_of("if", "condition"))
@@ -266,7 +266,9 @@ def _read_sentence(
         value = line[cue.value :]
         below = not value.strip(" :*") and _HEADING.fullmatch(line[: cue.start]) is not None
         reading = read_value(following if below else value, options, colon=cue.colon)
-        if cue.weak and _OF_SOME.match(line, start, cue.value):
+        if cue.weak and (
+            _OF_SOME.match(line, start, cue.value) or _OF_A_GROUP.search(line, cue.start, cue.value)
+        ):
             continue
         if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end, options):
             continue

@@ -61,7 +61,8 @@ _SPECIAL_TOKEN = re.compile(
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|end_of_text|endoftext|end_of_turn|eos)\|>|</s>|<end_of_turn>"
     r"|<turn\|>|\[INST\]|(?:<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>)user|<\|user\|>"
-    r"|<(?:seed:)?(?i:eos|eo[adhmpt])>(?! [a-z])|<｜end▁of▁sentence｜>|<[|｜](?:User|hy_User)[|｜]>|\[e~\["
+    r"|<(?:seed:)?(?i:eos|eo[adhmpt])>(?! [a-z])|<｜end▁of▁sentence｜>"
+    r"|<[|｜](?:User|hy_User)[|｜]>|\[e~\["
     r"|\[\|(?:endofturn|user)\|\]|<\|turn>user|<end_of_utterance>|</assistant>"
 )
 _STRUCK_OUT = re.compile(r"~~[^~\n]{1,300}~~")
