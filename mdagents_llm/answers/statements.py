@@ -190,7 +190,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
         options: Options of the question.
     """
     decided: Reading | None = None
-    weakly = False
+    decided_weakly = False
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
         if number in listed and _OPTION_LABEL.match(line):
@@ -210,9 +210,9 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             elif stated.reading.sense is not Sense.REJECTED:
                 weak = stated.cue.weak and not _replaces(line, start, stated.cue)
                 if decided is not None and weak and decided.letter != stated.reading.letter:
-                    decided = SEVERAL if weakly else decided
+                    decided = SEVERAL if decided_weakly else decided
                     continue
-                decided, weakly = stated.reading, weak
+                decided, decided_weakly = stated.reading, weak
                 labelled = stated if stated.cue.colon else None
             elif decided is not None and decided.letter == stated.reading.letter:
                 decided = NONE
@@ -266,11 +266,9 @@ def _read_sentence(
         value = line[cue.value :]
         below = not value.strip(" :*") and _HEADING.fullmatch(line[: cue.start]) is not None
         reading = read_value(following if below else value, options, colon=cue.colon)
-        if cue.weak and (
-            _OF_SOME.match(line, start, cue.value) or _OF_A_GROUP.search(line, cue.start, cue.value)
-        ):
-            continue
         if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end, options):
+            continue
+        if cue.weak and _is_of_some(line, start, cue):
             continue
         earlier = stated or (before if cue.colon else None)
         if (
@@ -281,10 +279,16 @@ def _read_sentence(
         ):
             if cue.weak and not earlier.cue.weak:
                 continue
-            if cue.weak or not earlier.cue.weak:
+            if cue.weak == earlier.cue.weak:
                 reading = SEVERAL
         stated = _Statement(cue, reading)
     return stated
+
+
+def _is_of_some(line: str, start: int, cue: Cue) -> bool:
+    """Return whether a statement says which option is the best one for some patients only."""
+    about_others = _OF_SOME.match(line, start, cue.value)
+    return bool(about_others or _OF_A_GROUP.search(line, cue.start, cue.value))
 
 
 def _is_corrected(line: str, earlier: Cue, later: Cue) -> bool:
@@ -337,8 +341,8 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> C
         if read_value(line[link.end() :], options, colon=last.colon).sense is not Sense.SILENT:
             return last
     if last is None and not line[noun.end() :].strip(" .*"):
-        below = len(line)  # a heading
-        return Cue(noun.start(), below, colon=True, weak=bool(noun["best"]))
+        # a heading, the letter below
+        return Cue(noun.start(), len(line), colon=True, weak=bool(noun["best"]))
     return last
 
 

@@ -264,11 +264,15 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
     if _MARKED_WRONG.match(after) or (denied and (own or not new_sentence)):
         return Reading(Sense.REJECTED, letter)
-    is_shortened = not own and words(text)[:1] == options.words_of(letter)[:1]
-    if _CONDITIONAL.match(behind) and not is_shortened:
+    if _CONDITIONAL.match(behind) and (own or not _begins_own(letter, text, options)):
         return SILENT
     mismatch = bool(named.letters) and not own and _ends_phrase(after)
     return Reading(Sense.CHOSEN, letter, text_mismatch=mismatch)
+
+
+def _begins_own(letter: str, text: str, options: OptionTexts) -> bool:
+    """Return whether a text begins with its option's first word: "If symptoms persist, refer"."""
+    return words(text)[:1] == options.words_of(letter)[:1]
 
 
 def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> set[str]:
