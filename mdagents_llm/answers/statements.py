@@ -237,6 +237,15 @@ def _replaces(line: str, start: int, cue: Cue) -> bool:
     )
 
 
+def _is_of_a_speaker(line: str, cue: Cue) -> bool:
+    """Return whether a line begins with a person and a colon, which may be the statement's own."""
+    speaker = _SPEAKER.match(line, 0, min(cue.value, _CONTEXT_CHARS))
+    if speaker is None:
+        return False
+    # "专家1的答案：B" is another's answer, "医师建议抗凝。答案：B" is the reply's own.
+    return speaker.end() <= cue.start or re.search("[,、。]", speaker[0]) is None
+
+
 def sentences(line: str) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of each sentence of a line."""
     start = 0
@@ -356,7 +365,7 @@ def is_supposed(line: str, start: int, cue: Cue, end: int, options: OptionTexts)
     reported = (
         _REPORTED.search(before)
         or _QUOTED.search(before)
-        or _SPEAKER.match(line, 0, min(cue.value, _CONTEXT_CHARS))
+        or _is_of_a_speaker(line, cue)
         or _ATTRIBUTED.search(behind)
         or (_BY_A_PERSON.search(before) and _SAYS_BEHIND.match(behind))
     )
