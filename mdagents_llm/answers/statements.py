@@ -243,7 +243,9 @@ def _is_of_a_speaker(line: str, cue: Cue) -> bool:
     if speaker is None:
         return False
     # "专家1的答案：B" is another's answer, "医师建议抗凝。答案：B" is the reply's own.
-    return speaker.end() <= cue.start or re.search("[,、。]", speaker[0]) is None
+    return (
+        speaker.end() <= cue.start or re.search(r"[,、。]|(?:에서|으로|하면)\s", speaker[0]) is None
+    )
 
 
 def sentences(line: str) -> Iterator[tuple[int, int]]:
