@@ -15,6 +15,7 @@ from uuid import uuid4
 import psycopg
 
 _SERVERS = Path("/usr/lib/postgresql")
+_MOST_STARTS = 5  # another program may take the port between its choice and the start
 _SETTINGS = "-c fsync=off -c full_page_writes=off -c max_connections=200"
 
 
@@ -44,18 +45,21 @@ def server(folder: Path) -> Iterator[str]:
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     data = folder / "data"
 
-    def call(program: str, *arguments: str, check: bool = True) -> None:
+    def call(program: str, *arguments: str, check: bool = True) -> bool:
         command = [*as_user, str(bin_dir / program), *arguments]
         # Into a file: the server keeps what it was given as its output open.
         with (folder / "log").open("ab") as log:
-            subprocess.run(command, cwd=folder, stdout=log, stderr=log, check=check)
+            run = subprocess.run(command, cwd=folder, stdout=log, stderr=log, check=check)
+        return run.returncode == 0
 
     call("initdb", "-D", str(data), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    options = f"{_SETTINGS} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -p {port}"
-    call("pg_ctl", "-D", str(data), "-w", "-o", options, "start")
+    for left in reversed(range(_MOST_STARTS)):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        options = f"{_SETTINGS} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -p {port}"
+        if call("pg_ctl", "-D", str(data), "-w", "-o", options, "start", check=left == 0):
+            break
     try:
         yield f"postgresql://tester@127.0.0.1:{port}"
     finally:
