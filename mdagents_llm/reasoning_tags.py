@@ -54,6 +54,7 @@ OPENING = re.compile(
 """Pattern of an opening tag, with the space before it."""
 CLOSING = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
 """Pattern of a closing tag, before which text may be reasoning whose opening tag is missing."""
+_MENTIONED = re.compile(rf"[ `'\"](?:{CLOSING.pattern})[ `'\".,]", re.IGNORECASE)
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
 _HEADER = re.compile(r"<\|channel\|>[^<]{0,60}(?:<\|constrain\|>[^<]{0,20})?<\|message\|>")
 _FINAL_HEADER = re.compile(_HEADER.pattern.replace("[^<]{0,60}", "final[^<]{0,60}", 1))
@@ -178,13 +179,13 @@ def split_reasoning(text: str) -> tuple[str, str]:
 def split_leading_reasoning(text: str) -> tuple[str, str]:
     """Return the visible part and the reasoning of a text on a wire with a field for reasoning.
 
-    There, an opening tag within the text is a mention of one.
+    There, an opening tag within the text is a mention, as is a closing tag within a sentence.
     """
     opened = OPENING.search(text)
-    before = text[: opened.start()] if opened else ""
-    if before.strip() and not CLOSING.search(before):
-        return text, ""
-    return split_reasoning(text)
+    before = text[: opened.start()] if opened else text
+    is_closed = any(not _MENTIONED.match(text, tag.start() - 1) for tag in CLOSING.finditer(before))
+    is_opened = opened is not None and not before.strip()
+    return split_reasoning(text) if is_opened or is_closed else (text, "")
 
 
 def _is_json(text: str) -> bool:

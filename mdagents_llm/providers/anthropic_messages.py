@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
@@ -313,7 +314,10 @@ def _merge(usage: dict[str, Any], later: Mapping[str, Any]) -> None:
     Others report the whole prompt first, and only later which part the cache has, maybe all of it
     (https://github.com/maximhq/bifrost/issues/5510).
     """
-    is_split = any(later.get(name) and not usage.get(name) for name in _OF_THE_CACHE)
+    is_split = False
+    with suppress(ValueError):  # malformed
+        parts = [checked_count(later.get(name) or 0) for name in (_INPUT, *_OF_THE_CACHE)]
+        is_split = sum(parts) == usage.get(_INPUT)
     usage |= {
         name: n
         for name, n in later.items()

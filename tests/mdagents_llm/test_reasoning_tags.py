@@ -182,6 +182,9 @@ def test_values_of_json_mention_tags(text: str) -> None:
         ("\n<think>a</think>B", "\nB", "a"),
         ("a</think>B", "B", "a"),
         ("a</think>B, not <think>", "B, not ", "a"),
+        ("</think>B", "B", ""),
+        ("Answer: B. The tag </think> closes it.", "Answer: B. The tag </think> closes it.", ""),
+        ("## Thinking\na\n## Final Response\nB", "## Thinking\na\n## Final Response\nB", ""),
     ],
 )
 def test_where_thoughts_have_a_field_a_tag_within_is_a_mention(

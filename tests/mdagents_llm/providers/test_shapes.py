@@ -201,6 +201,12 @@ CACHED, WRITTEN = "cache_read_input_tokens", "cache_creation_input_tokens"
             {"input_tokens": 0, CACHED: 8834, WRITTEN: 0},
             TokenUsage(8834, 426, cached_input_tokens=8834),
         ),
+        # The cache is reported late, and the input is not repeated.
+        (
+            {"input_tokens": 10},
+            {"input_tokens": 0, CACHED: 5000},
+            TokenUsage(5010, 426, cached_input_tokens=5000),
+        ),
         (
             {"input_tokens": 8834},
             {"input_tokens": 0, CACHED: 0, WRITTEN: 8834},
