@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from exaid_core.checks.assertion import ARROW
@@ -35,6 +36,22 @@ _DIGIT = re.compile(r"\d")
 _LINE = re.compile(r"[^\n]+")
 _ROW = r"[^|\t\n]*[|\t][^\n]*"  # of cells between bars or tabs
 _TABLE = re.compile(rf"^(?P<header>{_ROW})\n(?P<rows>(?:{_ROW}(?:\n|\Z))+)", re.MULTILINE)
+_VALUE_IN_HEADER = re.compile(r"(?:^|[|\t])[\s*_~<>≤≥=(-]*\d")  # then it is no header
+_OF_GRADES = re.compile(
+    r"\b(?:severity|class|grade|stage|points?|m?news\d?|mews|pews|triggers?|thresholds?|criteri(?:a|on)"
+    r"|limits?|alarms?|stop|hold|goals?|targets?)\b|(?:^|[|\t])[\s*_]*score\b",
+    re.IGNORECASE,
+)
+_OF_NO_PATIENT = re.compile(
+    r"[\s|]*[*_]*(?:goals?|targets?|normal|ref\b|reference|limits?|range|alarms?|thresholds?)",
+    re.IGNORECASE,
+)
+_PATIENTS = re.compile(
+    r"[\s|*_]*(?:beds?|patients?|pts?|names?|rooms?|cases?|mrn|id)\b", re.IGNORECASE
+)
+_CLOCK = re.compile(r"[\s*_]*(?P<hours>\d\d(?=\d\d(?![\d/.%]))|\d\d?(?=:)):?(?P<minutes>\d\d)")
+_BOUND_CELL = re.compile(r"[\s*_]*[<>≤≥]")
+_RANGE_CELL = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)\b"  # "Sat 22 Nov"
 
@@ -146,14 +163,15 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
     text is about a newborn if it mentions one before any older person. An inequality counts as its
     value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the end
     nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`, `118/70 at triage,
-    68/40 in CT`) as its last value. In a table with a column for each sign, the last row counts.
+    68/40 in CT`) as its last value. In a table with a column for each sign, the latest row
+    counts, or each row if they are of different patients.
 
     Args:
         text: English text normalized by `exaid_core.checks.cue_files.normal`.
     """
     names = list(_names().find(text))
     newborn = _signs_of_newborn(text) if names else {}
-    columns = _last_cells(text, names) if names and ("|" in text or "\t" in text) else {}
+    columns = _columns(text, names) if names and ("|" in text or "\t" in text) else {}
     # A value belongs to the nearest name before it. "bpm" is no name.
     starts = [name.start for name in names if not text[name.end : name.end + 1].isalpha()]
     for name in names:
@@ -164,16 +182,17 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
             if sum(map(_points, responses.group("eyes", "voice", "limbs"))) < sign.bound:
                 yield Reading(name.start, responses.end())
             continue
-        if cell := columns.get(name.start):
-            reading = _reading(sign.tail).match(text, *cell)
-            if reading and sign.is_dangerous(reading):
-                yield Reading(cell[0], reading.end(), text[name.start : name.end])
-            continue
-        other = _other_than_measured().search(text, max(name.start - 40, 0), name.start)
-        if other and not other["goal"]:
+        cells = columns.get(name.start, ())
+        if in_cells := list(filter(None, (_reading(sign.tail).match(text, *c) for c in cells))):
+            shown = text[name.start : name.end]
+            dangers = filter(sign.is_dangerous, in_cells)
+            yield from (Reading(danger.start(), danger.end(), shown) for danger in dangers)
             continue
         next_name = bisect_right(starts, name.start)
         stop = starts[next_name] if next_name < len(starts) else len(text)
+        other = _other_than_measured().search(text, max(name.start - 40, 0), name.start)
+        if other and not other["goal"]:
+            continue
         reading = _reading(sign.tail).match(text, name.end)
         is_goal = other or _goal().match(text, name.end)
         if is_goal or (reading and _is_bound(reading) and not sign.is_dangerous(reading)):
@@ -189,37 +208,63 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
         is_ph = text[name.start : name.end].lower() == "ph"  # and not "arterial pH"
         if is_ph and _of_specimen().search(text, max(name.start - 80, 0), name.start):
             continue
-        next_name = bisect_left(starts, reading.end())
-        stop = starts[next_name] if next_name < len(starts) else len(text)
+        name_behind = bisect_left(starts, reading.end())
+        stop = starts[name_behind] if name_behind < len(starts) else len(text)
         end = _end_of_danger(sign, reading, stop)
         if end:
             yield Reading(name.start, end)
 
 
-def _last_cells(text: str, names: Sequence[Found]) -> Mapping[int, tuple[int, int]]:
-    """Return the span of the last number below each sign in the header of a table.
+def _columns(text: str, names: Sequence[Found]) -> Mapping[int, Sequence[tuple[int, int]]]:
+    """Return the spans of the cells that count below each sign in the header of a table.
+
+    These are the cells of all rows if each is of another patient, else of the latest row.
 
     Args:
         text: Any text.
         names: Names of signs in the text, in order.
 
     Returns:
-        Start index of the name in the header -> span of the cell.
+        Start index of the first name in a cell of the header -> spans of the cells below.
     """
-    last_cells = {}
+    columns = {}
     starts = [name.start for name in names]
     for table in _TABLE.finditer(text):
+        if _VALUE_IN_HEADER.search(table["header"]) or _OF_GRADES.search(table["header"]):
+            continue
         header = _cells(text, *table.span("header"))
-        ends = [end for _, end in header]
         rows = [_cells(text, *row.span()) for row in _LINE.finditer(text, *table.span("rows"))]
+        rows = [
+            row
+            for row in rows
+            if len(row) == len(header) and not _OF_NO_PATIENT.match(text, row[0][0], row[-1][1])
+        ]
+        if not _PATIENTS.match(table["header"]):
+            rows = _latest_first(text, rows)
+        ends = [end for _, end in header]
         in_header = slice(*(bisect_left(starts, index) for index in table.span("header")))
-        for name in names[in_header]:
-            column = bisect_left(ends, name.end)
-            below = (row[column] for row in reversed(rows) if len(row) == len(header))
-            cell = next((span for span in below if _DIGIT.search(text, *span)), None)
-            if cell and not _DIGIT.search(text, name.end, ends[column]):
-                last_cells[name.start] = cell
-    return last_cells
+        first_names = {bisect_left(ends, name.end): name for name in reversed(names[in_header])}
+        for column, name in first_names.items():
+            cells = [row[column] for row in rows if _DIGIT.search(text, *row[column])]
+            if any(_BOUND_CELL.match(text, *cell) for cell in cells) or (
+                len(cells) > 1 and all(_RANGE_CELL.match(text, *cell) for cell in cells)
+            ):
+                continue
+            columns[name.start] = cells if _PATIENTS.match(table["header"]) else cells[:1]
+    return columns
+
+
+_Row = Sequence[tuple[int, int]]
+
+
+def _latest_first(text: str, rows: Sequence[_Row]) -> Sequence[_Row]:
+    """Return rows with the latest first; the last row is the latest unless their times fall."""
+    firsts = (next((cell for cell in row if text[slice(*cell)].strip()), row[0]) for row in rows)
+    clocks = [clock for cell in firsts if (clock := _CLOCK.match(text, *cell))]
+    minutes = [60 * int(clock["hours"]) + int(clock["minutes"]) for clock in clocks]
+    # Over midnight a time rises, so steps are within half a day.
+    falls = [0 < (before - after) % 1440 < 720 for before, after in pairwise(minutes)]
+    return rows if falls and all(falls) else rows[::-1]
 
 
 def _cells(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:

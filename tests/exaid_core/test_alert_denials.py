@@ -536,6 +536,7 @@ def test_a_list_under_another_heading_or_beyond_its_end(text: str) -> None:
         "BP seventy over ",
         "SpO2|",
         "SpO2|\n7|\n",
+        "BP|" * 3_000 + "\n" + "|\n" * 5_000,
     ],
 )
 def test_a_long_text_takes_no_more_than_linear_time(piece: str) -> None:

@@ -171,6 +171,19 @@ def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
         '{"vitals": {"spo2": 74}}',
         "Vitals:\n\nSpO2 | BP\n--- | ---\n97% | 120/80\n96% | **68/40**\n\nPlan: fluids",
         "| Sign | Value |\n|---|---|\n| SpO2 | 74% |\n| BP | 120/80 |",
+        # a row for each sign, without a header
+        "pH | 6.95\npCO2 | 85\npO2 | 48",
+        "| SpO2 | 74% |\n| FiO2 | 0.5 |",
+        "| GCS | 6 |\n|---|---|\n| NIHSS4 | 20 |",
+        "Obs:\nSpO2 | 72%\nO2 | 15 L\nRR | 36",
+        "K\t7.9\nCO2\t12\nBUN\t90",
+        # the latest row first, or one for each patient, or a goal as the last
+        "| Time | BP |\n|---|---|\n| 1200 | 70/40 |\n| 1100 | 130/80 |\n| 1000 | 128/80 |",
+        "| Time | BP |\n|---|---|\n| 23:30 | 120/80 |\n| 00:30 | 70/40 |",
+        "| Bed | SpO2 | BP |\n|---|---|---|\n| 1 | 72% | 70/40 |\n| 2 | 97% | 120/80 |",
+        "| | SpO2 | MAP |\n|---|---|---|\n| Now | 72 | 48 |\n| Goal | 94 | 65 |",
+        "|Parameter|SpO2|MAP|\n|---|---|---|\n|Patient|74%|48|\n|Normal|95-100%|70-100|",
+        "| HR | SpO2 |\n|---|---|\n| 130 | 97% |\n| 120 | 72% |",
     ],
 )
 def test_a_dangerous_value_in_a_table_or_a_record(text: str) -> None:
@@ -195,6 +208,16 @@ def test_the_cells_of_a_table_with_a_column_for_each_sign() -> None:
         "| HR | RR |\n|---|---|\n| 80 | 16 |\n| 82 | 14 |",
         '{"rr": 24, "spo2": 92}',
         "SpO2; 74 year old",
+        # grades, scores and limits
+        "| Severity | GCS |\n|---|---|\n| Mild | 13-15 |\n| Moderate | 9-12 |\n| Severe | 3-8 |",
+        "| GCS | Injury |\n|---|---|\n| 13-15 | mild |\n| 9-12 | moderate |\n| 3-8 | severe |",
+        "| NEWS2 | RR | SpO2 |\n|---|---|---|\n| 0 | 12-20 | 96 |\n| 3 | ≤8 | ≤83 |",
+        "| Trigger | RR | SpO2 | SBP |\n|---|---|---|---|\n| Call MET | <6 | <84% | <80 |",
+        "| Class | SBP | RR |\n|---|---|---|\n| I | 120 | 14-20 |\n| IV | 60-70 | >35 |",
+        "| Potassium | Treatment |\n|---|---|\n| 5.5-7 | insulin |\n| >7 | dialysis |",
+        "| Sign | SpO2 |\n|---|---|\n| Alarm low | 80% |",
+        "| Goal | MAP |\n|---|---|\n| permissive | 50 |",
+        "| Time | BP |\n|---|---|\n| 12:00 | 130/80 |\n| 11:00 | 70/40 |",
     ],
 )
 def test_a_harmless_value_in_a_table_or_a_record(text: str) -> None:
