@@ -15,13 +15,19 @@ from functools import cache
 from itertools import chain
 from operator import itemgetter
 
-from exaid_core.checks.assertion import denies_itself, is_affirmed, is_general, sentence_spans
+from exaid_core.checks.assertion import (
+    LIST_REACH,
+    denies_itself,
+    is_affirmed,
+    is_general,
+    sentence_spans,
+)
 from exaid_core.checks.cue_files import normal, read_cues
 from exaid_core.checks.cue_finder import CueFinder, Found
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
-CONTEXT = 400
+CONTEXT = LIST_REACH
 """Number of characters before a chunk of a text that are read together with it."""
 
 _FUNCTION_WORDS = phrases(

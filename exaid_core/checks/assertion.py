@@ -20,7 +20,7 @@ from exaid_core.checks.spoken_values import DECADE
 REACH = 160
 """Number of characters before and after a finding that are searched for cues."""
 
-_LIST_REACH = 800
+LIST_REACH = 400
 """Number of characters before a list item that are searched for the heading of its list."""
 
 _PAST = ("history", "event", "past")
@@ -76,6 +76,7 @@ _DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+•●◦▪–]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?:\[.?\]\s)?", re.IGNORECASE)
 _HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
+_SENTENCE_IN_HEADING = re.compile(r"[.;)]\s+|\A[-*+•●◦▪–]\s+")
 _NOT = re.compile(r"\b(?:not|never)\b", re.IGNORECASE)
 _UNTIL = re.compile("until", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
@@ -109,7 +110,7 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     denial = _cue_after().match(after.replace("n't", " not"))
     if denial and not (_NOT.search(denial[0]) and _UNTIL.match(rest, len(after))):
         return False
-    if _is_in_a_list_of_absent(text, start, finding, after):
+    if _is_in_a_list_of_absent(text, start, finding, rest):
         return False
     if _any("over").match(text, start, end + REACH):
         return False
@@ -134,32 +135,46 @@ def _list_heading(text: str, start: int) -> str:
     A heading ends with a colon or is marked as one (`## …`, `**…**`). Its list is made of items, or
     is the one line below it.
     """
-    *above, item = text[max(start - _LIST_REACH, 0) : start].split("\n")
+    *above, item = text[max(start - LIST_REACH, 0) : start].split("\n")
     is_item = _ITEM.match(item)
     below = item
     for line in reversed(above):
         if _HEADING.match(line):
             return line if is_item or below is item else ""
-        if not is_item or not (_ITEM.match(line) or (not line.strip() and below.strip())):
+        # A blank line ends the list, except below its heading.
+        if not is_item or not below.strip() or (line.strip() and not _ITEM.match(line)):
             return ""
         below = line
     return ""
 
 
-def _is_in_a_list_of_absent(text: str, start: int, finding: str, after: str) -> bool:
+def _is_in_a_list_of_absent(text: str, start: int, finding: str, rest: str) -> bool:
     """Return whether the heading of a list makes its items denied, past or feared.
 
     An item that says more ("found unresponsive", a measured value) does not belong to the list.
+
+    Args:
+        text: The whole text.
+        start: Start index of the finding.
+        finding: Words of the finding.
+        rest: Text behind the finding.
     """
     heading = _list_heading(text, start)
     if not heading or _PLAIN_VALUE.fullmatch(finding):
         return False
     item = _ITEM.sub("", text[text.rindex("\n", 0, start) + 1 : start], count=1)
-    if _clause_end().search(item) or _any("new", "present").search(item) or _today().match(after):
+    if _clause_end().search(item) or _any("new", "present", "told").search(item):
         return False
-    kinds = ["heading", "limits"] if _BOUND.search(finding) else ["heading"]
-    heading = _clause_end().split(heading.strip(" \t#*_:"))[-1]
-    return re.search(_any(*kinds).pattern + r"\Z", heading, re.IGNORECASE) is not None
+    line = rest.partition("\n")[0]
+    if _any("holds").search(line) or _today().match(line):
+        return False
+    kinds = ["heading"]
+    if _BOUND.search(finding):
+        kinds.append("limits")
+    if not _any("state").match(finding):
+        kinds.append("past heading")
+    title = _SENTENCE_IN_HEADING.split(heading.strip(" \t#*_:"))[-1].lstrip(" *_")
+    return _any(*kinds).fullmatch(title) is not None
 
 
 def _is_in_an_empty_box(text: str, start: int, end: int, before: str) -> bool:
@@ -251,7 +266,8 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
         return False
     if kind == "order" and is_value and _OTHER_OBJECT.fullmatch(between):
         return _BOUND.search(finding) is not None
-    if "," in between and _stated_of_it().match(after):
+    is_behind_colon = kind == "denial" and between.startswith(":")
+    if ("," in between or is_behind_colon) and _stated_of_it().match(after):
         return False
     if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(finding, after):
         return False

@@ -36,7 +36,7 @@ _DIGIT = re.compile(r"\d")
 _LINE = re.compile(r"[^\n]+")
 _ROW = r"[^|\t\n]*[|\t][^\n]*"  # of cells between bars or tabs
 _TABLE = re.compile(rf"^(?P<header>{_ROW})\n(?P<rows>(?:{_ROW}(?:\n|\Z))+)", re.MULTILINE)
-_VALUE_IN_HEADER = re.compile(r"(?:^|[|\t])[\s*_~<>≤≥=(-]*\d")  # then it is no header
+_VALUE_IN_HEADER = re.compile(r"\b\d")  # then it is no header
 _OF_GRADES = re.compile(
     r"\b(?:severity|class|grade|stage|points?|m?news\d?|mews|pews|triggers?|thresholds?|criteri(?:a|on)"
     r"|limits?|alarms?|stop|hold|goals?|targets?)\b|(?:^|[|\t])[\s*_]*score\b",

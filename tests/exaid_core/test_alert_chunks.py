@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from exaid_core.checks.alerts import alerts_of_chunk
+from exaid_core.checks.alerts import alerts_of_chunk, find_alert
 
 
 @pytest.mark.parametrize(
@@ -54,3 +54,12 @@ def test_a_text_in_two_chunks_has_the_alerts_of_the_whole(text: str, alerts: set
         found = [*alerts_of_chunk("", first), *alerts_of_chunk(first, second)]
         assert set(found) == alerts
         assert len(found) == len(alerts)
+
+
+def test_the_heading_of_a_list_reaches_as_far_in_chunks_as_in_the_whole_text() -> None:
+    heading = "Potential complications of this operation:\n"
+    for items in range(12):
+        before = heading + items * "- an item of the list that is long enough to fill a line\n"
+        found = find_alert(f"{before}- septic shock\n") is not None
+        assert (alerts_of_chunk(before, "- septic shock\n") != ()) == found
+    assert find_alert(f"{heading}- septic shock\n") is None

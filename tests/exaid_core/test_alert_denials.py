@@ -474,6 +474,9 @@ def test_what_was_done_for_a_danger(text: str) -> None:
         "When to call 911:\n- loss of consciousness",
         "Patient denies:\n1) loss of consciousness\n2) apnea",
         "Call parameters:\n- SBP < 80 or > 180\n- SpO2 < 80%",
+        "Patient does not have:\n- loss of consciousness",
+        "Return immediately for:\n- loss of consciousness",
+        "Surgical risks:\n- cardiac arrest",
     ],
 )
 def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
@@ -513,6 +516,35 @@ def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
         "No improvement despite:\n- septic shock",
         "Immediate life threats:\n- Tension pneumothorax",
         "Triggers:\n- septic shock",
+        # an answer at the end of a heading
+        "**Hemodynamically stable: No**\n- Septic shock on 3 pressors",
+        "### Is the patient stable? No\n- Septic shock",
+        "**Response to fluids: absent**\n- refractory septic shock",
+        "## Stable: not at this time\n1. Cardiogenic shock",
+        "**Does the patient need ICU? Not excluded**\n- septic shock",
+        "Stable for transfer?\n**No**\n- septic shock",
+        # orders and handovers
+        "Return to OR for:\n- Hemorrhagic shock from anastomotic bleed",
+        "Notify attending for:\n1. Septic shock\n2. Respiratory failure",
+        "Go to cath lab for:\n- cardiogenic shock",
+        "Prepare the trauma bay for:\n- 25M, GSW chest, PEA arrest",
+        "Evaluate for:\n- 45F septic shock in bed 3",
+        # no history to be had
+        "Past Medical History:\nUnable to obtain due to unresponsiveness",
+        "Allergies:\n- Unknown (patient unresponsive)",
+        "## Family history\nNot obtainable, patient unresponsive",
+        "## Past medical history\nUnknown, unresponsive at presentation",
+        # another list, or a statement about the present
+        "Past Medical History:\n- HTN\n- DM\n\n1. Septic shock - start norepinephrine\n2. AKI",
+        "PMH:\n- COPD\n\n- Septic shock from pneumonia",
+        "Past medical history:\n- Hypertension\n- Septic shock, currently on norepinephrine",
+        "Previous issues:\n- Septic shock, ongoing",
+        "Past and active problems:\n- septic shock",
+        "## Potential complications\nSeptic shock has occurred.",
+        "Immediate risk:\n- tension pneumothorax",
+        "Patients at highest risk:\n- Bed 3 septic shock",
+        "Biggest risk:\n- airway loss: stridor, respiratory arrest",
+        "Risks: septic shock has developed",
     ],
 )
 def test_a_list_under_another_heading_or_beyond_its_end(text: str) -> None:

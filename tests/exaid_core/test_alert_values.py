@@ -173,6 +173,7 @@ def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
         "| Sign | Value |\n|---|---|\n| SpO2 | 74% |\n| BP | 120/80 |",
         # a row for each sign, without a header
         "pH | 6.95\npCO2 | 85\npO2 | 48",
+        "BP 70/40 | HR 140\nBP 120/80 | HR 90",
         "| SpO2 | 74% |\n| FiO2 | 0.5 |",
         "| GCS | 6 |\n|---|---|\n| NIHSS4 | 20 |",
         "Obs:\nSpO2 | 72%\nO2 | 15 L\nRR | 36",
