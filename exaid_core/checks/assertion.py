@@ -23,7 +23,7 @@ REACH = 160
 LIST_REACH = 400
 """Number of characters before a list item that are searched for the heading of its list."""
 
-_PAST = ("history", "event", "past")
+_PAST = ("history", "event", "improving", "past")
 _DENYING = ("order", "negation")
 
 ARROW = r"(?:-{1,3}>|={1,2}>|>>|[→⇒»])"
@@ -78,6 +78,7 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+•●◦▪–]|\(?(?:\d{1,2}|[a-z])[.)])\s+(
 _HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
 _SENTENCE_IN_HEADING = re.compile(r"[.;)]\s+|\A[-*+•●◦▪–]\s+")
 _NOT = re.compile(r"\b(?:not|never)\b", re.IGNORECASE)
+_NO_BEHIND_QUESTION = re.compile(r"\?\s*no\b", re.IGNORECASE)
 _UNTIL = re.compile("until", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?]\s+(?=[A-Z])|\n")
 
@@ -101,14 +102,19 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
     after = _clause_end().split(rest, maxsplit=1)[0]
     if _is_in_an_empty_box(text, start, end, before) or _is_struck_out(text, start, rest):
         return False
-    if _MARKED_ABSENT.search(before) or (
-        _answered_no().match(rest) and not _AFTER_A_MARK.search(before)
+    if _answered_no().match(rest) and not _AFTER_A_MARK.search(before):
+        return False
+    # A cross beside a measured value marks it as bad.
+    if not _PLAIN_VALUE.fullmatch(finding) and (
+        _MARKED_ABSENT.search(before)
+        or (_marked_absent_after().match(rest) and not _AFTER_A_MARK.search(before))
     ):
         return False
     if _any("as needed").search(before) and not _any("done").search(f"{before} {after}"):
         return False
-    denial = _cue_after().match(after.replace("n't", " not"))
-    if denial and not (_NOT.search(denial[0]) and _UNTIL.match(rest, len(after))):
+    if _any("carried").search(before) and not _any("done", "injected").search(f"{before} {rest}"):
+        return False
+    if _is_denied_behind(finding, after, rest):
         return False
     if _is_in_a_list_of_absent(text, start, finding, rest):
         return False
@@ -118,6 +124,19 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
         _reaches(str(cue.lastgroup), before[cue.end() :], finding, after)
         for cue in _cue_before().finditer(before)
     )
+
+
+def _is_denied_behind(finding: str, after: str, rest: str) -> bool:
+    """Return whether the clause `after` a finding, which begins the text `rest`, denies it."""
+    denial = _cue_after().match(after.replace("n't", " not"))
+    if not denial or _NO_BEHIND_QUESTION.match(rest, len(after)):
+        return False
+    words = denial[0].lower()
+    if words.endswith("identified") and _any("state").match(finding):
+        return False  # rather the patient
+    if words.endswith("resolving") and _any("again").search(after):
+        return False
+    return not (_NOT.search(words) and _UNTIL.match(rest, len(after)))
 
 
 def context_before(text: str, start: int) -> str:
@@ -243,6 +262,8 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding)):
         return False
     if kind == "event" and _today().match(after):
+        return False
+    if kind == "improving" and _any("again").search(after):
         return False
     if kind in _DENYING and _OBJECT_AND_DASH.search(between):
         return False
@@ -381,8 +402,16 @@ def _answered_no() -> re.Pattern[str]:
     """Return a pattern for answers of forms: "…? No", "… (Y/N): N", "…: [ ] Yes [x] No"."""
     return re.compile(
         rf"\s*(?:\(y/n\)\s*)?(?:[:?]\s*{_any('answer').pattern}{_ends()}|neg{_ends()}"
-        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))"
-        rf"|[ \t|:=*_>→-]{{0,6}}(?:{_CROSS}|{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b)",
+        rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))",
+        re.IGNORECASE,
+    )
+
+
+@cache
+def _marked_absent_after() -> re.Pattern[str]:
+    return re.compile(
+        rf"[ \t|:=*_>→-]{{0,6}}"
+        rf"(?:{_CROSS}|(?:{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b){_ends()})",
         re.IGNORECASE,
     )
 
@@ -391,7 +420,8 @@ def _answered_no() -> re.Pattern[str]:
 def _cue_after() -> re.Pattern[str]:
     links = rf"(?:{_any('link').pattern}\s+){{1,5}}"
     denied = _any("denied").pattern
-    other = r"(?:(?:/|\sor\s)\w+(?:\s\w+)?)?"  # "A/B ruled out", "A or B: none"
+    # "A/B ruled out", "A or B: none"
+    other = rf"(?:/{_any('either').pattern}|\sor\s\w+(?:\s\w+)?)?"
     return re.compile(
         rf"[\s*_:=()|–,-]{{0,4}}{_any('after').pattern}"
         rf"|{other}[\s*_:=()|–,-]{{0,6}}(?:{links}{denied}|{denied}{_ends()})"

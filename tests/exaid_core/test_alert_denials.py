@@ -244,6 +244,22 @@ def test_a_denial_behind_the_danger(text: str) -> None:
         "Septic shock/ARDS, no PE",
         "shock or sepsis, none improving",
         "Coma not explained by CT",
+        # something else is ruled out, not supported or not known
+        "Septic shock/PE ruled out by CT",
+        "Hemorrhagic shock/PE excluded on CTPA",
+        "Septic shock/DIC resolved? No",
+        "Cardiogenic shock, not supported by mechanical circulatory support",
+        "Cardiogenic shock not yet supported, awaiting Impella",
+        "Respiratory failure not supported by NIV, needs intubation",
+        "Septic shock not established on pressors yet",
+        "Found down, unresponsive, not yet identified",
+        # found later
+        "Septic shock was not diagnosed on arrival and antibiotics were delayed",
+        "Tension pneumothorax was not appreciated on CXR, found on CT",
+        "Tension pneumothorax not visible on supine film but seen on US",
+        "Tension pneumothorax not identified on the initial film, chest tube placed",
+        "Cardiac arrest not noted by staff for 10 minutes",
+        "Anaphylaxis was not identified as such in triage",
     ],
 )
 def test_a_denial_until_later_or_of_something_else(text: str) -> None:
@@ -343,6 +359,18 @@ def test_a_sign_that_denies(text: str) -> None:
         "fever (-) septic shock (+)",
         "NSTEMI of high risk: septic shock",
         "High risk: septic shock",
+        # a bad value
+        "BP 70/40 ❌",
+        "| BP | 68/40 | ❌ |",
+        "MAP 52 ❌ target 65",
+        "- ❌ SpO2 72%",
+        "✅ HR 88\n❌ BP 68/40\n❌ SpO2 79%",
+        # a sign of the next word
+        "Septic shock -ve blood cultures, on norepinephrine",
+        "Unresponsive [-] gag",
+        "Unresponsive (-) gag reflex",
+        "BP 72/40 -ve fluid balance",
+        "PEA arrest -ve for PE",
     ],
 )
 def test_a_sign_that_affirms_or_is_of_something_else(text: str) -> None:

@@ -158,7 +158,7 @@ def test_a_danger_that_somebody_else_reports(text: str) -> None:
         "wife was unresponsive at home",
         "sister (cardiac arrest at 30)",
         "FmHx cardiac arrest",
-        "Cardiac arrest (2015)",
+        "Cardiac arrest (1995)",
         "VF arrest (2010) s/p ICD",
         "organ donor with brain death",
         "EpiPen for anaphylaxis",
@@ -203,6 +203,28 @@ def test_a_danger_that_resolves_is_of_others_or_feared(text: str) -> None:
         "Pneumonia resolving with septic shock",
         "Failure of shock resolution",
         "Failure of septic shock resolution prompted escalation",
+        # a year, or a time of the day
+        "Cardiac arrest (2015)",
+        "Found pulseless (2010). CPR started (2012).",
+        "Cardiac arrest (1945). ROSC after 10 min.",
+        "Went into VF (2014)",
+        # it recurs, or does not resolve
+        "Anaphylaxis resolving, then recurred with stridor and hypotension",
+        "Septic shock resolving? No, worse, on 3 pressors",
+        "Septic shock (resolving): pressors rising again",
+        "resolving septic shock now recurrent",
+        "not only resolving shock",
+        "Poor shock resolution, lactate rising",
+        "Delay in shock resolution, on 3 pressors",
+        "Shock index 1.4, shock resolution delayed",
+        # it was injected
+        "EMS: EpiPen for anaphylaxis, O2, IV fluids",
+        "EpiPen for anaphylaxis then transported by EMS",
+        "EpiPen for anaphylaxis. Still stridor.",
+        "Self-injected his EpiPen for anaphylaxis",
+        "Epi pen for anaphylaxis by mother",
+        "Counseling about smoking deferred as in septic shock",
+        "Wife is unresponsive on the floor",
     ],
 )
 def test_a_danger_that_only_looks_resolved_feared_or_of_others(text: str) -> None:
