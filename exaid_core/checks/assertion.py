@@ -38,7 +38,15 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _APART = re.compile(r"[,:]|\s-\s")
-_OBJECT_AND_DASH = re.compile(r"\w\W?\s+[|–-]\s")
+_DASH = re.compile(r"(?<=\S)\s+[|–-]\s")
+_STATEMENT = re.compile(  # behind a dash
+    r"\s*(?:(?:now|\w+ly)\s+)*(?:in|(?:the\s+)?(?:patient|pt)(?:\s+in)?)\s+", re.IGNORECASE
+)
+_OR = re.compile(r"\s+or\b", re.IGNORECASE)
+_NO_OBJECT = re.compile(  # "not seen - shock"
+    r"\W*(?:present|seen|likely|evident|identified|found|noted|detected|suspected|meeting|consistent)\b",
+    re.IGNORECASE,
+)
 _AFTER_OBJECT = re.compile(r"\w,\s\Z")
 _OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
 _OBJECT_APART = re.compile(r"\w,\s|\w\s+(?:c/b|complicated by|with)\s", re.IGNORECASE)
@@ -259,13 +267,13 @@ def is_general(sentence: str) -> bool:
 
 def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
-    if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding)):
+    if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding, after)):
         return False
-    if kind == "event" and _today().match(after):
+    if kind == "event" and _at_once_today().match(after):
         return False
     if kind == "improving" and _any("again").search(after):
         return False
-    if kind in _DENYING and _OBJECT_AND_DASH.search(between):
+    if kind in _DENYING and _stands_behind_dash(between, finding, after):
         return False
     # "Risk of aspiration, GCS 5": a value is measured, whatever is denied or feared before it.
     is_value = kind in (*_DENYING, "denial", *_PAST) and _PLAIN_VALUE.fullmatch(finding)
@@ -290,17 +298,40 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     is_behind_colon = kind == "denial" and between.startswith(":")
     if ("," in between or is_behind_colon) and _stated_of_it().match(after):
         return False
-    if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(finding, after):
+    if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(between, finding, after):
         return False
     return not _new_statement().search(between)
 
 
-def _found_on(finding: str, after: str) -> bool:
-    rhythm = _any("rhythm").fullmatch(finding)
-    return rhythm is not None and _any("found on").match(after.lstrip()) is not None
+def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
+    """Return whether a dash or bar ends what is denied before a finding: "no trauma - pulseless".
+
+    In a list of more parts it does not, nor behind "no evidence", nor before "… or fibrillation".
+    """
+    first, *others = _DASH.split(between)
+    if not others or first.lstrip().startswith((":", "|")):
+        return False
+    if _STATEMENT.fullmatch(others[-1]) or (not others[-1].strip() and _is_state(finding, after)):
+        return _any("state").search(first) is None
+    is_list = len(others) > 1 or _OR.match(after)
+    return not is_list and not _NO_OBJECT.match(first) and not _any("sign").search(first)
 
 
-def _stands_alone(between: str, finding: str) -> bool:
+def _found_on(between: str, finding: str, after: str) -> bool:
+    if not _any("rhythm").fullmatch(finding):
+        return False
+    place = after.lstrip()
+    if _any("shown on").match(place):
+        return _any("not shown").search(between) is not None
+    return _any("found on").match(place) is not None
+
+
+def _is_state(finding: str, after: str) -> bool:
+    is_attributive = _any("attributive").match(after.lstrip()) is not None
+    return not is_attributive and _any("state").match(finding) is not None
+
+
+def _stands_alone(between: str, finding: str, after: str) -> bool:
     """Return whether a finding after "no fever, " is no part of the denied list.
 
     A measured value is none ("no chest pain, SpO2 70%"), nor is a state ("no trauma, comatose",
@@ -313,7 +344,7 @@ def _stands_alone(between: str, finding: str) -> bool:
         return False
     if lead["in"]:
         return True
-    is_state = _any("state").match(finding) is not None
+    is_state = _is_state(finding, after)
     # not "not comatose, unresponsive or …"
     return is_state and _any("state").search(between, 0, lead.start()) is None
 
@@ -389,6 +420,11 @@ def _effect() -> re.Pattern[str]:
 @cache
 def _today() -> re.Pattern[str]:
     return re.compile(rf"[^,]{{0,25}}?{_any('today').pattern}", re.IGNORECASE)
+
+
+@cache
+def _at_once_today() -> re.Pattern[str]:
+    return re.compile(rf"\s+(?:early\s+|just\s+)?{_any('today').pattern}", re.IGNORECASE)
 
 
 @cache

@@ -21,6 +21,16 @@ _AFTER_A_VALUE = re.compile(  # and not "three components"
     r"|despite|now|then|but|while|after|upon|from|out of|this|today)\b",
     re.IGNORECASE,
 )
+_COUNTED = (
+    r"[\w-]+(?:\s[\w-]+)?\s"
+    r"(?:sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?|months?|years?|feet|foot|miles?|times)\b"
+)
+_OTHER_COUNT = re.compile(  # "thirty to forty minutes", or a slip of the tongue
+    rf"\W{{0,2}}\s(?:(?:to|or)\s{_COUNTED}"
+    rf"|(?:and|then)\s{_COUNTED}(?!\s(?:later|after))"
+    r"|no,?\swait|sorry|correction|i mean|scratch that)",
+    re.IGNORECASE,
+)
 
 
 def in_digits(text: str) -> tuple[str, Sequence[int]]:
@@ -56,7 +66,7 @@ def _spoken(text: str) -> Iterator[tuple[int, int, str]]:
         elif number.kind:
             hundreds = number if digits == "1" else None
             continue
-        if _AFTER_A_VALUE.match(text, number.end):
+        if _AFTER_A_VALUE.match(text, number.end) and not _OTHER_COUNT.match(text, number.end):
             yield start, number.end, digits
     for decade in _DECADE.finditer(text):
         yield *decade.span(), _DECADES[decade[0].lower()]

@@ -53,6 +53,13 @@ _CLOCK = re.compile(r"[\s*_]*(?P<hours>\d\d(?=\d\d(?![\d/.%]))|\d\d?(?=:)):?(?P<
 _BOUND_CELL = re.compile(r"[\s*_]*[<>≤≥]")
 _RANGE_CELL = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 
+_GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
+    r"\s?%?\s?(?:(?:fi ?o2|o2(?! sat)|oxygen(?! sat)|venturi|venti|hfnc|(?:face ?)?mask)\b"
+    r"(?!\W{0,2}\d)"
+    r"|(?:ml|l|mcg|units?)\b)",
+    re.IGNORECASE,
+)
+
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)\b"  # "Sat 22 Nov"
 
 
@@ -197,8 +204,10 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
         is_goal = other or _goal().match(text, name.end)
         if is_goal or (reading and _is_bound(reading) and not sign.is_dangerous(reading)):
             now = _now().match(text, name.end, min(name.end + 60, stop))
-            if now:
+            if now and (now["word"] or not other):
                 reading = _reading(sign.tail).match(text, now.end())
+                if reading and _GIVEN.match(text, reading.end()):
+                    continue
             elif is_goal:
                 continue
         if not reading:
@@ -411,7 +420,8 @@ def _now() -> re.Pattern[str]:
     """Return a pattern for the text up to the present value: "goal 65, currently 48"."""
     own = rf"(?!{_words('another').pattern})"
     return re.compile(
-        rf"(?:{own}[^\n])*?\b{_words('now').pattern}|\s?[(\[][^()\n]*?[)\]]", re.IGNORECASE
+        rf"(?:{own}[^\n])*?\b(?P<word>{_words('now').pattern})|\s?[(\[][^()\n]*?[)\]]",
+        re.IGNORECASE,
     )
 
 

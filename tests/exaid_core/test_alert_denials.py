@@ -143,6 +143,7 @@ def test_a_denied_reason(text: str) -> None:
         "Two nurses: no visible trauma - patient pulseless",
         "No allergies | septic shock",
         "Sepsis not resolving, septic shock",
+        "No sign of trauma - in cardiac arrest",
     ],
 )
 def test_a_state_behind_a_denied_list(text: str) -> None:
@@ -182,6 +183,12 @@ def test_a_rhythm_found_on_arrival_and_a_patient_who_codes(text: str) -> None:
         "patient coding errors",
         "Inpatient coding",
         "no PEA on arrival",
+        # findings of the same test
+        "No AF, ventricular tachycardia on telemetry",
+        "No ST changes, VF, asystole on ECG",
+        "No seizure, status epilepticus on EEG",
+        "No syncope, palpitations, cardiac arrest on telemetry",
+        "Denies chest pain, palpitations, ventricular tachycardia on monitor overnight",
     ],
 )
 def test_a_rhythm_of_a_denied_list_and_other_coding(text: str) -> None:
@@ -293,6 +300,17 @@ def test_a_denial_until_later_or_of_something_else(text: str) -> None:
         "denies chest pain and loss of consciousness",
         "not comatose and unresponsive",
         "no post-arrest shock",
+        # lists parted by bars or dashes, and no object before the dash
+        "Denies: chest pain | palpitations | loss of consciousness",
+        "| Denies | fever | anaphylaxis |",
+        "Denies chest pain - dyspnea - syncope - cardiac arrest",
+        "negative for MI - PE - tension pneumothorax",
+        "Not seen - tension pneumothorax",
+        "No evidence – septic shock",
+        "No signs of infection – septic shock",
+        "No arrhythmia – ventricular tachycardia or fibrillation",
+        "no cyanosis and apneic episodes",
+        "Denies seizures and unconscious spells",
     ],
 )
 def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:

@@ -108,6 +108,10 @@ def test_an_event_of_today_behind_status_post(text: str) -> None:
         "s/p cardiac arrest, admitted this morning for pneumonia",
         "His father had a cardiac arrest this morning",
         "survived cardiac arrest, here today",
+        "Post-cardiac arrest patient extubated today",
+        "s/p PEA arrest extubated overnight",
+        "Status post cardiac arrest with ICD placement today",
+        "Post-anaphylaxis teaching done today.",
     ],
 )
 def test_an_event_of_another_day_behind_status_post(text: str) -> None:

@@ -119,6 +119,7 @@ def test_harmless_values_in_these_forms(text: str) -> None:
         "Maintaining SpO2 of 74%",
         "SpO2 maintained at 74%",
         "Failed to maintain MAP, now 48",
+        "SpO2 goal >92%, currently 78% FiO2 100%",
     ],
 )
 def test_the_present_value_beside_a_goal(text: str) -> None:
@@ -141,6 +142,13 @@ def test_the_present_value_beside_a_goal(text: str) -> None:
         "SpO2 (goal 92-96%): 94%",
         "MAP at goal of 50",
         "maintain SBP 80",
+        # oxygen or a dose
+        "SpO2 goal >92%, currently 40% FiO2",
+        "SpO2 goal 88-92%, currently 28% Venturi",
+        "SpO2 target 92%, now 40% HFNC",
+        "goal SpO2 92-96%, now on 50% venti mask",
+        "MAP >65, now 40 mL/h",
+        "Target SBP (before bleeding control): 70-80",
     ],
 )
 def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
@@ -247,6 +255,7 @@ def test_a_harmless_value_in_a_table_or_a_record(text: str) -> None:
         "SpO2 seventy four percent, heart rate one thirty",
         "BP one ten over seventy on arrival, now sixty over thirty",
         "Heart rate is twenty-eight",
+        "GCS six, then twenty minutes later three",
     ],
 )
 def test_a_dangerous_value_in_words(text: str) -> None:
@@ -272,6 +281,11 @@ def test_a_dangerous_value_in_words(text: str) -> None:
         "goal MAP fifty",
         "GCS was twice recorded, four nurses were present",
         "The respiratory rate was counted two times",
+        "sats thirty to forty minutes after: 97",
+        "respirations two to three minutes apart",
+        "sats at thirty, then sixty minutes: 98 and 99",
+        "pulse ox twenty to thirty feet away",
+        "potassium nine, no wait, three point nine",
     ],
 )
 def test_a_harmless_value_in_words(text: str) -> None:
@@ -463,6 +477,14 @@ def test_signs_of_a_danger_and_what_is_about_to_happen(text: str) -> None:
         "no LOC",
         "brief LOC",
         "EOC+LOC",
+        # level of consciousness, or a brief loss
+        "neuro checks + LOC q2h",
+        "A&Ox3, + LOC normal, follows commands",
+        "Vitals + LOC q4h",
+        "+LOC (brief), amnestic",
+        "Mild TBI, + LOC < 1 min",
+        "(+) LOC for a few seconds, CT normal",
+        "+LOC at scene yesterday, now GCS 15",
         "risk of cardiac arrest",
     ],
 )
