@@ -523,6 +523,8 @@ def test_what_was_done_for_a_danger(text: str) -> None:
         "Patient does not have:\n- loss of consciousness",
         "Return immediately for:\n- loss of consciousness",
         "Surgical risks:\n- cardiac arrest",
+        "Complications to watch for:\n1. Septic shock\n2. Respiratory failure",
+        "Diagnoses considered and excluded:\n- septic shock",
     ],
 )
 def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
@@ -569,6 +571,7 @@ def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
         "## Stable: not at this time\n1. Cardiogenic shock",
         "**Does the patient need ICU? Not excluded**\n- septic shock",
         "Stable for transfer?\n**No**\n- septic shock",
+        "Diagnoses not excluded:\n- septic shock",
         # orders and handovers
         "Return to OR for:\n- Hemorrhagic shock from anastomotic bleed",
         "Notify attending for:\n1. Septic shock\n2. Respiratory failure",
