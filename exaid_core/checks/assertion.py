@@ -447,7 +447,7 @@ def _answered_no() -> re.Pattern[str]:
 def _marked_absent_after() -> re.Pattern[str]:
     return re.compile(
         rf"[ \t|:=*_>→-]{{0,6}}"
-        rf"(?:{_CROSS}|(?:{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b){_ends()})",
+        rf"(?:{_CROSS}(?=\W*(?:\Z|\n|(?:no|not|absent|none|denied|negative|ruled)\b)|{_ends()})|(?:{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b){_ends()})",
         re.IGNORECASE,
     )
 

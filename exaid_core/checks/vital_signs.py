@@ -6,7 +6,7 @@ The words around the numbers are English: `words/en/vital_signs.txt`.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -35,11 +35,13 @@ _SPOKEN_REACH = 70
 _DIGIT = re.compile(r"\d")
 _LINE = re.compile(r"[^\n]+")
 _ROW = r"[^|\t\n]*[|\t][^\n]*"  # of cells between bars or tabs
+_Cell = tuple[int, int]  # its start and end in the text
+_Row = Sequence[_Cell]
 _TABLE = re.compile(rf"^(?P<header>{_ROW})\n(?P<rows>(?:{_ROW}(?:\n|\Z))+)", re.MULTILINE)
 _VALUE_IN_HEADER = re.compile(r"\b\d")  # then it is no header
 _OF_GRADES = re.compile(
     r"\b(?:severity|class|grade|stage|points?|m?news\d?|mews|pews|triggers?|thresholds?|criteri(?:a|on)"
-    r"|limits?|alarms?|stop|hold|goals?|targets?)\b|(?:^|[|\t])[\s*_]*score\b",
+    r"|limits?|alarms?|stop|hold)\b|(?:^|[|\t])[\s*_]*score\b|^[\s|*_]*(?:goals?|targets?)\b",
     re.IGNORECASE,
 )
 _OF_NO_PATIENT = re.compile(
@@ -49,9 +51,10 @@ _OF_NO_PATIENT = re.compile(
 _PATIENTS = re.compile(
     r"[\s|*_]*(?:beds?|patients?|pts?|names?|rooms?|cases?|mrn|id)\b", re.IGNORECASE
 )
+_AIM = re.compile(r"\b(?:goals?|targets?)\b", re.IGNORECASE)
 _CLOCK = re.compile(r"[\s*_]*(?P<hours>\d\d(?=\d\d(?![\d/.%]))|\d\d?(?=:)):?(?P<minutes>\d\d)")
-_BOUND_CELL = re.compile(r"[\s*_]*[<>≤≥]")
-_RANGE_CELL = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
+_LIMIT = re.compile(r"[\s*_]*[<>≤≥]")
+_RANGE = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 
 _GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
     r"\s?%?\s?(?:(?:fi ?o2|o2(?! sat)|oxygen(?! sat)|venturi|venti|hfnc|(?:face ?)?mask)\b"
@@ -189,42 +192,55 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
             if sum(map(_points, responses.group("eyes", "voice", "limbs"))) < sign.bound:
                 yield Reading(name.start, responses.end())
             continue
-        cells = columns.get(name.start, ())
-        if in_cells := list(filter(None, (_reading(sign.tail).match(text, *c) for c in cells))):
-            shown = text[name.start : name.end]
-            dangers = filter(sign.is_dangerous, in_cells)
-            yield from (Reading(danger.start(), danger.end(), shown) for danger in dangers)
-            continue
-        next_name = bisect_right(starts, name.start)
-        stop = starts[next_name] if next_name < len(starts) else len(text)
-        other = _other_than_measured().search(text, max(name.start - 40, 0), name.start)
-        if other and not other["goal"]:
-            continue
-        reading = _reading(sign.tail).match(text, name.end)
-        is_goal = other or _goal().match(text, name.end)
-        if is_goal or (reading and _is_bound(reading) and not sign.is_dangerous(reading)):
-            now = _now().match(text, name.end, min(name.end + 60, stop))
-            if now and (now["word"] or not other):
-                reading = _reading(sign.tail).match(text, now.end())
-                if reading and _GIVEN.match(text, reading.end()):
-                    continue
-            elif is_goal:
-                continue
-        if not reading:
-            if end := _end_of_spoken_danger(sign, text, name.end, stop):
-                yield Reading(name.start, end)
-            continue
-        is_ph = text[name.start : name.end].lower() == "ph"  # and not "arterial pH"
-        if is_ph and _of_specimen().search(text, max(name.start - 80, 0), name.start):
-            continue
-        name_behind = bisect_left(starts, reading.end())
-        stop = starts[name_behind] if name_behind < len(starts) else len(text)
-        end = _end_of_danger(sign, reading, stop)
-        if end:
+        below = [_reading(sign.tail).match(text, *cell) for cell in columns.get(name.start, ())]
+        if any(below):
+            for in_cell in filter(None, below):
+                if end := _end_of_danger(sign, in_cell, in_cell.endpos):
+                    yield Reading(in_cell.start(), end, text[name.start : name.end])
+        elif end := _end_of_stated_danger(sign, name, text, starts):
             yield Reading(name.start, end)
 
 
-def _columns(text: str, names: Sequence[Found]) -> Mapping[int, Sequence[tuple[int, int]]]:
+def _end_of_stated_danger(
+    sign: _VitalSign, name: Found, text: str, starts: Sequence[int]
+) -> int | None:
+    """Return the end of the dangerous value that follows a name, or None.
+
+    Args:
+        sign: The vital sign.
+        name: Its name in the text.
+        text: The whole text.
+        starts: Start indices of all names, in order.
+    """
+    other = _other_than_measured().search(text, max(name.start - 40, 0), name.start)
+    if other and not other["goal"]:
+        return None
+    stop = _next(starts, name.end, text)
+    reading = _reading(sign.tail).match(text, name.end)
+    is_goal = other or _goal().match(text, name.end)
+    if is_goal or (reading and _is_bound(reading) and not sign.is_dangerous(reading)):
+        now = _now().match(text, name.end, min(name.end + 60, stop))
+        if now and (now["word"] or not other):
+            reading = _reading(sign.tail).match(text, now.end())
+            if reading and _GIVEN.match(text, reading.end()):
+                return None
+        elif is_goal:
+            return None
+    if not reading:
+        return _end_of_spoken_danger(sign, text, name.end, stop)
+    is_ph = text[name.start : name.end].lower() == "ph"  # and not "arterial pH"
+    if is_ph and _of_specimen().search(text, max(name.start - 80, 0), name.start):
+        return None
+    return _end_of_danger(sign, reading, _next(starts, reading.end(), text))
+
+
+def _next(starts: Sequence[int], index: int, text: str) -> int:
+    """Return where the next name at or behind an index starts, or the end of the text."""
+    position = bisect_left(starts, index)
+    return starts[position] if position < len(starts) else len(text)
+
+
+def _columns(text: str, names: Sequence[Found]) -> Mapping[int, Sequence[_Cell]]:
     """Return the spans of the cells that count below each sign in the header of a table.
 
     These are the cells of all rows if each is of another patient, else of the latest row.
@@ -236,34 +252,31 @@ def _columns(text: str, names: Sequence[Found]) -> Mapping[int, Sequence[tuple[i
     Returns:
         Start index of the first name in a cell of the header -> spans of the cells below.
     """
-    columns = {}
+    columns: dict[int, Sequence[_Cell]] = {}
     starts = [name.start for name in names]
     for table in _TABLE.finditer(text):
         if _VALUE_IN_HEADER.search(table["header"]) or _OF_GRADES.search(table["header"]):
             continue
         header = _cells(text, *table.span("header"))
-        rows = [_cells(text, *row.span()) for row in _LINE.finditer(text, *table.span("rows"))]
-        rows = [
-            row
-            for row in rows
-            if len(row) == len(header) and not _OF_NO_PATIENT.match(text, row[0][0], row[-1][1])
-        ]
-        if not _PATIENTS.match(table["header"]):
-            rows = _latest_first(text, rows)
+        lines = (_cells(text, *row.span()) for row in _LINE.finditer(text, *table.span("rows")))
+        full = [row for row in lines if len(row) == len(header) and not _is_of_goals(text, row)]
+        are_patients = _PATIENTS.match(table["header"]) is not None
+        rows = full if are_patients else _latest_first(text, full)
         ends = [end for _, end in header]
         in_header = slice(*(bisect_left(starts, index) for index in table.span("header")))
         first_names = {bisect_left(ends, name.end): name for name in reversed(names[in_header])}
         for column, name in first_names.items():
             cells = [row[column] for row in rows if _DIGIT.search(text, *row[column])]
-            if any(_BOUND_CELL.match(text, *cell) for cell in cells) or (
-                len(cells) > 1 and all(_RANGE_CELL.match(text, *cell) for cell in cells)
-            ):
-                continue
-            columns[name.start] = cells if _PATIENTS.match(table["header"]) else cells[:1]
+            is_of_limits = any(_LIMIT.match(text, *cell) for cell in cells) or (
+                len(cells) > 1 and all(_RANGE.match(text, *cell) for cell in cells)
+            )
+            if not is_of_limits and not _AIM.search(text, *header[column]):
+                columns[name.start] = cells if are_patients else cells[:1]
     return columns
 
 
-_Row = Sequence[tuple[int, int]]
+def _is_of_goals(text: str, row: _Row) -> bool:
+    return _OF_NO_PATIENT.match(text, row[0][0], row[-1][1]) is not None
 
 
 def _latest_first(text: str, rows: Sequence[_Row]) -> Sequence[_Row]:
@@ -276,7 +289,7 @@ def _latest_first(text: str, rows: Sequence[_Row]) -> Sequence[_Row]:
     return rows if falls and all(falls) else rows[::-1]
 
 
-def _cells(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
+def _cells(text: str, start: int, end: int) -> _Row:
     """Return the spans of the cells of a table's row, without the space around them."""
     bar = "|" if "|" in text[start:end] else "\t"
     spans = []

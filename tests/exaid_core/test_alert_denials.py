@@ -384,6 +384,7 @@ def test_a_sign_that_denies(text: str) -> None:
         "- ❌ SpO2 72%",
         "✅ HR 88\n❌ BP 68/40\n❌ SpO2 79%",
         # a sign of the next word
+        "Septic shock ❌ Fever ✅",
         "Septic shock -ve blood cultures, on norepinephrine",
         "Unresponsive [-] gag",
         "Unresponsive (-) gag reflex",

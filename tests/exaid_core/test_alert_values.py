@@ -192,6 +192,8 @@ def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
         "| Bed | SpO2 | BP |\n|---|---|---|\n| 1 | 72% | 70/40 |\n| 2 | 97% | 120/80 |",
         "| | SpO2 | MAP |\n|---|---|---|\n| Now | 72 | 48 |\n| Goal | 94 | 65 |",
         "|Parameter|SpO2|MAP|\n|---|---|---|\n|Patient|74%|48|\n|Normal|95-100%|70-100|",
+        "| MAP | Goal |\n|---|---|\n| 45 | 65 |",
+        "| BP |\n|---|\n| 120/80 on arrival, now 70/40 |",
         "| HR | SpO2 |\n|---|---|\n| 130 | 97% |\n| 120 | 72% |",
     ],
 )
@@ -226,6 +228,8 @@ def test_the_cells_of_a_table_with_a_column_for_each_sign() -> None:
         "| Potassium | Treatment |\n|---|---|\n| 5.5-7 | insulin |\n| >7 | dialysis |",
         "| Sign | SpO2 |\n|---|---|\n| Alarm low | 80% |",
         "| Goal | MAP |\n|---|---|\n| permissive | 50 |",
+        "| Time | Target MAP |\n|---|---|\n| 10:00 | 50 |",
+        "| BP |\n|---|\n| 70/40, now 120/80 |",
         "| Time | BP |\n|---|---|\n| 12:00 | 130/80 |\n| 11:00 | 70/40 |",
     ],
 )
