@@ -189,11 +189,13 @@ def _is_in_a_list_of_absent(text: str, start: int, finding: str, rest: str) -> b
     heading = _list_heading(text, start)
     if not heading or _PLAIN_VALUE.fullmatch(finding):
         return False
-    item = _ITEM.sub("", text[text.rindex("\n", 0, start) + 1 : start], count=1)
+    line = text.rindex("\n", 0, start) + 1
+    bullet = _ITEM.match(text, line, start)
+    item = text[bullet.end() if bullet else line : start]
     if _clause_end().search(item) or _any("new", "present", "told").search(item):
         return False
-    line = rest.partition("\n")[0]
-    if _any("holds").search(line) or _today().match(line):
+    behind = rest.partition("\n")[0]
+    if _any("holds").search(behind) or _today().match(behind):
         return False
     kinds = ["heading"]
     if _BOUND.search(finding):
@@ -311,7 +313,9 @@ def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
     first, *others = _DASH.split(between)
     if not others or first.lstrip().startswith((":", "|")):
         return False
-    if _STATEMENT.fullmatch(others[-1]) or (not others[-1].strip() and _is_state(finding, after)):
+    if _STATEMENT.fullmatch(others[-1]) or (
+        not others[-1].strip() and _any("state").match(finding)
+    ):
         return _any("state").search(first) is None
     is_list = len(others) > 1 or _OR.match(after)
     return not is_list and not _NO_OBJECT.match(first) and not _any("sign").search(first)
@@ -324,11 +328,6 @@ def _found_on(between: str, finding: str, after: str) -> bool:
     if _any("shown on").match(place):
         return _any("not shown").search(between) is not None
     return _any("found on").match(place) is not None
-
-
-def _is_state(finding: str, after: str) -> bool:
-    is_attributive = _any("attributive").match(after.lstrip()) is not None
-    return not is_attributive and _any("state").match(finding) is not None
 
 
 def _stands_alone(between: str, finding: str, after: str) -> bool:
@@ -344,7 +343,9 @@ def _stands_alone(between: str, finding: str, after: str) -> bool:
         return False
     if lead["in"]:
         return True
-    is_state = _is_state(finding, after)
+    is_state = _any("state").match(finding) is not None
+    if is_state and "," not in lead[0] and _any("attributive").match(after.lstrip()):
+        return False
     # not "not comatose, unresponsive or …"
     return is_state and _any("state").search(between, 0, lead.start()) is None
 

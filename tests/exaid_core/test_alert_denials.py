@@ -144,6 +144,7 @@ def test_a_denied_reason(text: str) -> None:
         "No allergies | septic shock",
         "Sepsis not resolving, septic shock",
         "No sign of trauma - in cardiac arrest",
+        "No fever, unresponsive episodes overnight",
     ],
 )
 def test_a_state_behind_a_denied_list(text: str) -> None:
@@ -260,6 +261,7 @@ def test_a_denial_behind_the_danger(text: str) -> None:
         "Respiratory failure not supported by NIV, needs intubation",
         "Septic shock not established on pressors yet",
         "Found down, unresponsive, not yet identified",
+        "Septic shock never established source",
         # found later
         "Septic shock was not diagnosed on arrival and antibiotics were delayed",
         "Tension pneumothorax was not appreciated on CXR, found on CT",
@@ -574,6 +576,7 @@ def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
         "Stable for transfer?\n**No**\n- septic shock",
         "Diagnoses not excluded:\n- septic shock",
         # orders and handovers
+        "Seek cardiology for:\n- cardiogenic shock",
         "Return to OR for:\n- Hemorrhagic shock from anastomotic bleed",
         "Notify attending for:\n1. Septic shock\n2. Respiratory failure",
         "Go to cath lab for:\n- cardiogenic shock",
@@ -593,6 +596,7 @@ def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
         "## Potential complications\nSeptic shock has occurred.",
         "Immediate risk:\n- tension pneumothorax",
         "Patients at highest risk:\n- Bed 3 septic shock",
+        "Family history:\nFather died. Patient in septic shock",
         "Biggest risk:\n- airway loss: stridor, respiratory arrest",
         "Risks: septic shock has developed",
     ],

@@ -227,6 +227,8 @@ def test_a_danger_that_resolves_is_of_others_or_feared(text: str) -> None:
         "EpiPen for anaphylaxis. Still stridor.",
         "Self-injected his EpiPen for anaphylaxis",
         "Epi pen for anaphylaxis by mother",
+        "EpiPen for anaphylaxis 10 min ago",
+        "VF arrest (2010), s/p amiodarone",
         "Counseling about smoking deferred as in septic shock",
         "Wife is unresponsive on the floor",
     ],
