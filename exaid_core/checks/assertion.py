@@ -23,6 +23,9 @@ REACH = 160
 LIST_REACH = 400
 """Number of characters before a list item that are searched for the heading of its list."""
 
+_MOST_WORDS_OF_AN_ITEM = 8
+"""Maximum number of words, besides the finding and up to the next comma; more are a sentence."""
+
 _PAST = ("history", "event", "improving", "past")
 _DENYING = ("order", "negation")
 
@@ -140,8 +143,9 @@ def _is_denied_behind(finding: str, after: str, rest: str) -> bool:
     if not denial or _NO_BEHIND_QUESTION.match(rest, len(after)):
         return False
     words = denial[0].lower()
-    if words.endswith("identified") and _any("state").match(finding):
-        return False  # rather the patient
+    is_state = _any("state").match(finding) or _PLAIN_VALUE.fullmatch(finding)
+    if words.endswith("identified") and is_state:
+        return False  # rather the patient or the cause
     if words.endswith("resolving") and _any("again").search(after):
         return False
     return not (_NOT.search(words) and _UNTIL.match(rest, len(after)))
@@ -195,7 +199,10 @@ def _is_in_a_list_of_absent(text: str, start: int, finding: str, rest: str) -> b
     if _clause_end().search(item) or _any("new", "present", "told").search(item):
         return False
     behind = rest.partition("\n")[0]
-    if _any("holds").search(behind) or _today().match(behind):
+    around = f"{item.rpartition(',')[2]} {behind.partition(',')[0]}"
+    if len(around.split()) > _MOST_WORDS_OF_AN_ITEM:
+        return False
+    if _any("new", "holds").search(f"{finding}{behind}") or _today().match(behind):
         return False
     kinds = ["heading"]
     if _BOUND.search(finding):

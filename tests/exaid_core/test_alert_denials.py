@@ -262,6 +262,7 @@ def test_a_denial_behind_the_danger(text: str) -> None:
         "Septic shock not established on pressors yet",
         "Found down, unresponsive, not yet identified",
         "Septic shock never established source",
+        "pH 6.9, not identified",
         # found later
         "Septic shock was not diagnosed on arrival and antibiotics were delayed",
         "Tension pneumothorax was not appreciated on CXR, found on CT",
@@ -597,6 +598,10 @@ def test_a_list_under_a_heading_that_denies_it(text: str) -> None:
         "Immediate risk:\n- tension pneumothorax",
         "Patients at highest risk:\n- Bed 3 septic shock",
         "Family history:\nFather died. Patient in septic shock",
+        "Past medical history:\nHer symptoms improved with treatment of her septic shock.",
+        "PMH:\n- Myocardial infarction in shock; activate the catheter laboratory.",
+        "Risks:\n- With the vital signs fluctuating severely, CPR was intermittently continued",
+        "Potential complications:\nEvaluation of the emerging shock revealed heart failure",
         "Biggest risk:\n- airway loss: stridor, respiratory arrest",
         "Risks: septic shock has developed",
     ],
