@@ -87,7 +87,7 @@ _DENIED_WITH_MORE = re.compile(  # "no fever on", but not "no longer on"
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+•●◦▪–]|\(?(?:\d{1,2}|[a-z])[.)])\s+(?:\[.?\]\s)?", re.IGNORECASE)
 _HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
-_SENTENCE_IN_HEADING = re.compile(r"[.;)]\s+|\A[-*+•●◦▪–]\s+")
+_SENTENCE_IN_HEADING = re.compile(r"[.;]\s+|\A(?:[-*+•●◦▪–]|\(?\w{1,2}\))\s+")
 _NOT = re.compile(r"\b(?:not|never)\b", re.IGNORECASE)
 _NO_BEHIND_QUESTION = re.compile(r"\?\s*no\b", re.IGNORECASE)
 _UNTIL = re.compile("until", re.IGNORECASE)
@@ -454,8 +454,9 @@ def _answered_no() -> re.Pattern[str]:
 @cache
 def _marked_absent_after() -> re.Pattern[str]:
     return re.compile(
-        rf"[ \t|:=*_>→-]{{0,6}}"
-        rf"(?:{_CROSS}(?=\W*(?:\Z|\n|(?:no|not|absent|none|denied|negative|ruled)\b)|{_ends()})|(?:{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b){_ends()})",
+        r"[ \t|:=*_>→-]{0,6}"
+        rf"(?:{_CROSS}(?=\W*(?:\Z|\n|(?:no|not|absent|none|denied|negative|ruled)\b)|{_ends()})"
+        rf"|(?:{_MINUS}|\(neg\)|\(?(?<=[\s(:])-ve\b){_ends()})",
         re.IGNORECASE,
     )
 

@@ -23,7 +23,7 @@ _AFTER_A_VALUE = re.compile(  # and not "three components"
 )
 _COUNTED = (
     r"[\w-]+(?:\s[\w-]+)?\s"
-    r"(?:sec(?:ond)?s?|min(?:ute)?s?|hours?|days?|weeks?|months?|years?|feet|foot|miles?|times)\b"
+    r"(?:secs?|seconds?|mins?|minutes?|hours?|days?|weeks?|months?|years?|feet|foot|miles?|times)\b"
 )
 _OTHER_COUNT = re.compile(  # "thirty to forty minutes", or a slip of the tongue
     rf"\W{{0,2}}\s(?:(?:to|or)\s{_COUNTED}"

@@ -524,6 +524,7 @@ def test_what_was_done_for_a_danger(text: str) -> None:
         "When to call 911:\n- loss of consciousness",
         "Patient denies:\n1) loss of consciousness\n2) apnea",
         "Call parameters:\n- SBP < 80 or > 180\n- SpO2 < 80%",
+        "2) Past medical history:\n- cardiac arrest",
         "Patient does not have:\n- loss of consciousness",
         "Return immediately for:\n- loss of consciousness",
         "Surgical risks:\n- cardiac arrest",
