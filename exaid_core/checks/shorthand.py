@@ -14,9 +14,11 @@ _LETTER = re.compile(
     r"(?! ?(?:IU|U|units?|/ ?[uμ]L)\b)"
     r"(?=(?P<patient> (?:with|who|presents|presenting|p/w|c/o|h/o|s/p|admitted)\b)?)"
 )
-# Units whose case counts: `2 MU` is 10^9 times `2 mU`, and `5 mM` is no length.
+# Units whose case counts: `2 MU` is 10^9 times `2 mU`, and `5 mM` is no length. A rate or a
+# concentration (`2 MU/MIN`) is in thousandths.
 _UNIT_IN_CAPITALS = re.compile(
-    r"(?<=[0-9]) ?(?:(?P<million>M ?(?:I?U|units?)\b(?! ?/ ?m?L\b))|(?P<molar>[mμun])M\b)"
+    r"(?<=[0-9]) ?(?:(?P<million>M ?(?:I?U|units?)\b(?! ?(?:/|per\b)(?! ?(?:d|day|24 ?h)\b)))"
+    r"|(?P<molar>[mμun])M\b)"
 )
 _CELLS = re.compile(r"(?<=[0-9])#(?=/)|(?<=[0-9] )#(?=/)")  # "45 #/uL"
 _DIGIT = re.compile("[0-9]")
@@ -129,12 +131,14 @@ def _units(text: str, lower: str) -> Iterator[NumberWords]:
     """Yield units that `words/units.txt` cannot list, and quantities in two units."""
     if "M" in text:
         for match in _UNIT_IN_CAPITALS.finditer(text):
-            unit = "million units" if match["million"] else f"{match['molar']}mol/L"
-            yield NumberWords(*match.span(), f" {unit}")
+            if match["molar"]:
+                yield NumberWords(*match.span(), f" {match['molar']}mol/L")
+            elif not text.isupper():
+                yield NumberWords(*match.span(), " million units")
     if "#/" in text:
         for match in _CELLS.finditer(text):
             yield NumberWords(*match.span(), "cells")
-    if "in" in lower or '"' in text or "''" in text:
+    if "'" in text or "ft" in lower or "feet" in lower or "foot" in lower:
         for match in _HEIGHT.finditer(lower):
             inches = 12 * int(match["feet"]) + float(match["inches"])
             yield NumberWords(*match.span(), f"{inches:g} inches")
