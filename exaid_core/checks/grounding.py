@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from exaid_core.checks.analytes import as_score, in_customary_units
-from exaid_core.checks.clock import times_of_day
+from exaid_core.checks.clock import TimeOfDay, times_of_day
 from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
 from exaid_core.checks.labels import Label, labels
@@ -45,6 +45,12 @@ _CUSTOMARY_COUNTS = (1e6, 1e9, 1e12)
 
 _THIRDS = {"1/3": ("33", "33.3"), "2/3": ("66", "66.7", "67")}
 """Percentages that a third is also told as."""
+_OF_A_WHOLE = re.compile(
+    " of (?!this |(?:jan|feb|mar|apr|may|ju[nl]|aug|sep|oct|nov|dec))", re.IGNORECASE
+)
+_AS_A_SHARE = re.compile(
+    r"\b(?:reduced|decreased|increased|fell|rose|down|up) (?:to|by) \Z", re.IGNORECASE
+)
 
 # Converted values are rounded: 2296 g is 2.3 kg, and 12 weeks are 3 months.
 _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
@@ -60,13 +66,20 @@ _SAME_FLOW = {"l": "l/min", "l/min": "l"}
 _WEEKLY = "/wk"  # `15 mg/week` is also told as `15 mg weekly`
 _OF_A_VOLUME = re.compile(r"(?P<amount>.+)/(?P<volume>[0-9.]+)(?P<unit>m?l)")
 """A strength per volume of more than one unit (`1 g/50 mL`), which is also an amount to give."""
+_CONCENTRATION = ("100", "ml")  # `80 mg/100 mL` is 80 mg/dL
+_VOLUME = re.compile(
+    r"(?:[0-9] ?(?:m?l|cc|tsp|tbsp)|\b(?:tea|table)spoon(?:ful)?s?)\b(?! ?/)", re.IGNORECASE
+)
 # "systolic BP of", "DBP"
 _HALF_OF_A_PRESSURE = re.compile(
     r"\b(?:(?P<systolic>SBP|systolic)|DBP|diastolic)"
     r"(?:[ :=(<>~]|\b(?:BP|(?:arterial )?(?:blood )?pressure|reading|of|is|was|at|to|now)\b)*\Z",
     re.IGNORECASE,
 )
-_LOWEST_SYSTOLIC = 40  # of a pair without a unit; 20/20 is a visual acuity
+_BLOOD_PRESSURE = re.compile(r"\b(?:BP|pressures?|arterial|vitals?|vital signs)\b", re.IGNORECASE)
+_NO_PRESSURE = re.compile(
+    r"[.;\n](?!\d)|\b(?:vision|acuity|lens|eyes?|[LR]E|O[DSU])\b", re.IGNORECASE
+)
 _SYSTOLIC = re.compile(
     r"\b(?:SBP|systolic (?:blood )?pressure|systolic (?:of )?(?=[0-9]))\b", re.IGNORECASE
 )
@@ -92,7 +105,8 @@ def unsupported_terms(summary_texts: Iterable[str], support: str) -> tuple[str, 
     number that is part of a name (`IL-6`, `grade 3`) is returned if the support has that name only
     with other numbers. A dose next to a drug (`metoprolol 10 mg`) counts as swapped, and is
     returned, if the support gives that drug only with other doses and that dose only with other
-    drugs. If the support is not in English, only the values of numbers in digits are compared.
+    drugs. So is a time of day (`2 am`) that the support gives only in the other half of the day
+    (`2 pm`). If the support is not in English, only the values of numbers in digits are compared.
 
     Args:
         summary_texts: Fields of the summary.
@@ -137,10 +151,10 @@ class _Evidence:
         )
         for quantity in self._quantities:
             self._measures.update(quantity.measures)
-            self._measures.update(_implied(quantity))
+            self._measures.update(_implied(quantity, support))
             self._numbers.update(quantity.values)
             self._numbers.update(_scores(quantity, support))
-            self._pressures.update(_pressures(quantity))
+            self._pressures.update(_pressures(quantity, support))
             for value, unit in _in_units(quantity, support):
                 number = as_float(value)
                 if number is None:
@@ -162,7 +176,9 @@ class _Evidence:
         for label in labeled.values():
             self._labels[label.name].update(label.numbers)
             self._numbers.update(label.numbers)
-        self._times = {minutes for _, minutes in times_of_day(support)}
+        times = tuple(times_of_day(support))
+        self._times = {time.minutes for time in times}
+        self._certain_times = {time.minutes for time in times if time.is_certain}
         self._tells_systolic = _SYSTOLIC.search(support) is not None
         self._tells_frequency = any(quantity.is_frequency for quantity in self._quantities)
         self._drugs = NamedDrugs(support)
@@ -177,14 +193,22 @@ class _Evidence:
             if not self._has_label(label)
             for term in [text[start:end]]
         ]
-        covered.update(start for start, minutes in times_of_day(text) if minutes in self._times)
+        times = tuple(times_of_day(text))
+        told = {time.start for time in times if time.minutes in self._times}
         found += [
             (claim.start, (None, claim.measures), claim.text)
             for claim in _claims(text, measured)
             if claim.start not in covered
+            and not (claim.start in told and claim.unit is None and len(claim.values) == 1)
             and (self._tells_frequency or not claim.is_frequency)
             and not all(self._has(value, claim.unit) for value in claim.values)
             and not self._has_half_of_a_pressure(text, claim)
+        ]
+        reported = {start for start, _, _ in found}
+        found += [
+            (time.start, (None, (time.minutes,)), text[time.start : time.end])
+            for time in times
+            if time.start not in reported and self._is_in_the_other_half(time)
         ]
         found += [
             (dose.start, (None, dose.measures), dose.text)
@@ -251,6 +275,14 @@ class _Evidence:
         # A single digit without a unit is more often a label ("Expert 2", "2.").
         is_measurement = len(value.partition(".")[0]) > 1
         return is_measurement and unit in _OFTEN_UNWRITTEN and (None, value) in self._measures
+
+    def _is_in_the_other_half(self, time: TimeOfDay) -> bool:
+        """Return whether the support has a time only 12 hours earlier or later."""
+        return (
+            time.is_certain
+            and time.minutes not in self._times
+            and time.other_half in self._certain_times
+        )
 
     def _has_half_of_a_pressure(self, text: str, claim: Quantity) -> bool:
         before = text[max(claim.start - _REACH, 0) : claim.start]
@@ -336,13 +368,24 @@ def _in_units(quantity: Quantity, text: str) -> Iterator[tuple[str, str]]:
             yield from in_customary_units(text, quantity.start, value)
 
 
-def _implied(quantity: Quantity) -> Iterator[Measure]:
-    """Yield the amount and the volume of `1 g/50 mL`, and the percentages of `2/3`."""
-    if quantity.unit is None:
+def _implied(quantity: Quantity, text: str) -> Iterator[Measure]:
+    """Yield the amount and volume of a drug (`1 g/50 mL`), and the percentages of a third."""
+    before = text[max(quantity.start - _REACH, 0) : quantity.start]
+    after = text[quantity.end : quantity.end + _REACH]
+    if quantity.unit is None and (
+        "/" not in quantity.text or _OF_A_WHOLE.match(after) or _AS_A_SHARE.search(before)
+    ):
         percents = chain.from_iterable(_THIRDS.get(value, ()) for value in quantity.values)
         yield from (measure(percent, "%") for percent in percents)
     strength = _OF_A_VOLUME.fullmatch(quantity.unit or "")
-    if strength and float(strength["volume"]) > 1:
+    if (
+        strength
+        and float(strength["volume"]) > 1
+        and strength.group("volume", "unit") != _CONCENTRATION
+        and any(drugs(before))
+        # The amount of another volume is another one: "250 mg/5 mL, give 10 mL".
+        and not (_VOLUME.search(before) or _VOLUME.search(after))
+    ):
         yield measure(strength["volume"], strength["unit"])
         for value in quantity.values:
             yield measure(value, strength["amount"])
@@ -356,15 +399,17 @@ def _scores(quantity: Quantity, text: str) -> Iterator[str]:
                 yield score
 
 
-def _pressures(quantity: Quantity) -> Iterator[tuple[str, ...]]:
-    """Yield the values of a blood pressure such as `120/80`."""
-    for value in quantity.values:
-        pair = tuple(value.split("/"))
-        if len(pair) == 2 and (
-            quantity.unit == "mmhg"
-            or (quantity.unit is None and (as_float(pair[0]) or 0) >= _LOWEST_SYSTOLIC)
-        ):
-            yield pair
+def _pressures(quantity: Quantity, text: str) -> Iterator[tuple[str, ...]]:
+    """Yield the values of a blood pressure such as `BP 120/80`."""
+    if quantity.unit is None:
+        begin = max(quantity.start - _REACH, 0)
+        names = list(_BLOOD_PRESSURE.finditer(text, begin, quantity.start))
+        between = text[names[-1].end() : quantity.start] if names else ""
+        if not names or _NO_PRESSURE.search(between) or any(drugs(between)):
+            return
+    if quantity.unit in (None, "mmhg"):
+        pairs = (tuple(value.split("/")) for value in quantity.values)
+        yield from (pair for pair in pairs if len(pair) == 2)
 
 
 def _of_a_dose(quantity: Quantity) -> Iterator[Measure]:

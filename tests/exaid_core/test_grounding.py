@@ -185,7 +185,7 @@ def test_a_changed_dose_is_flagged(value: int, unit: str) -> None:
         ("38.6 °C", "T 101.5"),
         ("102.9°F", "febrile to 39.4"),
         ("GCS 6/15, pain 8/10, NIHSS 14/42", "GCS of 6, pain 8, NIHSS: 14"),
-        ("33% died, 66.7% recovered", "one third died, 2/3 recovered"),
+        ("33% died, 66.7% recovered", "one third died, 2/3 of them recovered"),
         ("hematocrit 24%, bicarbonate 26 mmol/L", "H/H 8/24, ABG 7.25/60/80/26"),
     ],
 )
