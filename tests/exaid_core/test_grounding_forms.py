@@ -219,6 +219,7 @@ def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, supp
         ("piperacillin", "Unasyn", ("piperacillin",)),
         ("start Seroquel and docusate", "no drugs", ("Seroquel", "docusate")),
         ("insulin aspart", "insulin", ("aspart",)),
+        ("fexofenadine", "Allegra Smith, aged 30, is well", ("fexofenadine",)),
         ("IL-7 and IL-1", "IL-6 and IL-1; 7 days", ("IL-7",)),
         ("benzylpenicillin 1.2 mU", "benzylpenicillin 1.2 MU", ("1.2 mU",)),
         ("5 mM", "a lesion of 5 mm", ("5 mM",)),
