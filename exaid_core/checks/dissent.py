@@ -6,6 +6,7 @@ The words of disagreement are English (`words/en/dissent.txt`).
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -27,14 +28,23 @@ _OPTION = re.compile(
     rf"(?<!{LETTER})(?<![./+°-])[A-J](?!{LETTER}|[/+-]|['’.]{LETTER}|\.\s[a-z]|[型组組群级級类類])"
 )
 
+# A letter behind one of these is an answer, whatever follows it: "option B cell lymphoma".
+_BEFORE_AN_ANSWER = re.compile(
+    r"\b(?:options?|answers?|choices?|vs\.?|versus|choos(?:e|es|ing)|chose|chosen|picks?|picked"
+    r"|selects?|selected|(?:agent|doctor|expert)s?[ -]?\d+:?) \W?\Z",
+    re.IGNORECASE,
+)
+_VERSUS = re.compile(r" (?:vs|versus)\b", re.IGNORECASE)
+
 # A list numbered with letters follows: "Plan: A) fluids B) antibiotics", "A: airway, B: breathing".
 _BEFORE_A_LIST = re.compile(
     r"\b(?:plan|management|treatment|therapy|orders|recommendations|steps|tests|work-?up"
     r"|differentials?|ddx)\W{0,2}: ?\(?(?=(?-i:A)[).:] )"
-    r"|(?<!\w)(?=(?-i:A)\W{1,3}airway\b[^\n]{0,200}?\bB\W{1,3}breath)",
+    r"|(?<!\w)(?<!options: )(?<!answers: )(?=(?-i:A)\W{1,3}airway\b[^\n]{0,200}?\bB\W{1,3}breath)",
     re.IGNORECASE,
 )
 _LONGEST_ITEM = 200
+_END_OF_ITEM = re.compile(r"[.;\n]|\Z")
 
 _COUNT = r"(?:\d|one|two|three|four|five|six)"
 # Words between an agent or opinion and the word that says that they differ.
@@ -60,8 +70,16 @@ _DENIED_AFTER = re.compile(
     r"(?: (?:now|then|all|both|later|finally|eventually|they|have|since)){1,3}"
     r" (?:agreed?|concur|concurred|converged?|reach(?:ed)? (?:a )?(?:consensus|agreement))\b"
     r"|(?: (?:was|were|is|has|have|been|now|fully)){0,3}"
-    rf" (?:absent|{_ENDED})\b"
-    r"|(?:(?! (?:whether|if)\b)[^.;\n]){0,60}?"
+    rf" (?:absent|{_ENDED})\b",
+    re.IGNORECASE,
+)
+# Nouns, as in "disagreement between A and B was later resolved". In "they disagree, bleeding was
+# resolved", it is not the dispute.
+_DISPUTE = re.compile(r"disagreements?|dissent|disputes?|discord(?:ance)?|split", re.IGNORECASE)
+_ENDED_AFTER = re.compile(
+    r"(?: (?!(?:whether|if|although|though|because|that|which|who|whose|where|when|while|as|since"
+    r"|after|before|but|says?|remains?|persists?|continues?|and (?!(?-i:[A-J])\b))\b)"
+    r"\(?[\w'/-]+\)?){0,12}?"
     rf" (?:was|were|has|have)(?: (?:been|now|since|then|later|fully)){{0,3}} {_ENDED}\b",
     re.IGNORECASE,
 )
@@ -71,12 +89,20 @@ _AT_FIRST = re.compile(
     r"|following)(?: (?!(?:and|but|or|yet|while|as|without)\b)[\w-]+){0,4}\Z",
     re.IGNORECASE,
 )
+_TO_AN_ANSWER = (
+    r"(?: (?:is|was|reached|to|on|for|with|that|the|answer|option|in favou?r of)){0,4}:?"
+    r" \W?(?-i:[A-J])\b"
+)
 _ALL_AGREED_AFTER = re.compile(
-    r"(?:(?!\b(?:no|not|never|without|lack|yet|still|remains?|persists?|unresolved|some|most(?:ly)?"
-    r"|majority|many|one|two|others?|another|nearly|almost|largely)\b|n't|%)[^.\n]){0,80}?"
-    r"\b(?:settled on|agree[ds]?|concur(?:s|red)?|converge[ds]?|unanimous\w*|reconciled|consensus"
-    r"|all (?:now |then |later )?(?:support|favou?r|cho?ose|back|prefer|switched|moved)\w*)\b"
-    r"(?![^.\n]{0,40}\b(?:except|but|apart from|save)\b)",
+    r"(?:(?!\b(?:no|not|never|without|lack|yet|still|remains?|persists?|continues?|unresolved|some"
+    r"|most(?:ly)?|majority|many|one|two|others?|another|nearly|almost|largely)\b|n't|%)"
+    r"[^.\n]){0,80}?"
+    r"\b(?:(?:all|both|they|everyone|everybody|(?:team|group|panel|experts|agents|doctors))"
+    r"(?: (?:now|then|later|finally|eventually|have|has)){0,3}"
+    r" (?:settled|agreed?s?|concur(?:red)?|converged?|support(?:ed)?|favou?r(?:ed)?|choose|chose"
+    r"|back(?:ed)?|prefer(?:red)?|switched|moved)"
+    rf"|unanimous|reconciled|consensus){_TO_AN_ANSWER}"
+    r"(?![^.\n]{0,40}\b(?:except|but|apart from|save|not)\b)",
     re.IGNORECASE,
 )
 
@@ -107,14 +133,17 @@ _CONSIDERED_BEFORE = re.compile(
 )
 # "Initially B, all switched to A", "chose B at first but now agrees with A"
 _HELD_FIRST = re.compile(
-    r"\b(?:initially|originally|first|earlier)"
+    r"\b(?<!the )(?:initially|originally|first|earlier)"
     r"(?: (?:was|for|cho(?:se|sen)|pick(?:ed)?|select(?:ed)?|support(?:ed)?|favou?red|preferred"
     r"|thought|held|voted|leaned|towards?|the|answer|option)){0,3}"
     rf" \W?{_LETTERS}\W?\Z",
     re.IGNORECASE,
 )
 _LEFT_AFTER = re.compile(
-    r"[^.\n]{0,40}?\b(?:now|switched|changed|moved|shifted|converged|settled|agree[ds]?)\b",
+    r"[,;]?(?: (?:at first,?|but|and|then|later|now|finally|eventually|has|have|since|all|both|they"
+    r"|everyone|everybody)){0,5}"
+    r" (?:switch|chang|mov|shift|converg|settl|agree|support|favou?r|prefer|back|choose|chose)"
+    rf"(?:s|d|ed|es)?{_TO_AN_ANSWER}",
     re.IGNORECASE,
 )
 _BUT_AFTER = re.compile(r",? but\b", re.IGNORECASE)
@@ -174,15 +203,21 @@ def _options(text: str) -> Iterator[re.Match[str]]:
     for letter in _OPTION.finditer(text):
         if not (
             letter.start() in numbering
-            or name.search(text, max(letter.start() - 40, 0), letter.end())
-            or noun.match(text, letter.end())
+            or (
+                name.search(text, max(letter.start() - 40, 0), letter.end())
+                and not _VERSUS.match(text, letter.end())
+            )
+            or (
+                noun.match(text, letter.end())
+                and not _BEFORE_AN_ANSWER.search(text, max(letter.start() - 20, 0), letter.start())
+            )
             or (letter[0] in "AI" and _ARTICLE_OR_PRONOUN.match(text, letter.end()))
         ):
             yield letter
 
 
 def _numbers_of_lists(text: str) -> Iterator[int]:
-    """Yield the places of letters that number a list."""
+    """Yield the places of letters that number a list, unless it lists views of agents."""
     for begin in _BEFORE_A_LIST.finditer(text):
         places, end = list[int](), begin.end()
         for letter in _ANY_OPTION:
@@ -191,22 +226,25 @@ def _numbers_of_lists(text: str) -> Iterator[int]:
                 break
             places.append(item.start())
             end = item.end()
-        if len(places) > 1:
+        last = _END_OF_ITEM.search(text, end, end + _LONGEST_ITEM)
+        stop = last.end() if last else end
+        if len(places) > 1 and not _tells_of_views().search(text, begin.end(), stop):
             yield from places
 
 
 def _held_options(text: str) -> set[str]:
     """Return the letters that are named other than to deny them ("not B", "B was ruled out")."""
-    settled = [
-        range(found.start(), end.end())
-        for found in _difference().finditer(text)
-        if (end := _end_of_dispute(text, found))
-    ]
-    return {
-        letter[0]
-        for letter in _options(text)
-        if not _is_denied(text, letter) and not any(letter.start() in span for span in settled)
-    }
+    starts, ends = list[int](), list[int]()
+    for found in _difference().finditer(text):
+        if end := _end_of_dispute(text, found):
+            starts.append(found.start())
+            ends.append(max([end.end(), *ends[-1:]]))
+    held = set[str]()
+    for letter in _options(text):
+        settled = bisect(starts, letter.start())
+        if not (settled and letter.start() < ends[settled - 1]) and not _is_denied(text, letter):
+            held.add(letter[0])
+    return held
 
 
 def _is_denied(text: str, letter: re.Match[str]) -> bool:
@@ -244,6 +282,8 @@ def _end_of_dispute(text: str, found: re.Match[str]) -> re.Match[str] | None:
     """Return the words behind a disagreement that tell that there is none, or none any more."""
     if end := _DENIED_AFTER.match(text, found.end()):
         return end
+    if _DISPUTE.fullmatch(found[0]) and (end := _ENDED_AFTER.match(text, found.end())):
+        return end
     if _AT_FIRST.search(text, max(found.start() - 60, 0), found.end()):
         return _ALL_AGREED_AFTER.match(text, found.end())
     return None
@@ -278,6 +318,7 @@ def _before_a_letter() -> re.Pattern[str]:
     """Return a pattern of a name and its letters, or of a temperature, up to the last letter."""
     return re.compile(
         rf"{_words()['name']}\s(?:[A-J](?:\s?[/&]\s?|\s(?:and|or)\s)){{0,4}}[A-J]\Z"
+        rf"|{_words()['person']}\s[A-J]\Z"
         r"|(?<![\d.])(?:2[5-9]|3\d|4[0-6])(?:\.\d{1,2})? ?C\Z"
         r"|(?<![\d.])(?:7[7-9]|[89]\d|1(?:0\d|1[0-5]))(?:\.\d{1,2})? ?F\Z",
         re.IGNORECASE,
@@ -287,6 +328,17 @@ def _before_a_letter() -> re.Pattern[str]:
 @cache
 def _after_a_letter() -> re.Pattern[str]:
     return re.compile(rf"\s{_words()['noun']}", re.IGNORECASE)
+
+
+@cache
+def _tells_of_views() -> re.Pattern[str]:
+    """Return a pattern of words in a list that say whose views its items are."""
+    words = _words()
+    return re.compile(
+        rf"{_agent()}|{words['opinion']}|{words['prefers']}|\b(?:by|per|chosen)\b"
+        r"|\((?![A-J]\))",
+        re.IGNORECASE,
+    )
 
 
 @cache

@@ -298,6 +298,38 @@ def test_a_denied_letter_or_a_dispute_elsewhere_does_not_show_the_disagreement(
         "B by majority vote",
         "Votes: 2 C, 1 B",
         "doctor0: B) influenza; doctor1: C) malaria",
+        # lists of answers
+        "Treatment: A) rest B) aspirin, chosen by doctor0. C) heparin, chosen by doctor1.",
+        "Recommendations: A: rest; B: heparin (doctor0); C: warfarin (doctor1).",
+        "Management: A) rest (0 votes) B) surgery (1 vote) C) observation (1 vote)",
+        "Differential: A) flu B) PE - doctor0. C) MI - doctor1.",
+        "Options: A: airway, B: breathing exercise, C: oxygen",
+        # a first agent, and an agreement of others or on something else
+        "The first voted B, the others agreed on C.",
+        "The first favored B; others agreed on C.",
+        "The first chose B, the second chose C and agreed on imaging.",
+        "The vote was 1-1: the first for B, the other changed to C.",
+        "Doctor0 first chose B, with which doctor3 agreed; doctor1 chose C.",
+        "Doctor0 initially chose B and now is less sure; doctor1 C.",
+        "Initial disagreement on dose; doctor1 agrees with surgery, doctor0 with observation.",
+        "After initial disagreement, doctor0 agreed with surgery, doctor1 kept observation.",
+        "After discussion opinions differ, doctor2 agrees with doctor0.",
+        "Early disagreement, doctor2 agrees with doctor0, doctor1 holds out.",
+        "Prior disagreement continues; doctor2 agrees with doctor0.",
+        "Despite disagreement on B versus C, all agree imaging is needed.",
+        # something else that was resolved
+        "The experts disagree on diagnosis, imaging was resolved earlier.",
+        "Doctors disagree about stopping heparin, although the bleeding was resolved.",
+        "Opinions differ on the diagnosis of a rash that has resolved.",
+        "The agents disagree because symptoms have resolved in one account.",
+        "Experts disagree: doctor0 says pain has resolved, doctor1 does not.",
+        "Disagreement over the diagnosis remains although the question of imaging was settled.",
+        "Disagreement on the diagnosis and the bleeding has resolved.",
+        # answers that a noun follows or a name precedes
+        "Option B cell lymphoma; C is CLL",
+        "doctor0 C, doctor1 B line",
+        "C vs. B line of evidence",
+        "Stanford B vs C",
     ],
 )
 def test_other_words_that_show_the_disagreement(summary: str) -> None:
