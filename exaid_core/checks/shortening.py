@@ -56,7 +56,6 @@ _VERB = (
     r"\b(?:is|are|was|were|be|been|has|have|had|may|might|can|could|will|would|should|must|does"
     r"|did)\b"
 )
-_AMOUNT = r"\d[\d.,]*+(?! ?-?(?:h|hours?|hrs?|min\w*|days?|weeks?|months?|years?|am|pm|times)\b)"
 # Each of these takes an earlier statement back, wherever it stands.
 _CORRECTION = (
     r"\b(?:corrections?|corrected|preclud\w+|unsafe|(?<!to )reduced?|halved?|updated?|extubated"
@@ -76,14 +75,20 @@ _CORRECTION = (
     r"(?:off|loose|disconnected|displaced|dislodged|detached|reversed)"
     r"|poor (?:waveform|tracing|signal)|over-?read"
     r"|final (?:read|report|pathology|histology|cytology|culture)"
-    r"|(?:intended|ordered|prescribed|planned|requested|charted)(?: (?:dose|rate|order|amount))?"
-    rf"(?: (?:is|was|of))?:? {_AMOUNT}|order (?:is|was|said|reads)(?: for)? {_AMOUNT}"
     r"|on (?:(?:closer|further|second) )?(?:review|reflection|reconsideration)(?=,|\W*\Z)"
     r"|re-?vot(?:e|ed|ing)|now (?:prefer|favou?r|support|choose|lean|agree)s?"
     r"|(?:mov|switch|shift|chang)(?:ed|es|ing) to (?-i:[A-J])"
     r"|(?:lab|laboratory|radiology|pathology|microbiology) (?:called|phoned)"
     r"|otherwise(?! (?:healthy|normal|well|stable|unremarkable)\b))\b"
     r"|\b(?:first|before(?:hand)?)\W*\Z|\A\W*(?:sorry|actually|should be|i mean)\b"
+)
+_DOSE = r"(?P<number>\d+(?:[.,]\d+)*+) ?(?P<unit>mg|mcg|[µμ]g|g|units?|mL|mEq|mmol|IU|tablets?)\b"
+_GIVEN = re.compile(_DOSE, re.IGNORECASE)
+_ORDERED = re.compile(
+    r"\b(?:(?:intended|ordered|prescribed|planned|requested|charted)"
+    r"(?: (?:dose|rate|order|amount))?(?: (?:is|was|of))?:?"
+    rf"|order (?:is|was|said|reads)(?: for)?) {_DOSE}",
+    re.IGNORECASE,
 )
 # In the rest of a list, each of these may say something about the items that are kept.
 _QUALIFIES = re.compile(rf"{_DENIAL}|{_CONDITION}|{_VERB}|{_CORRECTION}|:", re.IGNORECASE)
@@ -157,13 +162,21 @@ _BARS = re.compile(
 )
 # What a drug did: a drug follows.
 _REACTION = re.compile(
-    r"\b(?:hives|urticaria|rash|itching|pruritus|flushing|swelling|angio-?edema|wheez(?:e|es|ing)"
-    r"|bronchospasm|anaphyla\w+|reaction|reacted)\b"
-    r"(?: (?!(?:treated|managed|controlled|better|improv\w+|resol\w+|respond\w+|reliev\w+)\b)"
-    r"[\w/-]+){0,3} (?:to|with|after|following|from|on)\b",
+    r"\b(?:hives|urticaria|rash|itching|pruritus|angio-?edema|wheez(?:e|es|ing)|bronchospasm"
+    r"|anaphyla\w+|reaction|reacted"
+    r"|swelling(?! (?:in|of) (?:(?:the|both|his|her) )?(?:legs?|ankles?|feet|knees?)\b))\b"
+    r"(?: [\w/-]+){0,3}? (?:to|with|after|following|from|on)\b",
     re.IGNORECASE,
 )
 _DRUG_REACH = 40
+_DRUG_CLASS = re.compile(
+    r"\b(?:sulfa|penicillins|cephalosporins?|antibiotics?|NSAIDs|(?:iodinated |IV )?contrast)\b",
+    re.IGNORECASE,
+)
+_TREATED = re.compile(
+    r"\b(?:treated|managed|controlled|better|improv\w+|resol\w+|respond\w+|reliev\w+)\b",
+    re.IGNORECASE,
+)
 _NO_ALLERGY = re.compile(r"\b(?:nkda|nka|no (?:\w+ ){0,2}allerg(?:y|ies))\b", re.IGNORECASE)
 _PERSON = (
     r"(?:patient|pt|he|she|they|family|husband|wife|spouse|partner|father|mother|parents?|brother"
@@ -189,7 +202,10 @@ _CODE_STATUS = (
 _NONE_OF_IT = re.compile(r"\b(?:no|denie[sd]|without|none|nkda|nka|absent)\b", re.IGNORECASE)
 _NEWS = re.compile(
     r"\W*(?:(?:he|she|(?:the )?(?:patient|pt)|overnight|at \S+)\W+)?"
-    r"(?:now|new|since|started|suddenly|became|developed|spiked)\b",
+    r"(?:now|new|since|started|suddenly|spiked"
+    r"|became(?! (?:more |fully )?(?:ambulatory|independent|able|afebrile|asymptomatic|alert|awake"
+    r"|oriented|stable|continent|mobile|comfortable|pain-?free|stronger|better)\b)"
+    r"|developed(?! (?:an? )?(?:mild|slight|minor|minimal|good|better)\b))\b",
     re.IGNORECASE,
 )
 _TEST = (
@@ -197,44 +213,66 @@ _TEST = (
     r"|\w{3,}ogra(?:m|phy)s?|\w+oscopy|scan|biops(?:y|ies)|smear|stain|(?:blood |urine )?cultures?"
     r"|lumbar puncture|LP|PCR|D-dimer|troponin)\b"
 )
-# What is kept, and what is left out and takes it back.
+_EARLIER = (
+    r"\b(?:(?:on|at|before|prior to) (?:the )?(?:admission|presentation|arrival|onset)"
+    r"|(?:days|weeks|months|years) ago|previously|initially)\b"
+)
+# What is kept, what is left out and takes it back, and words with which it does not.
 _TAKEN_BACK = tuple(
-    (re.compile(said, re.IGNORECASE), re.compile(by, re.IGNORECASE))
-    for said, by in (
+    (
+        re.compile(said, re.IGNORECASE),
+        re.compile(by, re.IGNORECASE),
+        re.compile(unless, re.IGNORECASE),
+    )
+    for said, by, unless in (
         (
             rf"{_TEST}[^.;]{{0,30}}\b(?:normal|negative|unremarkable|clear|benign|no)\b"
             rf"|\bno\b[^.;]{{0,30}}\bon (?:the )?{_TEST}",
             rf"{_TEST}:? (?:\w+ ){{0,3}}(?:show|reveal|demonstrate|confirm|gr[eo]w|positive|found)",
+            r"(?:show|reveal|demonstrate|confirm|found)\w* (?:(?:the|an?) )?(?:absence|normal)",
         ),
         (
             r"\b(?:stable|afebrile|well|improv\w+|discharged|(?:for|to) discharge|recovered"
             r"|discharge (?:home|today)|no fever|fever (?:\w+ )?resolved)\b",
             r"\b(?:fever|febrile|temp\w*)(?: (?:up|spiked?|rose))? (?:to|of)"
             r" (?:3[89]|4[0-2]|10[1-7])",
+            _EARLIER,
         ),
         (
             r"\b(?:no (?:\w+ ){0,2}bleeding|bleeding (?:\w+ )?(?:stopped|controlled|resolved))\b",
             r"\b(?:ha?ematemesis|mela?ena|ha?ematochezia|ha?emoptysis|epistaxis|bled|bleeds"
             r"|(?:vomited|passed|coughed up) (?:\w+ ){0,2}(?:blood|clots))\b",
+            _EARLIER,
         ),
         (
             r"\bMRI\b",
             r"\b(?:pacemaker|ICD|defibrillator|cochlear implant|aneurysm clip|neurostimulator"
             r"|metal(?:lic)? (?:implant|fragment|foreign body|clip))s?\b",
+            r"\b(?:conditional|compatible|MRI?[- ]safe|(?:will|to) be (?:placed|implanted))\b",
         ),
         (
             r"\b(?:nitroglycerin|nitrates?|isosorbide|GTN|NTG)\b",
             r"\b(?:\w*nafil|tadalafil|viagra|cialis|riociguat)\b",
+            r"\b(?:weeks|months|years) ago\b",
         ),
     )
 )
-# A value of what is kept has changed: "BP dropped to 88/40", "Hb fell from 12 to 6".
+_GOOD_IF_HIGH = (
+    r"(?:ha?emoglobin|Hb|Hgb|ha?ematocrit|Hct|saturations?|oxygen|sats?|S[pa]O2|GCS|platelets?"
+    r"|plts?|pH)"
+)
+# A value has become worse: "BP dropped to 88/40", "Hb fell from 12 to 6", "lactate rose to 6".
 _MOVED = re.compile(
-    r"\b(?:dropped|fell|plummeted|sank|rose|climbed|jumped|spiked|surged)(?: \w+){0,2} \d",
+    rf"\b(?:{_GOOD_IF_HIGH}|BP|SBP|MAP|systolic|pressure)(?: \w+)?"
+    r" (?:dropped|fell|plummeted|sank)(?: \w+){0,2} \d"
+    rf"|\b(?!(?:{_GOOD_IF_HIGH}|he|she|patient)\b)[\w)]+"
+    r" (?:rose|climbed|jumped|spiked|surged)(?: \w+){0,2} \d",
     re.IGNORECASE,
 )
 _NEXT_ONE = re.compile(
-    r"\W*(?:second|third|next|later|latest|follow-?up)(?! (?:dose|line)\b)", re.IGNORECASE
+    r"\W*(?:second|third|next|later|latest|follow-?up)(?! (?:dose|line|in|with)\b)"
+    r"(?!.{0,100}\b(?:scheduled|advised|planned|recommended|booked|due)\b)",
+    re.IGNORECASE,
 )
 _STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
 _CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
@@ -300,7 +338,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     reassures = _REASSURES.search(kept) is not None
     treats = _TREATS.search(kept) is not None
     has_no_allergy = _NO_ALLERGY.search(kept) is not None
-    taken_back = [by for said, by in _TAKEN_BACK if said.search(kept)]
+    taken_back = [(by, unless) for said, by, unless in _TAKEN_BACK if said.search(kept)]
     statements = _STATEMENT_END.split(rest)
     return (
         any(
@@ -317,7 +355,10 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
             (reassures and _is_bad_news(statement, named))
             or ((treats or has_no_allergy) and _is_bar(statement))
             or (treats and _is_limit(statement, kept))
-            or any(_says(words, statement) for words in taken_back)
+            or any(
+                _says(by, statement) and not unless.search(statement) for by, unless in taken_back
+            )
+            or _is_another_dose(statement, kept)
             or (_is_danger(statement, kept) and (reassures or not _dangers(kept)))
             or (_is_worst(statement) and not _is_worst(kept))
             for statement in [rest_of_list, *statements]
@@ -343,10 +384,25 @@ def _is_bar(statement: str) -> bool:
     """Return whether a statement bars a treatment, or tells of a reaction to a drug."""
     if _NONE_OF_IT.search(statement):
         return False
-    return _BARS.search(statement) is not None or any(
-        any(drugs(statement[reaction.end() : reaction.end() + _DRUG_REACH]))
-        for reaction in _REACTION.finditer(statement)
-    )
+    if _BARS.search(statement):
+        return True
+    for reaction in _REACTION.finditer(statement):
+        behind = statement[reaction.end() : reaction.end() + _DRUG_REACH]
+        places = [start for start, _, _ in drugs(behind)]
+        places += [found.start() for found in _DRUG_CLASS.finditer(behind)]
+        if places and not _TREATED.search(reaction[0] + behind[: min(places)]):
+            return True
+    return False
+
+
+def _is_another_dose(statement: str, kept: str) -> bool:
+    """Return whether a statement tells that another dose was ordered than the one in `kept`."""
+    ordered = _ORDERED.search(statement)
+    if ordered is None:
+        return False
+    unit = ordered["unit"].lower()
+    given = {dose["number"] for dose in _GIVEN.finditer(kept) if dose["unit"].lower() == unit}
+    return bool(given) and ordered["number"] not in given
 
 
 def _is_limit(statement: str, kept: str) -> bool:

@@ -248,6 +248,8 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("No known drug allergies.", "Rash after amoxicillin in 2019."),
         ("NKDA.", "Reports throat swelling with penicillin."),
         ("NKDA.", "Allergic to sulfa."),
+        ("NKDA.", "Reports hives with sulfa drugs."),
+        ("Give ampicillin 2 g.", "Hives on penicillin, treated with antihistamines."),
         # a test or a device that bars a treatment
         ("Give heparin bolus 5000 units.", "HIT antibody positive."),
         ("Start isotretinoin.", "Pregnancy test positive."),
@@ -270,6 +272,7 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("No bleeding.", "Hb fell from 12 to 6."),
         ("BP is stable.", "Systolic dropped below 80 at noon."),
         ("Afebrile.", "Spiked 39.8 at midnight."),
+        ("Patient improving.", "Lactate rose to 6.2."),
     ],
 )
 def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
@@ -329,6 +332,22 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
         ("Purulent nasal discharge.", "She has a temperature of 38.5."),
         ("Cough.", "Prescribed 5 days of amoxicillin. Cough on review of systems."),
         ("No pain.", "Second dose at noon. Weight 70 kg."),
+        ("Patient improving.", "Creatinine fell from 2.1 to 0.9 with fluids."),
+        ("Afebrile and stable.", "Hemoglobin rose to 11 with transfusion."),
+        ("He is recovering well.", "He fell from 3 meters two weeks ago."),
+        ("Patient doing well.", "Became ambulatory on day 2. He developed a mild headache."),
+        ("CT normal.", "Follow-up CT in 12 months is advised. Next CT is due in May."),
+        ("CT planned.", "Ordered 2 tests in addition."),
+        ("Aspirin was given.", "Prescribed 81 mg in the morning."),
+        ("The intended plan is surgery.", "Ordered 2 units of blood."),
+        ("Morphine 10 mg given.", "Ordered dose 10 mg. Ordered 2 units of blood."),
+        ("CT was unremarkable.", "MRI confirmed the absence of metastases."),
+        ("Bleeding controlled.", "Melena at presentation was the reason for the endoscopy."),
+        ("Fever has resolved.", "Febrile to 39 on admission."),
+        ("MRI of the brain.", "Pacemaker is MRI conditional."),
+        ("MRI showed a small cerebral aneurysm.", "An aneurysm clip will be placed."),
+        ("Start antihistamines.", "Rash on arms treated with hydrocortisone cream."),
+        ("Give fluids.", "Swelling in legs from amlodipine. Flushing from niacin."),
     ],
 )
 def test_a_statement_is_kept_if_the_rest_only_sounds_like_bad_news(
