@@ -16,29 +16,42 @@ NUMBER = (
 )
 """Pattern of a number. One point before three digits (`1.250`) is in none, as it is ambiguous."""
 _GROUPED_BY_COMMA = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
-_CURRENCIES = {"$": "USD", "US$": "USD", "USD$": "USD", "€": "EUR", "£": "GBP", "₫": "VND"}
-_CODES = (
-    "AUD|BRL|CAD|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|INR|JPY|KRW|MXN|NOK|NZD|PLN|SEK|SGD|THB|TWD|USD|VND"
-    "|ZAR"
-)
-_SIGN = rf"(?:(?<!\w)(?:[A-Za-z]{{1,3}}|(?P<dollar>{_CODES})\s)?\$|[€£₫]|\b(?:{_CODES})\b)"
+_CURRENCIES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "₫": "VND"}
+_CODES = "BRL|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|JPY|KRW|MXN|NZD|PLN|SEK|SGD|TWD|USD|VND|ZAR"
+_CLINICAL = "AUD|CAD|INR|NOK|THB"
+"""Codes that are also clinical abbreviations (`INR 2.5`, `CAD 3 vessels`)."""
+_CODE = rf"(?:\b(?:{_CODES})\b|\b(?:{_CLINICAL})(?=\s?[0-9][0-9,.']{{2,15}}[.,][0-9]{{2}}\b))"
+_DOLLARS = "US|AU|BZ|CA|HK|MX|NT|NZ|RD|SG|TT|A|B|C|J|R|S"
+_SIGN = rf"(?:(?:(?<![A-Za-z])(?:{_DOLLARS}|(?P<dollar>{_CODES}|{_CLINICAL})\s?))?\$|[€£₫]|{_CODE})"
 """Sign or code of a currency; letters before a dollar sign make it another dollar (`CA$`)."""
 _BEFORE = r"(?<![-−0-9.,])(?<![0-9]['’])"
 _NUMBER = rf"{_BEFORE}(?P<number>{NUMBER})(?![,.'’]?[0-9])"
-_AFTER = r"(?P<after>[-−–)]|\s?(?:CR|[kKmM]|[mb]n|(?:thousand|million|billion|Mio|Mrd)\.?)(?!\w))?"
+_AFTER = (
+    r"(?P<after>[-−–)]|(?:[kKmM]|\s?(?:CR|[mb]n|(?:thousand|million|billion|Mio|Mrd)\.?))(?!\w))?"
+)
 """What makes an amount negative or a multiple."""
 _MONEY = re.compile(
     rf"{_BEFORE}(?P<sign>{_SIGN})?\s?{_NUMBER}"
     # The sign of the next amount is not that of this one.
-    rf"(?:\s?(?P<code>[$€£₫](?![0-9])|(?:{_CODES})\b)(?(sign)(?!\s?[0-9])))?{_AFTER}"
+    rf"(?:\s?(?P<code>[$€£₫](?![0-9])|(?:{_CODES})\b|(?(sign)(?:{_CLINICAL})\b|(?!)))"
+    rf"(?(sign)(?!\s?[0-9])))?{_AFTER}"
 )
 _LABELED = re.compile(
     rf"[^0-9]{{0,40}}?(?P<sign>{_SIGN})[\s:|)]{{1,4}}{_NUMBER}(?P<code>){_AFTER}[^0-9]*\Z"
 )
 """The only number after a currency that stands in a label or in a cell of its own."""
-_REMARK = re.compile(r"\(|\b(?:of which|thereof|incl)", re.IGNORECASE)
+_REMARK = re.compile(r"\b(?:of which|thereof|incl)", re.IGNORECASE)
 """What separates the total from an amount that is part of it."""
-_HAS_MONEY = re.compile(rf"[$€£₫]|\b(?:{_CODES})\b")
+_BRACKETS = re.compile(r"\([^()0-9]*[0-9][^()]*(?:\)|\Z)")
+"""An amount in brackets, which explains the total or repeats it."""
+_NEGATIVE = re.compile(r"[:|\t]\s*\(\Z"), re.compile(r"\s*(?:[|\t]|\Z)")
+"""What stands before and after an amount that is alone in brackets."""
+_IN_BRACKETS = re.compile(r"[^()]*\)")
+_HAS_MONEY = re.compile(rf"[$€£₫]|{_CODE}")
+_NEXT_LINE = re.compile(
+    rf"; (?=[^\W\d_])(?!{_CODE}|(?:incl?|including|with|gross|brutto)\b)", re.IGNORECASE
+)
+"""End of a line in a cell (see `table_rows`) before a line with a label of its own."""
 _LONGEST_LINE = 400  # characters after a total; a longer line is not part of a bill
 _STRUCK = re.compile(r"\[struck out: (?:[^\[\]]++|\[[^\[\]]*+\])*+\]")
 """Struck-out text, perhaps with brackets in it. A start without an end takes no time: the next `[`
@@ -48,9 +61,10 @@ _PARTS = (
     "|shipping"
 )
 _TOTAL = re.compile(
-    rf"\b(?P<before>sub[ -]|(?<!after.)(?<!incl..)(?:{_PARTS})[ -])?"
+    rf"\b(?:(?:after|incl?|incl?\.|including|plus|post|pre|with)[ -](?:{_PARTS})[ -]"
+    rf"|(?P<before>sub[ -]|(?:{_PARTS})[ -]))?"
     r"(?:grand total|total due|total|amount due|balance due|sum claimed)\b"
-    rf"(?P<of>\s(?:{_PARTS})\b(?!\s(?:incl|excl)))?",
+    rf"(?P<of>\s(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))?",
     re.IGNORECASE,
 )
 """A total, perhaps of a part only."""
@@ -77,31 +91,57 @@ def amount_of(text: str) -> tuple[Decimal | None, str]:
     not count.
     """
     for line in reversed(text.split("\n")):
-        rest = _after_total(_STRUCK.sub("", line))
-        if _HAS_MONEY.search(rest) and any(character.isdecimal() for character in rest):
+        if rest := _after_total(_STRUCK.sub("", line)):
             return _stated(rest)
     return None, ""
 
 
 def _after_total(line: str) -> str:
-    for total in _TOTAL.finditer(line):
-        if not (total["before"] or total["of"]):
-            return line[total.end() : total.end() + _LONGEST_LINE]
-    return ""
+    """Return the text after the last total that an amount follows, outside of brackets if there is one."""
+    found = ""
+    end = len(line)
+    for total in reversed(list(_TOTAL.finditer(line))):
+        rest = line[total.end() : min(end, total.end() + _LONGEST_LINE)]
+        end = total.start()
+        if not (total["before"] or total["of"]) and _has_amount(rest):
+            found = found or rest
+            if not _IN_BRACKETS.match(rest):
+                found = rest
+                break
+    without = _BRACKETS.sub(" ", found)
+    return _own_line(without if _has_amount(without) else found, is_row=" | " in line)
+
+
+def _has_amount(text: str) -> bool:
+    return bool(_HAS_MONEY.search(text)) and any(one.isdecimal() for one in text)
+
+
+def _own_line(rest: str, *, is_row: bool) -> str:
+    """Return what follows a total without the next lines of a cell."""
+    for end in re.finditer("; ", rest):
+        is_end = is_row or _NEXT_LINE.match(rest, end.start())
+        if is_end and _has_amount(rest[: end.start()]):
+            return rest[: end.start()]
+    return rest
 
 
 def _stated(rest: str) -> tuple[Decimal | None, str]:
     """Return the amount after a total and its currency; None and "" if it is not clear."""
     found = [one for one in _MONEY.finditer(rest) if one["sign"] or one["code"]]
     total = found[0] if found else _LABELED.match(rest)
+    if total is None:
+        return None, ""
     for one in found[1:]:
-        if _REMARK.search(rest, found[0].end(), one.start()):
+        is_part = decimal_of(one["number"]) <= decimal_of(total["number"])
+        if is_part and _REMARK.search(rest, total.end(), one.start()):
             break
         total = one
-    if total is None or not (currency := _currency(total)):
-        return None, ""
-    is_in_brackets = total["after"] == ")" and rest[: total.start()].endswith("(")
-    if is_in_brackets or total["after"] not in (None, ")"):
+    before, behind = _NEGATIVE
+    is_negative = total["after"] == ")" and bool(
+        before.search(rest[: total.start()]) and behind.match(rest, total.end())
+    )
+    currency = _currency(total)
+    if not currency or is_negative or total["after"] not in (None, ")"):
         return None, ""
     return decimal_of(total["number"]), currency
 
