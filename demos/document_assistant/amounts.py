@@ -97,7 +97,7 @@ def amount_of(text: str) -> tuple[Decimal | None, str]:
 
 
 def _after_total(line: str) -> str:
-    """Return the text after the last total that an amount follows, outside of brackets if there is one."""
+    """Return the text after the last total that an amount follows, best outside of brackets."""
     found = ""
     end = len(line)
     for total in reversed(list(_TOTAL.finditer(line))):

@@ -48,21 +48,28 @@ def filled_field(widget: Any) -> tuple[str, str]:
 
 
 def _ticked(widgets: list[Any], value: Any, options: list[str]) -> str:
-    """Return which buttons are on: what they show (`/AS`) counts more than the stored value."""
-    shown = [
-        one.get("/AS") for one in map(resolved, widgets[:_MOST_WIDGETS]) if hasattr(one, "get")
-    ]
-    states = [one for one in shown if one is not None] if len(widgets) <= _MOST_WIDGETS else []
+    """Return which buttons are on: what they show (`/AS`) counts more than the stored value.
+
+    The options of a group are in the order of its buttons.
+    """
+    shown = dict[int, Any]()
+    if len(widgets) <= _MOST_WIDGETS:
+        buttons = enumerate(map(resolved, widgets))
+        shown = {place: one.get("/AS") for place, one in buttons if hasattr(one, "get")}
+    states = {place: _text(one) for place, one in shown.items() if one is not None}
+    is_group = 1 < len(widgets) <= _MOST_WIDGETS
     texts: list[str] = []
-    for state in dict.fromkeys(map(_text, states or listed(value))):
-        number = int(state[:9]) if state.isdecimal() else len(options)
+    for place, state in states.items() or ((len(options), _text(one)) for one in listed(value)):
+        number = len(options)
+        if state.isdecimal():
+            number = place if is_group else int(state[:9])
         if number < len(options):
             texts.append(options[number])
         elif state.isdecimal() and len(widgets) == 1:
             texts.append("[x]")
         elif state != "Off":
             texts.append(state)
-    return _joined(texts)
+    return _joined(dict.fromkeys(texts))
 
 
 def _chosen(value: Any, places: Any, options: list[tuple[str, str]]) -> list[str]:

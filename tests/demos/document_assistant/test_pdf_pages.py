@@ -366,6 +366,9 @@ def test_choices_are_read_as_the_form_shows_them(
     [
         (("/Off", "/1"), {}, "1"),
         (("/Off", "/1"), {"Opt": strings("Yes", "No")}, "No"),
+        (("/Off", "/2", "/Off"), {"Opt": strings("mild", "moderate", "severe")}, "moderate"),
+        (("/2", "/Off", "/2"), {"Opt": strings("1", "2", "1")}, "1"),
+        (("/Off", "/2"), {"Opt": strings("Yes")}, "2"),
         (("/Off", "/Off"), {"V": NameObject("/1"), "Opt": strings("Yes", "No")}, "[ ]"),
         (("/Off",) * 101, {"V": NameObject("/1"), "Opt": strings("Yes", "No")}, "No"),
     ],
