@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
@@ -127,8 +128,8 @@ class _Reader:
             above = merged
         columns = sorted({column for row in rows for column in row})
         for row in rows:
-            last = max(row, default=-1)
-            shown = [row.get(column, "") for column in columns if column <= last]
+            last = bisect_right(columns, max(row, default=-1))
+            shown = [row.get(column, "") for column in columns[:last]]
             yield "".join(shown) if len(columns) == 1 else row_line(shown)
 
     def _words(self, element: Any, style: Any) -> Iterator[str]:
