@@ -36,8 +36,8 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
     if pages > most:
         raise RefusedError(f"has {pages} pages; at most {most} are read")
     catalog = reader.root_object
-    if _is_xfa_form(catalog):
-        raise RefusedError("is an XFA form, which is not read; print it to a PDF, and give that")
+    xfa = RefusedError("is an XFA form, which is not read; print it to a PDF, and give that")
+    is_xfa = _is_xfa_form(catalog)
     layers = Layers(catalog)
     unread, has_text = [], False
     for number, page in enumerate(reader.pages, start=1):
@@ -55,6 +55,8 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
             except (AttributeError, KeyError, TypeError, ValueError, PdfReadError):
                 filled = ["(a form or note on this page is broken and not read)"]
             has_text |= bool(filled)
+            if is_xfa and not filled and _WAITS.match(text):
+                raise xfa
             text = "\n".join(filter(str.strip, [text, *filled]))
             if _RIGHT_TO_LEFT.search(text):
                 text = f"(the words of this page may be in the wrong order)\n{text}"
@@ -62,15 +64,20 @@ def pdf_pages(content: io.BytesIO, most: int) -> Iterator[str]:
     if not has_text:
         if unread:
             raise unread[0]
+        if is_xfa:
+            raise xfa
         raise RefusedError("has no text; a scanned page needs text recognition first")
 
 
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff]")
 """Letters of Hebrew and Arabic, whose lines many PDFs hold as they are drawn: from the left."""
 
+_WAITS = re.compile(r"\W*please\s+wait\b|.{0,1500}?\badobe\.com\b", re.IGNORECASE | re.DOTALL)
+"""What the page of an XFA form says to programs that do not show the form."""
+
 
 def _is_xfa_form(catalog: Any) -> bool:
-    """Return whether only an XFA program shows the content; the pages ask the reader to wait."""
+    """Return whether an XFA program may show other content than the pages."""
     from pypdf.generic import ArrayObject, DictionaryObject, StreamObject
 
     form = resolved(catalog.get("/AcroForm"))
@@ -111,6 +118,8 @@ _NOTES = ("/Text", "/Caret", "/Highlight", "/Underline", "/Squiggly", "/StrikeOu
           "/Square", "/Circle", "/Line", "/Ink", "/Polygon", "/PolyLine",
           "/FileAttachment")  # fmt: skip
 """Annotations whose text is in a window of its own."""
+_LONGEST_NOTE = 100_000
+"""Maximum number of characters of a note's rich text, with its markup."""
 _HIDDEN = 2  # bit of an annotation's flags
 _LINE_END, _MARKUP = re.compile("</p>|<br ?/?>"), re.compile("<[^<>]*>")
 
@@ -119,5 +128,8 @@ def _written(note: Any) -> str:
     """Return the text of a note, which may be in its rich text only."""
     if (text := str(resolved(note.get("/Contents", "")))).strip():
         return text
-    rich = _LINE_END.sub("\n", str(resolved(note.get("/RC", ""))))
+    rich = str(resolved(note.get("/RC", "")))
+    if len(rich) > _LONGEST_NOTE:
+        return f"(a note of more than {_LONGEST_NOTE:,} characters, which is not read)"
+    rich = _LINE_END.sub("\n", rich)
     return html.unescape(_MARKUP.sub("", rich)).strip()

@@ -265,6 +265,28 @@ def test_a_form_whose_content_is_xfa_is_refused(entries: dict[str, Any]) -> None
         pages_of(writer)
 
 
+def xfa_form(content: str) -> PdfWriter:
+    writer = drawn(content)
+    writer.root_object[NameObject("/AcroForm")] = named(XFA=ArrayObject(), Fields=ArrayObject())
+    writer.root_object[NameObject("/NeedsRendering")] = BooleanObject(True)
+    return writer
+
+
+@pytest.mark.parametrize("content", ["", text("Bitte warten. See www.adobe.com.")])
+def test_an_xfa_form_that_shows_nothing_is_refused(content: str) -> None:
+    with pytest.raises(RefusedError, match="is an XFA form"):
+        pages_of(xfa_form(content))
+
+
+def test_the_pages_of_an_xfa_form_are_read_if_they_say_something() -> None:
+    assert pages_of(xfa_form(SEEN)) == ["Dose 10 mg"]
+    filled = xfa_form(text("Please wait..."))
+    filled.pages[0][NameObject("/Annots")] = ArrayObject(
+        [named(Subtype=NameObject("/Widget"), T=TextStringObject("dose"), V=strings("5 mg"))]
+    )
+    assert pages_of(filled) == ["Please wait...\ndose: 5 mg"]
+
+
 @pytest.mark.parametrize(
     "form",
     [{}, {"XFA": NullObject()}, {"XFA": ArrayObject(), "Fields": ArrayObject([NullObject()])}],
@@ -309,11 +331,13 @@ def test_notes_and_what_they_mark() -> None:
         (note("/Popup", "not a note"), ""),
         (note("/FreeText", "", RC="<body><p>a&amp;b</p><p>c<br/>d<</p></body>"), "a&b\nc\nd<"),
         (note("/Circle", "", RC="<p><b>r</b>ich</p>"), "note: rich"),
+        (note("/Circle", "", RC="<" * 200_000),
+         "note: (a note of more than 100,000 characters, which is not read)"),
         (note("/Stamp", "", Name="/Void"), "stamp: Void"),
         (note("/Stamp", "by Ann", Name="/Approved"), "note: by Ann\nstamp: Approved"),
         (note("/Stamp", "", Name="/x81-5"), ""),
     ],
-)
+)  # fmt: skip
 def test_notes_of_every_form(annotation: DictionaryObject, read: str) -> None:
     writer = drawn(SEEN)
     writer.pages[0][NameObject("/Annots")] = ArrayObject([annotation])
