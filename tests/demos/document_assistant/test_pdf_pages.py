@@ -216,6 +216,70 @@ def test_the_text_of_a_layer_that_is_off_is_left_out(
 
 
 @pytest.mark.parametrize(
+    ("expression", "is_shown"),
+    [
+        (("/Not", "A"), True),
+        (("/Not", "B"), False),
+        (("/And", "A", "B"), False),
+        (("/Or", "A", ("/Not", ("/Not", "B"))), True),
+        (("/Or", "A", ("/And", "A", "B")), False),
+        (("/Xor", "A"), True),
+        (("/Not",), True),
+        (("/Or", "A", "/B"), True),
+        (("/Or", *("A",) * 100), True),
+    ],
+)
+def test_an_expression_of_layers_counts_more_than_its_members(
+    expression: tuple[Any, ...], *, is_shown: bool
+) -> None:
+    writer = layered(BOTH, "A", members="B" if not is_shown else "A")
+    properties: Any = writer.root_object["/OCProperties"]
+    off = properties["/D"]["/OFF"]
+    layers = {"A": off[0], "B": writer._add_object(named(Type=NameObject("/OCG")))}  # noqa: SLF001
+
+    def written(one: Any) -> Any:
+        if isinstance(one, tuple):
+            return ArrayObject(map(written, one))
+        return layers.get(one) or NameObject(one)
+
+    resources: Any = writer.pages[0]["/Resources"]
+    shown = written(expression)
+    if not expression[1:]:  # an operand of itself, many times
+        shown.extend([writer._add_object(shown)] * 50)  # noqa: SLF001
+    resources["/Properties"]["/L"][NameObject("/VE")] = shown
+    read = "Shown\nDose 99 mg\nEnd" if is_shown else f"Shown\nEnd\n{HIDDEN}"
+    assert pages_of(writer) == [read]
+
+
+@pytest.mark.parametrize(
+    ("off", "usage", "is_shown"),
+    [
+        ("A", {"Event": "/View", "state": "/ON"}, True),
+        ("B", {"Event": "/View", "state": "/OFF"}, False),
+        ("A", {"Event": "/Print", "state": "/ON"}, False),
+        ("A", {"Event": "/View", "state": "/Other"}, False),
+    ],
+)
+def test_the_usage_of_a_layer_counts_more_than_its_state(
+    off: str, usage: dict[str, str], *, is_shown: bool
+) -> None:
+    writer = layered(BOTH, off)
+    resources: Any = writer.pages[0]["/Resources"]
+    layer = resources["/Properties"].raw_get("/L")
+    view = named(ViewState=NameObject(usage["state"]))
+    layer.get_object()[NameObject("/Usage")] = named(View=view)
+    automatic = named(
+        Event=NameObject(usage["Event"]),
+        Category=ArrayObject([NameObject("/View")]),
+        OCGs=ArrayObject([layer]),
+    )
+    default: Any = writer.root_object["/OCProperties"]
+    default["/D"][NameObject("/AS")] = ArrayObject([automatic])
+    read = "Shown\nDose 99 mg\nEnd" if is_shown else f"Shown\nEnd\n{HIDDEN}"
+    assert pages_of(writer) == [read]
+
+
+@pytest.mark.parametrize(
     ("content", "read"),
     [
         (f"/OC /L BDC /Span <<>> BDC {SEEN} EMC {text('8')} EMC EMC {text('7')}", f"7\n{HIDDEN}"),
