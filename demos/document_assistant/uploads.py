@@ -34,12 +34,15 @@ _STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
 _HEADER = 1_024  # bytes in which the header of a PDF may begin
 _INTACT = 3
 """Characters beyond ASCII that show for each damaged place that a text is UTF-8."""
+_RAREST_ZEROS = 50
+"""Maximum number of bytes for each zero of a UTF-16 text: spaces, line ends and digits have one."""
 _NONSENSE = re.compile(
     r"(?=[^\x00-\x7f\s«»‹›“”„‘’‚–—…•€°]{5})(?!(.)\1{4})|[^\W\d_][¿¹²³¼½¾¸¤¦¬¯][^\W\d_]"
-    r"|(?=[À-ÿ][à-ÿ]{3})(?!(.)\2{3})|[ÂÃ][¡-º¼-¿]|â€"
+    r"|(?=[À-ÿ][à-ÿ]{3})(?!(.)\2{3}|[áæéíðóöúýþ]{4})|[ÂÃ][¡-º¼-¿]|â€"
 )
 """What Windows-1252 makes of other encodings: five different letters and signs beyond ASCII in a
-row, or four letters in lower case, a sign within a word, or the first bytes of UTF-8."""
+row, or four letters in lower case that are not Icelandic, a sign within a word, or the first bytes
+of UTF-8."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]
@@ -169,7 +172,7 @@ def _decoded(content: bytes, name: str) -> str:
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         with contextlib.suppress(UnicodeDecodeError):
             return content.decode("utf-16")
-    if b"\0" in content[::2] and b"\0" in content[1::2]:  # UTF-16 has zeros at one of the two
+    if b"\0" in content and not _may_be_utf_16(content):
         raise UploadError(f"{name} is no text, whatever its name says")
     text = content.decode("utf-8-sig", errors="replace")
     if "\0" not in text and _is_utf_8(content, text):
@@ -179,6 +182,12 @@ def _decoded(content: bytes, name: str) -> str:
         if "\0" not in text and not _NONSENSE.search(text):
             return text
     raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
+
+
+def _may_be_utf_16(content: bytes) -> bool:
+    """Return whether many zeros are the first, or the second, bytes of characters."""
+    less, more = sorted(half.count(0) for half in (content[::2], content[1::2]))
+    return not less and len(content) % 2 == 0 and _RAREST_ZEROS * more >= len(content)
 
 
 def _is_utf_8(content: bytes, text: str) -> bool:

@@ -104,6 +104,7 @@ def test_a_word_document_in_its_order(tmp_path: Path) -> None:
         ("Δόση 5 mg", "cp1253"),
         ("Dose 5 mg", "utf-16-le"),
         ("Dose 5 µg", "utf-16-be"),
+        ("Доза 5 мг", "utf-16-le"),
     ],
 )
 def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
@@ -126,6 +127,7 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
         "Straße",
         "“CAFÉ”",
         "óþægindi",
+        "Blóðæð í læri, þrengsli í blóðæðum og kransæðasjúkdóm.",
         "ouïe, éèê",
         "éééé",
     ],
@@ -364,6 +366,8 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
         "has a password or an old format; save it without, as .xlsx",
     ),
     "program.pdf": (lambda p: _write(b"MZ\x90\0" * 99, p), "is no .pdf file, whatever its name"),
+    "nul.txt": (lambda p: _write(b"abc\0def", p), "is no text, whatever its name says"),
+    "data.txt": (lambda p: _write(b"ab" * 99 + b"c\0", p), "is no text, whatever its name says"),
     "program.txt": (lambda p: _write(b"\x7fELF\0\0" * 99, p), "is no text, whatever its name says"),
     "program.exe": (lambda p: _write(b"MZ", p), "is none of .pdf, .docx, .xlsx, .txt, .md, .csv"),
     "noname": (lambda p: _write(b"x", p), "is none of .pdf"),
