@@ -72,15 +72,23 @@ class Styles:
 
         def part(found: re.Match[str]) -> str:
             name = f"{_W}{'ascii' if found[0].isascii() else 'hAnsi'}"
-            fonts = self._stated(f"rFonts[@{name}]", run, style)
-            return drawn(found[0], None if fonts is None else fonts.get(name))
+            theme = f"{name}Theme"  # counts more than a name, and is no font of signs
+            fonts = self._stated(f"rFonts[@{name}]|rFonts[@{theme}]", run, style)
+            is_named = fonts is not None and fonts.get(theme) is None
+            return drawn(found[0], fonts.get(name) if is_named else None)
 
         return re.sub("[\x00-\x7f]+|[^\x00-\x7f]+", part, text)
 
     def _stated(self, name: str, run: Any, style: Any) -> Any:
-        """Return a format of a run, stated in it, in its style or in that of its paragraph."""
+        """Return a format of a run, stated in it, in its style or in that of its paragraph.
+
+        Args:
+            name: Path of the format; perhaps several, separated by `|`.
+            run: Element `w:r`.
+            style: Element `w:pStyle` of its paragraph, or None.
+        """
         properties = run.find(f"{_W}rPr")
-        found = None if properties is None else properties.find(f"{_W}{name}")
+        found = _first(run, name)
         if found is None and properties is not None:
             found = self._of_style(name, properties.find(f"{_W}rStyle"))
         if found is None:
@@ -92,6 +100,11 @@ class Styles:
             return None
         key = (name, link.get(f"{_W}val"))
         if key not in self._formats:
-            formats = (style.find(f"{_W}rPr/{_W}{name}") for style in self.chain(link))
+            formats = (_first(style, name) for style in self.chain(link))
             self._formats[key] = next((one for one in formats if one is not None), None)
         return self._formats[key]
+
+
+def _first(element: Any, name: str) -> Any:
+    found = (element.find(f"{_W}rPr/{_W}{one}") for one in name.split("|"))
+    return next((one for one in found if one is not None), None)

@@ -242,6 +242,8 @@ def sign(font: str, code: str) -> str:
         ((written_in("Another font", "a\uf0a3"),), "a\ufffd"),
         ((run("αm", '<w:rFonts w:ascii="Symbol"/>'),), "αμ"),
         ((run("m", '<w:rFonts w:hAnsi="Symbol"/>'),), "m"),
+        ((run("mµ", '<w:rFonts w:ascii="Symbol" w:asciiTheme="minorHAnsi" w:hAnsi="Symbol" '
+              'w:hAnsiTheme="minorHAnsi"/>'),), "mµ"),
         ((run("K 3.1 "), sign("Wingdings", "F0E0"), run(" 5.2")), "K 3.1 → 5.2"),
         ((sign("Symbol", "F02D"), sign("Symbol", "2D"), sign("Symbol", "F0AD")), "−−↑"),
         ((sign("Symbol", "2190"), sign("Wingdings", "F0DF")), "←←"),
@@ -262,6 +264,15 @@ def test_the_font_of_a_sign_may_come_from_a_style() -> None:
     words.add_run("m", "Greek")
     words.add_run("g")
     assert read(document) == ["50 μg"]
+
+
+def test_the_font_of_a_theme_ends_that_of_a_style() -> None:
+    document = docx.Document()
+    style = document.styles.add_style("Greek", WD_STYLE_TYPE.PARAGRAPH)
+    style.font.name = "Symbol"
+    words = document.add_paragraph("m", style)
+    put(words, run("g", '<w:rFonts w:asciiTheme="minorHAnsi"/>'))
+    assert read(document) == ["μg"]
 
 
 def field(code: str, result: str = "", *, is_closed: bool = True) -> str:
