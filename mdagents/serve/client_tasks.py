@@ -6,17 +6,21 @@ import re
 
 _REACH = 600
 """Characters at both ends of a text in which a task is looked for."""
-_MAKE = (
-    r"\b(?:analy[sz]e|come up with|craft|create|generate|give|make|name|produce|propose|provide"
-    r"|suggest|summari[sz]e|write)\b"
+_MAKE = r"\b(?:come up with|craft|create|generate|give|make|produce|propose|provide|suggest|write)"
+_CHAT = (
+    r"(?:(?:an?|our|the|this)(?: user['’]s)? )?(?:[\w-]+ )?"
+    r"(?:conversation|chat|dialogs?|dialogue|discussion|messages|prompt|query)\b"
 )
-_TITLE = r"\b(?:titles?|headline|emoji|topic|a (?:\w+ )?name)\b"
-_CHAT = r"\b(?:conversation|chat(?: history)?|dialogs?|dialogue|discussion)\b"
 _TASK = re.compile(
-    # "Provide a concise title for the conversation", "… as a title for the prompt"
-    rf"{_MAKE}[^.?!\n]{{0,80}}{_TITLE}[^.?!\n]{{0,80}}(?:{_CHAT}|\b(?:prompt|query|messages)\b)"
-    # "Give this conversation a name", "Analyze this conversation and provide: … 2. A title"
-    rf"|{_MAKE}[^.?!\n]{{0,40}}{_CHAT}[^?]{{0,160}}{_TITLE}",
+    # "Provide a concise, 5-word title for the conversation", "… that captures the essence of it"
+    rf"{_MAKE} (?:an?|the) (?:(?!answer|no\b|without\b)[\w,'’-]{{1,30}} ){{0,6}}"
+    r"(?:title|headline|emoji|name)(?: with an emoji)?(?: as a title)?(?: \([^()\n]{1,40}\))?"
+    rf" (?:for|of|that [a-z]{{1,20}}(?: the essence of)?) {_CHAT}"
+    # "Give this conversation a name", "Summarize the conversation into a title"
+    rf"|(?:{_MAKE}|\bsummari[sz]e) {_CHAT} (?:(?:in|into|as) )?an? (?:[\w-]{{1,30}} )?"
+    r"(?:title|name)\b"
+    # "Analyze this conversation and provide: 1. Its language 2. A concise title"
+    rf"|\banaly[sz]e {_CHAT} and [a-z]{{1,20}}:[^?]{{0,160}}\ba (?:\w{{1,30}} )?title\b",
     re.IGNORECASE,
 )
 """A task about a chat; a question about titles and names may have the same words."""
@@ -41,7 +45,7 @@ def is_client_task(system: str, asked: str) -> bool:
         system: Text of the system prompt; empty without one.
         asked: Text of the user's message.
     """
-    if _ALWAYS.search(asked) or _ALWAYS.search(system) or _TASK.search(system[:_REACH]):
+    if _ALWAYS.search(asked) or _ALWAYS.search(system):
         return True
-    is_task = _TASK.search(asked[:_REACH]) or _TASK.search(asked[-_REACH:])
-    return bool(is_task and _TRANSCRIPT.search(asked))
+    places = (system[:_REACH], asked[:_REACH], asked[-_REACH:])
+    return any(map(_TASK.search, places)) and bool(_TRANSCRIPT.search(asked))
