@@ -56,13 +56,19 @@ _CONDITIONS = {
     "then", "uniqueItems",
 }  # fmt: skip
 """Keywords under which what is filled in might not be valid; an unknown keyword is a note."""
+_TO = r"%?(?:[^\d.]|\.\.){1,40}?"
 _RANGE = re.compile(
-    r"(?:(?<![\d.])[01](?:\.0+)?%?\s*(?:-|–|\.\.|to|and|through)|[\[(]\s*0(?:\.0+)?\s*,)"
-    r"\s*(\d{1,9})",
+    rf"(?<![\d.])(?:0(?:\.0+)?(?!\.?\d)|1(?={_TO}100\b)|(?<=scale of )1){_TO}"
+    r"([1-9]\d{0,8}|0?\.\d)(?!\d* ?-?(?:decimal|digit|place))",
     re.IGNORECASE,
 )
-"""A scale in words: `0-100`, `between 0 and 1`, `[0, 1]`."""
-_PERCENT = re.compile(r"%|percent|\b100\b", re.IGNORECASE)
+"""A scale in words: `0-100`, `between 0 and 1`, `0 (a guess) to 1 (certain)`."""
+_PERCENT = re.compile(
+    r"(?<!not )(?<!than )\b(?:in|as) (?:an? )?percent(?:age)?\b"
+    r"|\b(?:confidence|certainty|probability),? (?:percent(?:age)?\b|\(?%)",
+    re.IGNORECASE,
+)
+"""Percent as the unit of a scale, not of an example (`0.85 is 85%`)."""
 
 
 class _Part(Enum):
@@ -228,13 +234,13 @@ def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -
     plain = _plain(name)
     if "const" in schema:
         return _Part.CONSTANT
-    _check_bounds(name, schema)
     values = schema.get("enum")
     if not isinstance(values, list) and plain not in _LETTERS | _TEXTS | _REASONS | _CONFIDENCES:
         return "; it fills answer (a letter), reasoning and confidence"
     if found := sorted(_CONDITIONS & schema.keys()):
         instead = ", or give an enum of the letters" if plain in _LETTERS else ""
         return f" because of its {' and '.join(found)}; leave that out{instead}"
+    _check_bounds(name, schema)
     if isinstance(values, list):
         if all(letter in values or letter.lower() in values for letter in options):
             return _Part.LETTER
@@ -278,16 +284,14 @@ def _plain(name: str) -> str:
 
 
 def _scale(schema: Mapping[str, Any]) -> float:
-    """Return the largest confidence by a schema's maximum and words; 0 if these disagree."""
-    words = f"{schema.get('title', '')} {schema.get('description', '')}"
+    """Return the largest confidence by a schema's maximum or, without one, by its words."""
     stated: float | None = schema.get("maximum")
+    words = f"{schema.get('title', '')} {schema.get('description', '')}"
+    if stated is not None:
+        return stated
     if range_ := _RANGE.search(words):
-        told = float(range_[1])
-    elif _PERCENT.search(words):
-        told = 100
-    else:
-        return 1 if stated is None else stated
-    return told if stated in (None, told) else 0
+        return max(1, float(range_[1]))
+    return 100 if _PERCENT.search(words) else 1
 
 
 def _is_list_of_strings(schema: Mapping[str, Any]) -> bool:

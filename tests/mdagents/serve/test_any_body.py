@@ -157,10 +157,22 @@ NUMBER = {"type": "number"}
         (NUMBER, 0.57),
         (NUMBER | {"minimum": 0, "maximum": 1}, 0.57),
         (NUMBER | {"description": "A number in [0, 1]; 0.85 is 85%."}, 0.57),
+        (NUMBER | {"description": "Confidence; 1.0 means 100% certain."}, 0.57),
+        (NUMBER | {"description": "A fraction, not a percentage."}, 0.57),
+        (NUMBER | {"description": "Like 0.9. Must be below 100%."}, 0.57),
+        (NUMBER | {"description": "Value between 0 and 0.99, with 1 - 3 decimals."}, 0.57),
+        (NUMBER | {"description": "0 means 0% and 1 means 100%."}, 0.57),
+        (NUMBER | {"description": "0-1 (0 to 100%)"}, 0.57),
+        (NUMBER | {"description": "From 0.0 (low) to 1.0 (high), 0 to 2 decimals."}, 0.57),
+        (NUMBER | {"maximum": 1, "description": "0.85 for 85% sure. Use 1 - 3 decimals."}, 0.57),
+        (NUMBER | {"maximum": 1, "description": "Confidence in percent."}, 0.57),
         (NUMBER | {"minimum": 0, "maximum": 100}, 57),  # mskayyali/nodepad#52
         (NUMBER | {"maximum": 100, "description": "From 0 to 100."}, 57),
         (NUMBER | {"description": "Confidence in percent, 0-100"}, 57),
         (NUMBER | {"title": "Confidence (%)"}, 57),
+        (NUMBER | {"description": "0 (a guess) to 100 (certain)"}, 57),
+        (NUMBER | {"description": "From 1 to 100"}, 57),
+        (NUMBER | {"description": "Your certainty as a percentage"}, 57),
         ({"type": "integer", "minimum": 0, "maximum": 100}, 57),
         ({"anyOf": [NUMBER, {"type": "null"}], "description": "0 to 100"}, 57),
         ({"allOf": [NUMBER], "maximum": 100}, 57),
@@ -181,7 +193,7 @@ def test_a_confidence_has_the_scale_of_the_schema(
         {"maximum": 5},
         {"minimum": -1, "maximum": 1},
         {"minimum": 1, "maximum": 100},
-        {"maximum": 1, "description": "Confidence in percent."},
+        {"description": "From 0 to 10."},
         {"description": "On a scale of 1 to 5."},
         {"type": "integer"},
     ],
@@ -223,6 +235,13 @@ def test_a_refusal_names_what_is_in_the_way(properties: dict[str, Any], message:
 def test_a_note_in_a_schema_is_no_condition(note: dict[str, object]) -> None:
     """Annotation keywords should not fail a schema, genkit-ai/genkit#3764."""
     filling = plan_filling(_schema(answer=LETTER | note), OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
+
+
+def test_a_bound_of_a_property_that_is_left_out() -> None:
+    left_out = LETTER | {"minLength": "0", "pattern": "x"}
+    schema = _schema(answer=LETTER, note=left_out) | {"required": ["answer"]}
+    filling = plan_filling(schema, OPTIONS)
     assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
 
 
