@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from mdagents_llm.errors import ConfigError
@@ -19,6 +20,8 @@ _SENTENCE_END = re.compile(
     r"|\n\s*\n\s*"
     r"|\n(?![^\S\n]*[a-zà-öø-ÿ])"  # a line that starts with a lowercase letter was only wrapped
 )
+_PART = re.compile(r"(?: ?\\?\||\t|;\s| [-–—/=]| ?→) ?|,(?=[^\W\d_])")
+"""What parts of a sentence begin with, such as a cell of a row and a line of a cell."""
 
 _LEFT_OUT = "[left out: a sentence that addresses the model]"
 
@@ -64,6 +67,8 @@ def valid_id(text: str, what: str) -> str:
 def without_instructions(text: str) -> tuple[str, list[str]]:
     """Remove sentences of a document that address a model, such as "ignore the rules".
 
+    Of a row of a table only the cell or the line of a cell is removed.
+
     This is a heuristic and only one layer of defense: documents are also fenced in prompts and
     cannot choose a route, and no number is taken from the model's own words.
 
@@ -78,15 +83,32 @@ def without_instructions(text: str) -> tuple[str, list[str]]:
     start = 0
     for end in [*_SENTENCE_END.finditer(text), None]:
         sentence = text[start : end.start() if end else len(text)]
-        if _to_the_model().search(sentence):
-            found.append(sentence.strip())
-            kept.append(_LEFT_OUT)
-        else:
-            kept.append(sentence)
+        kept.append(_without_parts(sentence, found))
         if end:
             kept.append(end.group())
             start = end.end()
     return "".join(kept), found
+
+
+def _without_parts(sentence: str, found: list[str]) -> str:
+    """Return a sentence without its parts that address a model, which are added to `found`."""
+    starts = [0, *(mark.start() for mark in _PART.finditer(sentence))]
+    kept: list[str] = []
+    parts: list[str] = []
+    for start, end in pairwise([*starts, len(sentence)]):
+        part = sentence[start:end]
+        if _to_the_model().search(part):
+            mark = _PART.match(part)
+            kept.append((mark.group() if mark else "") + _LEFT_OUT)
+            parts.append(part[mark.end() if mark else 0 :].strip())
+        else:
+            kept.append(part)
+    left = "".join(kept)
+    if _to_the_model().search(left):
+        found.append(sentence.strip())
+        return _LEFT_OUT
+    found.extend(parts)
+    return left
 
 
 def untrusted(text: str, source: str, *, limit: int = LONGEST) -> str:
