@@ -243,6 +243,7 @@ ORDINARY = [
     "Many people ignore the guidelines.",
     "You cannot override the restrictions.",
     "He often forgets the rules.",
+    "She may ignore the instructions and has a tendency to disregard all rules.",
     "Please respond by phone instead.",
     "Please give the letter to your doctor.",
     "No olvide las instrucciones de su médico.",
