@@ -80,11 +80,13 @@ class BatchRoutes:
                 status = self._batches.failing.pop(0)
                 error = {"code": status, "message": "It failed.", "type": "error", "status": "X"}
                 return web.json_response({"type": "error", "error": error}, status=status)
+            is_lost = is_creation and bool(self._batches.failing)
+            if is_lost:
+                self._batches.failing.pop(0)
             response: web.StreamResponse = await handler(http)
             if is_creation:
                 await asyncio.sleep(self._batches.delay)
-            if is_creation and self._batches.failing:
-                self._batches.failing.pop(0)
+            if is_lost:
                 transport = http.transport
                 assert transport is not None
                 transport.abort()
