@@ -459,7 +459,7 @@ class _Reader:
     def notices(self) -> Iterator[str]:
         """Yield notices on the handling of irregular records."""
         without = sum(not row.options for row in self._rows.values())
-        readings = list(map(str, dict.fromkeys(self._readings.values())))
+        readings = list(dict.fromkeys(map(str, self._readings.values())))
         counting = f"{', '.join(readings)} {'counts' if len(readings) == 1 else 'count'}"
         for count, what in (
             (self._unnamed, "records without an id, called sample_N by their place in the file"),

@@ -450,6 +450,12 @@ def test_tasks_in_one_file_may_have_filters_of_their_own() -> None:
     assert any("left out (strict-match, custom-extract count): 2" in x for x in output.notices)
 
 
+@pytest.mark.parametrize("filter_", [["a"], {}, None, 1])
+def test_a_filter_that_is_no_text(filter_: Any) -> None:
+    samples = [generated(0, "The answer is C.") | {"filter": one} for one in (filter_, "b")]
+    assert len(read(*samples).rows) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "target", "reply", "score", "label"),
     [
