@@ -17,7 +17,7 @@ import aiohttp
 
 from exaid_core.schema.agent_summary import AgentSummary
 from mdagents_llm.errors import BenchError, ConfigError
-from mdagents_llm.providers.http_errors import retry_after_seconds
+from mdagents_llm.providers.waits import retry_after_seconds
 from mdagents_llm.text import utf8
 
 ID_HEADER = "Webhook-Id"

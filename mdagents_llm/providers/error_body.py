@@ -15,12 +15,8 @@ from dataclasses import dataclass
 import httpx2
 
 from mdagents_llm.chat import ChatReply
-from mdagents_llm.providers.http_errors import (
-    OTHER_SHAPES,
-    TOO_MANY_REQUESTS,
-    retry_after_seconds,
-    seconds_of_duration,
-)
+from mdagents_llm.providers.http_errors import OTHER_SHAPES
+from mdagents_llm.providers.waits import TOO_MANY_REQUESTS, retry_after_seconds, seconds_of_duration
 
 _WORDS = frozenset(
     [

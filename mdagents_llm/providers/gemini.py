@@ -30,7 +30,6 @@ from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
     one_line,
-    retry_after_seconds,
     status_error,
     why_unreachable,
     without_key,
@@ -38,6 +37,7 @@ from mdagents_llm.providers.http_errors import (
 from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.streamed_text import ShownText, joined
+from mdagents_llm.providers.waits import retry_after_seconds
 from mdagents_llm.reasoning_tags import IN_TAGS, split_leading_reasoning
 from mdagents_llm.text import well_formed
 

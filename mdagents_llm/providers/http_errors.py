@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import errno
-import math
 import os
 import re
 import ssl
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 import httpx2
 
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.waits import SHORTEST_OF_QUOTA, TOO_MANY_REQUESTS, seconds_in_words
 
 OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 """Exceptions raised while reading a body that is not JSON (a ValueError), has an unexpected shape,
 or is nested too deeply."""
 
-TOO_MANY_REQUESTS = 429
-"""HTTP status of a rate limit."""
 _QUOTA = (
     "insufficient_quota",
     "billing_hard_limit",
@@ -77,8 +72,7 @@ _OF_A_MINUTE = re.compile(
     r"\b(per|this|each|every|one|a|next)[ _-](\d+ )?(minute|second)s?\b|\b[rt]p[ms]\b"
     r"|/ ?(min|sec|second)"
 )
-_SHORTEST_OF_QUOTA = 120  # seconds; a limit that is over sooner is that of a rate
-_SHORTEST_OF_DAYS = 3600  # seconds; the same for limits of an hour or more that say so
+_SHORTEST_OF_DAYS = 3600  # seconds; the same as `SHORTEST_OF_QUOTA` for limits that name a period
 _OF_QUOTA = (None, 400, 403, 412, 429, 500)
 """HTTP statuses of an exhausted quota besides 402: 400 is Anthropic's, 412 Fireworks's."""
 _CONTEXT = (
@@ -358,7 +352,7 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
 def _is_over_soon(words: str) -> bool:
     """Return whether a limit is that of a minute, or asks for a short pause."""
     pause = seconds_in_words(words)
-    is_short = pause is not None and pause < _SHORTEST_OF_QUOTA
+    is_short = pause is not None and pause < SHORTEST_OF_QUOTA
     return is_short or _OF_A_MINUTE.search(words) is not None
 
 
@@ -515,99 +509,3 @@ def without_key(message: str, key: str) -> str:
     """Return an endpoint's message with the API key masked."""
     # The key for a local server (`x`, `none`) is not secret, but often a common word.
     return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
-
-
-_FIRST_TIME = 1_000_000_000.0  # seconds since 1970; a smaller number is a duration
-_TIME = (
-    r"(?:\d{1,7}(?:\.\d{1,9})?\s?"
-    r"(?:ms|milliseconds?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:econds?|ecs?)?)(?![a-z])"
-    r"(?:,?\sand\s|,?\s)?){1,4}"
-)
-_DURATION = re.compile(f"(?ai){_TIME}")
-_WAIT = re.compile(
-    r"(?ai)\b(?:(?:try(?:ing)? again|retry|wait|reset)\w*\s(?:in|after)|wait(?:\sfor)?)\s"
-    rf"(?P<time>{_TIME})"
-)
-_PART = re.compile(r"(?ai)(?P<number>\d{1,7}(?:\.\d{1,9})?)\s?(?P<unit>ms|milli|h|m|s)")
-_SECONDS_OF = {"ms": 0.001, "milli": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
-
-
-def retry_after_seconds(headers: Mapping[str, str], status: int | None = None) -> float | None:
-    """Return the seconds that headers ask to wait, or None.
-
-    The headers are `retry-after-ms`, `Retry-After`, and for status 429 `X-RateLimit-Reset`.
-
-    Args:
-        headers: Headers, by their names in lower case.
-        status: HTTP status; None if it is unknown.
-    """
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return max(0.0, milliseconds / 1000)
-    value = headers.get("retry-after")
-    if value is None:
-        return _reset_seconds(headers) if status == TOO_MANY_REQUESTS else None
-    seconds = _seconds_until(value)
-    if seconds is not None:
-        return seconds
-    try:
-        date = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=UTC)
-    return max(0.0, (date - datetime.now(UTC)).total_seconds())
-
-
-def _reset_seconds(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds until a rate limit is reset; None if another limit was reached.
-
-    Without the number of requests that remain, only a short time can be that of this limit.
-    """
-    remaining = headers.get("x-ratelimit-remaining")
-    if remaining is not None and _number(remaining) != 0:
-        return None
-    seconds = _seconds_until(headers.get("x-ratelimit-reset"))
-    is_long = seconds is not None and seconds >= _SHORTEST_OF_QUOTA
-    return None if remaining is None and is_long else seconds
-
-
-def _seconds_until(value: object) -> float | None:
-    """Return the seconds until a time, or None.
-
-    Args:
-        value: Duration, or a time in seconds or milliseconds since 1970.
-    """
-    seconds = seconds_of_duration(value)
-    if seconds is None or seconds < _FIRST_TIME:
-        return None if seconds is None else max(0.0, seconds)
-    time = seconds if seconds < _FIRST_TIME * 1000 else seconds / 1000
-    return max(0.0, time - datetime.now(UTC).timestamp())
-
-
-def seconds_in_words(message: str) -> float | None:
-    """Return the seconds that a message asks to wait, as in `try again in 7m12s`, or None."""
-    asked = _WAIT.search(message)
-    return None if asked is None else _sum_of_parts(asked["time"])
-
-
-def seconds_of_duration(value: object) -> float | None:
-    """Return the seconds of a number or of a duration such as `34.07s` or `1m30s`, or None."""
-    seconds = _number(value)
-    if seconds is None and _DURATION.fullmatch(str(value)):
-        return _sum_of_parts(str(value))
-    return seconds
-
-
-def _sum_of_parts(time: str) -> float:
-    parts = _PART.finditer(time)
-    return sum(float(part["number"]) * _SECONDS_OF[part["unit"].lower()] for part in parts)
-
-
-def _number(value: object) -> float | None:
-    """Return a value as a finite number; None if it is not one."""
-    try:
-        number = float(str(value))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None

@@ -47,13 +47,9 @@ from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.checks import at_its_limit, checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import read_error
 from mdagents_llm.providers.filters import is_withheld
-from mdagents_llm.providers.http_errors import (
-    connection_error,
-    one_line,
-    retry_after_seconds,
-    status_error,
-)
+from mdagents_llm.providers.http_errors import connection_error, one_line, status_error
 from mdagents_llm.providers.streamed_text import ShownText
+from mdagents_llm.providers.waits import retry_after_seconds
 from mdagents_llm.reasoning_tags import split_reasoning
 from mdagents_llm.text import well_formed
 from mdagents_llm.wire import Endpoint

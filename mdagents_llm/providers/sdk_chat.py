@@ -41,13 +41,13 @@ from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
     connection_error,
-    retry_after_seconds,
     status_error,
     without_key,
 )
 from mdagents_llm.providers.picture_body import has_pictures, plain
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, WHOLE, Refused
+from mdagents_llm.providers.waits import retry_after_seconds
 
 _LONGEST_DRAIN = 0.1  # seconds
 

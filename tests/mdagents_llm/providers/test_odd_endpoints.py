@@ -17,9 +17,10 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import UNUSABLE, CallRow, Price, Totals
 from mdagents_llm.model_configs import ModelInfo
-from mdagents_llm.providers.http_errors import one_line, retry_after_seconds, seconds_of_duration
+from mdagents_llm.providers.http_errors import one_line
 from mdagents_llm.providers.openai_batches import OpenAIBatches
 from mdagents_llm.providers.openai_chat import OpenAIChat
+from mdagents_llm.providers.waits import retry_after_seconds, seconds_of_duration
 
 REQUEST = ChatRequest(messages=(ChatMessage("user", "Hi"),), max_tokens=50)
 GOOD: dict[str, Any] = {
