@@ -14,10 +14,8 @@ from pathlib import Path
 from exaid_core.checks.cue_files import LETTER, normal
 from exaid_core.checks.language import is_english
 from exaid_core.checks.term_list import read_terms, with_gaps
-from mdagents_llm.answers import ParseMethod, parse_answer
 
 _ANY_OPTION = dict.fromkeys("ABCDEFGHIJ", "")
-_STATED = (ParseMethod.STATEMENT, ParseMethod.STRUCTURED)
 
 _ARTICLE_OR_PRONOUN = re.compile(
     r"\s(?!(?:vs|versus|and|or|nor|over|than|but|while|whereas|by|on|for|in|due|because|since|given"
@@ -165,8 +163,12 @@ def stated_answer(text: str) -> str | None:
     `mdagents_llm.answers` describes the forms of a statement: "Answer: C", "The answer is (C)." A
     letter that stands alone on a line is not a statement.
     """
+    # Its many patterns take time to compile.
+    from mdagents_llm.answers import ParseMethod, parse_answer
+
     parsed = parse_answer(text, _ANY_OPTION)
-    return parsed.letter if parsed.method in _STATED else None
+    is_statement = parsed.method in (ParseMethod.STATEMENT, ParseMethod.STRUCTURED)
+    return parsed.letter if is_statement else None
 
 
 def dissent_missing(summary_texts: Iterable[str], answers: Mapping[str, str]) -> bool:

@@ -20,7 +20,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from exaid_core.config import ExaidConfig
-from exaid_core.exaid import EXAID
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
 from mdagents.datasets.dataset import Dataset, IndexEntry, open_dataset, part_note
@@ -48,6 +47,7 @@ from mdagents_llm.pictures import Picture
 from mdagents_llm.text import counted
 
 if TYPE_CHECKING:
+    from exaid_core.exaid import EXAID
     from mdagents_llm.embeddings import Vectors
 
 _CHARS_PER_TOKEN = 4
@@ -509,6 +509,8 @@ def _exaid(
     """Return EXAID for the sketched case; with `coalesce`, it makes the fewest calls; None: off."""
     if config.exaid_policy is None:
         return None
+    from exaid_core.exaid import EXAID  # its rules take time to import
+
     settings = ExaidConfig(policy=config.exaid_policy, coalesce=coalesce, linger=0.0)
     summarizer = models[LLMRole.SUMMARIZER.value]
     buffer_agent = models.get(LLMRole.BUFFER_AGENT.value, summarizer)
