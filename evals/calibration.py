@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -36,8 +35,6 @@ class Outcome:
     """Mean time in ms from a delta until its chunk is flushed; None without chunks."""
     cost_ctu: float
     """CTU per case of the buffer agent's prompts: each chunk plus the system prompt."""
-    reasons: Counter[FlushReason]
-    """Number of chunks by flush reason."""
 
 
 def grid(
@@ -89,7 +86,6 @@ def sweep(
             whole_terms=fmean(kept) if kept else None,
             wait_ms=fmean(wait for _, wait in chunks) if chunks else None,
             cost_ctu=sum(ctu(f.text) + prompt for f, _ in chunks) / len(traces),
-            reasons=Counter(flush.reason for flush, _ in chunks),
         )
 
 

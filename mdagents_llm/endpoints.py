@@ -399,4 +399,4 @@ def _check_certificates(path: str) -> None:
 
 def is_embedded(spec: ModelSpec, configs: ModelConfigs) -> bool:
     """Return whether a model is the embedded model of this program."""
-    return spec.name == configs.providers[LOCAL].default_model
+    return spec.is_local and spec.name == configs.providers[LOCAL].default_model

@@ -115,7 +115,7 @@ def _sections(number_format: str) -> list[_Section]:
         if number == 1:  # "under", "loss of", ▼: the sign says this as well
             above = sections[0]
             prefix = prefix if prefix == _SIGNS.sub("", above.prefix) else ""
-            suffix = suffix if suffix == _SIGNS.sub("", above.suffix) else "%" * is_percent
+            suffix = suffix if suffix == _SIGNS.sub("", above.suffix) else "%" if is_percent else ""
         sections.append(_Section(prefix, place, suffix, is_percent))
     if has_condition and len({(section.prefix, section.suffix) for section in sections}) > 1:
         return [_Section("", "", "", False)]

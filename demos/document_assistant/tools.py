@@ -21,7 +21,7 @@ from demos.document_assistant.tool_log import ToolLogger
 from demos.toolkit.guard import untrusted, without_instructions
 from mdagents_llm.errors import StorageError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
-from mdagents_llm.text import one_line
+from mdagents_llm.text import counted, one_line
 
 PAGE = 4_000
 """Maximum characters of a document that are read at once."""
@@ -256,7 +256,7 @@ async def _read(asked: ReadInput, library: Library, scope: str) -> _Output:
         raise _UseError(f"there is no document {asked.document_id[:80]!r}{guess}; search first")
     pages = [*pieces_of(document.text, PAGE)]
     if not 1 <= asked.page <= len(pages):
-        raise _UseError(f"{document.id} has {len(pages)} page{'s' * (len(pages) > 1)}")
+        raise _UseError(f"{document.id} has {counted(len(pages), 'page')}")
     # Notes may be longer than the sentences they replace: a high limit keeps the whole page.
     text = untrusted(pages[asked.page - 1], document.id, limit=10 * PAGE)
     more = f"\n(page {asked.page} of {len(pages)})" if len(pages) > 1 else ""
@@ -290,7 +290,7 @@ async def _calculate(asked: CalculatorInput, library: Library, scope: str) -> _O
         value, is_rounded = calculated(asked.expression)
     except CalculationError as error:
         raise _UseError(str(error)) from error
-    text = f"Result: {shown(value)}{' (rounded)' * is_rounded}"
+    text = f"Result: {shown(value)}{' (rounded)' if is_rounded else ''}"
     return _Output(text, expression=asked.expression.strip(), value=value)
 
 

@@ -96,7 +96,7 @@ class _Reader:
                     if text.strip() and text != last:
                         style = Paragraph(child, story).style
                         is_heading = str(style.name if style else "").startswith(_HEADINGS)
-                        yield f"{'# ' * is_heading}{f'{label} ' if label else ''}{text}"
+                        yield f"{'# ' if is_heading else ''}{f'{label} ' if label else ''}{text}"
                     last = text if text == HIDDEN_TEXT else ""  # one note for many paragraphs
                 for box in _boxes(child):
                     yield from self.blocks(box, story)

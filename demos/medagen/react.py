@@ -54,8 +54,6 @@ async def react(
     toolbox: Toolbox,
     messages: Sequence[BaseMessage],
     on_event: Callable[[Event], None],
-    *,
-    most: int = MOST_ITERATIONS,
 ) -> Draft:
     """Run the loop until the model answers.
 
@@ -64,7 +62,6 @@ async def react(
         toolbox: Tools of the turn.
         messages: Messages of the prompt.
         on_event: Callback for thoughts, tool calls and results as they occur.
-        most: Maximum replies of the model.
 
     Raises:
         NoDraftError: The model did not give an answer that can be parsed.
@@ -74,8 +71,8 @@ async def react(
     tools = [*toolbox.offered, _ANSWER_TOOL]
     thinking = model.bind_tools(tools, tool_choice="any")
     answering = model.bind_tools([_ANSWER_TOOL], tool_choice=ANSWER)
-    for number in range(1, most + 1):
-        reply = await (answering if number == most else thinking).ainvoke(talk)
+    for number in range(1, MOST_ITERATIONS + 1):
+        reply = await (answering if number == MOST_ITERATIONS else thinking).ainvoke(talk)
         assert isinstance(reply, AIMessage)
         if not reply.tool_calls:
             return _draft_in(reply.text)
@@ -84,7 +81,7 @@ async def react(
             if call["name"] == ANSWER:
                 return _draft_of(call["args"])
             talk.append(await _observed(call, reply.text, toolbox, on_event))
-    raise NoDraftError(f"the model called tools in all {most} replies")
+    raise NoDraftError(f"the model called tools in all {MOST_ITERATIONS} replies")
 
 
 async def _observed(

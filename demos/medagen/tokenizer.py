@@ -32,8 +32,6 @@ class Words:
 
     words: Sequence[str]
     """Lowercase words, and punctuation marks that separate clauses."""
-    folded: Sequence[str]
-    """Lowercase words without diacritics."""
     language: Language
     has_diacritics: bool
     """Whether the message is written with Vietnamese diacritics."""
@@ -57,7 +55,7 @@ def split(text: str) -> Words:
     marked = sum(a != b for a, b in zip(words, folded, strict=True))
     # An English text may contain an accent or two, as in "café".
     has_diacritics = marked >= 2 or (marked > 0 and len(words) < 4)
-    return Words(words, folded, _language(folded, has_diacritics), has_diacritics)
+    return Words(words, _language(folded, has_diacritics), has_diacritics)
 
 
 def _language(folded: Sequence[str], has_diacritics: bool) -> Language:

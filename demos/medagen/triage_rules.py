@@ -280,28 +280,10 @@ class Rules:
                 for rule in self.rules:
                     if rule.id not in held and (because := _holds(rule, known, held, language)):
                         held[rule.id] = because
-        fired = [
-            Fired(
-                rule=rule.id,
-                flag=rule.flag or rule.id,
-                level=rule.level,
-                because=held[rule.id],
-                source=rule.source,
-            )
-            for rule in self.rules
-            if rule.id in held
-        ]
+        fired = [_fired(rule, held[rule.id]) for rule in self.rules if rule.id in held]
         if severity is Severity.SEVERE and "severe_symptoms" not in held:
             severe = next(rule for rule in self.rules if rule.id == "severe_symptoms")
-            fired.append(
-                Fired(
-                    rule=severe.id,
-                    flag=severe.id,
-                    level=severe.level,
-                    because=severity.value,
-                    source=severe.source,
-                )
-            )
+            fired.append(_fired(severe, severity.value))
         fired.sort(key=lambda one: -one.level.rank)
         level = highest([one.level for one in fired] or [Level.ROUTINE])
         if severity is Severity.MODERATE:
@@ -324,6 +306,16 @@ class Rules:
 def shipped_rules() -> Rules:
     """Return the rules that ship with Medagen."""
     return Rules(_FILE.read_text(encoding="utf-8"))
+
+
+def _fired(rule: Rule, because: str) -> Fired:
+    return Fired(
+        rule=rule.id,
+        flag=rule.flag or rule.id,
+        level=rule.level,
+        because=because,
+        source=rule.source,
+    )
 
 
 def _is_foreign(message: str) -> bool:

@@ -358,12 +358,7 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         figures = what_if(runs, common=options.common)
         print_parts(what_if_parts(figures))
     stem = _stem(flag.strip("-").replace("-", "_"), runs)
-    path = Path(options.output or Path(options.evaluation_dir) / f"{stem}.json")
-    if not options.output:
-        _keep_other(path, (".html",), runs)
-    with _writing(path):
-        _write_json(figures.as_dict(), path, runs)
-    print_result(f"written: {path}")
+    path = _write_result(figures.as_dict(), stem, runs, options)
     if not options.html:
         print_result(_HOW_TO_GET_A_PAGE)
     if not _wants_pages(options):
@@ -417,12 +412,7 @@ def _audit(options: argparse.Namespace) -> None:
     for audit, run in zip(audits, full, strict=True):
         print_result(f"{audit.run}:")
         print_parts(audit_parts(audit))
-        path = Path(options.output or Path(options.evaluation_dir) / f"audit_{audit.run}.json")
-        if not options.output:
-            _keep_other(path, (".html",), [run])
-        with _writing(path):
-            _write_json(audit.as_dict(), path, [run])
-        print_result(f"written: {path}")
+        path = _write_result(audit.as_dict(), f"audit_{audit.run}", [run], options)
         if _wants_pages(options):
             from mdagents.pages.audit import head_of_audit
 
@@ -452,6 +442,19 @@ def _inputs(runs: Sequence[RunOutput], folder: Path) -> list[str]:
     with suppress(ValueError):  # on another drive of Windows
         places = [os.path.relpath(place, folder.resolve()) for place in places]
     return list(map(plain, places))
+
+
+def _write_result(
+    content: dict[str, object], stem: str, runs: Sequence[RunOutput], options: argparse.Namespace
+) -> Path:
+    """Write a result as JSON to --output, or under a name in --evaluation-dir; return its path."""
+    path = Path(options.output or Path(options.evaluation_dir) / f"{stem}.json")
+    if not options.output:
+        _keep_other(path, (".html",), runs)
+    with _writing(path):
+        _write_json(content, path, runs)
+    print_result(f"written: {path}")
+    return path
 
 
 def _write_json(content: dict[str, object], path: Path, runs: Sequence[RunOutput]) -> None:

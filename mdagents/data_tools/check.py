@@ -270,8 +270,8 @@ def _problem(content: bytes, where: str) -> tuple[Kind, str] | None:
     return None
 
 
-def _short(text: str, longest: int = 60) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 _NOT_AVAILABLE = re.compile(

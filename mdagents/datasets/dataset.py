@@ -265,7 +265,7 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
     if path.is_file():
         what = f"{name} cannot be read: the name of a data set file ends in {', '.join(ENDINGS)}"
         is_sheet = ending(path) in (".xlsx", ".xls", ".ods")
-        return what + "; save the sheet as CSV in UTF-8" * is_sheet
+        return f"{what}; save the sheet as CSV in UTF-8" if is_sheet else what
     folder = data_dir / name
     splits = there.get(name, [])
     if name == SAMPLE_NAME or (name == "medqa" and not splits and split not in _SPLITS):

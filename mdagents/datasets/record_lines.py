@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -74,16 +75,13 @@ def has_lines(path: Path) -> bool:
     if ending(path) != ".json":
         return ending(path) not in (".csv", ".parquet")
     with _reading(path), regular_file(path) as file:
-        written = (line for line in file if line.removeprefix(_MARK).strip())
+        written = (line for line in file if line.removeprefix(BOM_UTF8).strip())
         first, second = next(written, b"{}"), next(written, b"")
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):  # of a list, of an object, or of a broken record
         return first.lstrip().startswith(b"{") and second.lstrip().startswith(b"{")
     return isinstance(record, dict) and not _by_id(record)
-
-
-_MARK = b"\xef\xbb\xbf"
 
 
 def _by_id(content: object) -> bool:
@@ -97,7 +95,7 @@ def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     with _reading(path), regular_file(path) as file:
         for number, line in enumerate(file, start=1):
-            if number == 1 and line.removeprefix(_MARK).lstrip().startswith(b"["):
+            if number == 1 and line.removeprefix(BOM_UTF8).lstrip().startswith(b"["):
                 raise ConfigError(f"{path} begins with '[': a JSON list must be named .json")
             yield offset, number, line
             offset += len(line)

@@ -67,7 +67,7 @@ def _sample(source: SourceQuestion, dataset: str, config: RunConfig) -> Sample:
     pictures = () if config.images is Images.DROP else source.pictures
     places = list(source.options)
     about = [
-        {"caption": one.caption, "option": _letter(places.index(one.option)) if one.option else ""}
+        {"caption": one.caption, "option": LETTERS[places.index(one.option)] if one.option else ""}
         for one in pictures
     ]
     given: str | list[ChatMessage] = source.text
@@ -78,7 +78,7 @@ def _sample(source: SourceQuestion, dataset: str, config: RunConfig) -> Sample:
         id=source.id,
         input=given,
         choices=list(source.options.values()),
-        target=_letter(places.index(source.gold)),
+        target=LETTERS[places.index(source.gold)],
         metadata={**source.fields, _OURS: {"dataset": dataset, "pictures": about}},
     )
 
@@ -89,10 +89,6 @@ def _address(picture: QuestionPicture) -> str:
     content = picture.read()
     kind = next((kind for start, kind in _KINDS.items() if content.startswith(start)), _OTHER)
     return f"data:{kind};base64,{b64encode(content).decode()}"
-
-
-def _letter(place: int) -> str:
-    return LETTERS[place]
 
 
 def question_in(state: TaskState) -> SourceQuestion:

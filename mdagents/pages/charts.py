@@ -25,6 +25,7 @@ from mdagents.scoring.formatting import interval, number, p_equation, percent, p
 from mdagents.scoring.group import Group
 from mdagents.scoring.pairs import Pair
 from mdagents.scoring.statistics import Calibration
+from mdagents_llm.text import counted
 
 HALF, QUARTER, FULL = (368, 572), (280,), (368, 760, 1192)
 """Widths in pixels of a figure that takes a half, a quarter or the whole of a page."""
@@ -139,7 +140,7 @@ def _changes(panel: Agreement, width: int) -> Canvas:
     for place, (name, parts) in enumerate(rows.items()):
         count = sum(part.count for part in parts)
         top = row_height * place + (20 if is_broad else 40)
-        answers = f"{count:,} answer{'s' if count != 1 else ''}"
+        answers = counted(count, "answer")
         if is_broad:
             canvas.text(0, top + 6, name)
             canvas.text(0, top + 22, answers, "text3", size=SMALL)

@@ -33,6 +33,9 @@ def boxes_of_line(points: Sequence[Point]) -> list[Box]:
     return boxes
 
 
+_RADIUS = 6  # pixels of a mark
+
+
 def overlap(one: Box, other: Box) -> bool:
     """Return whether two boxes share an area."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
@@ -40,7 +43,7 @@ def overlap(one: Box, other: Box) -> bool:
 
 def place_labels(
     marks: Sequence[Point], sizes: Sequence[Point], bounds: Box, *,
-    radius: float = 6, lines: Sequence[Box] = (),
+    lines: Sequence[Box] = (),
 ) -> list[tuple[Box, Sequence[Point]] | None]:  # fmt: skip
     """Search a place for the label of each mark, the nearest one first.
 
@@ -48,14 +51,13 @@ def place_labels(
         marks: Centers of the marks.
         sizes: (width, height) of their labels.
         bounds: Area in which labels lie.
-        radius: Radius of a mark.
         lines: Boxes that labels avoid where they can, as leaders avoid labels.
 
     Returns:
         For each label its box and its leader, a line of two points, or none if the label is beside
         its mark; None where no place is free.
     """
-    taken = [(x - radius, y - radius, x + radius, y + radius) for x, y in marks]
+    taken = [(x - _RADIUS, y - _RADIUS, x + _RADIUS, y + _RADIUS) for x, y in marks]
     labels: list[Box] = []
     leaders: list[Box] = []
     found: list[tuple[Box, Sequence[Point]] | None] = [None] * len(marks)

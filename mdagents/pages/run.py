@@ -383,7 +383,7 @@ class RunPage:
 
 
 def _questions(count: int) -> str:
-    return f"{count} question{'s' * (count > 1)}" if count else ""
+    return counted(count, "question") if count else ""
 
 
 def question_address(run_address: str, item: ItemKey) -> str:

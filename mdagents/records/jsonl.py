@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import regular_file
-
-_MARK = b"\xef\xbb\xbf"  # byte order mark that an editor may prepend to a file
 
 MALFORMED = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 """Exceptions raised by parsing a line that is not JSON, or JSON of another shape."""
@@ -44,7 +43,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     with file:
         for number, line in enumerate(file, start=1):
-            content = line.removeprefix(_MARK)
+            content = line.removeprefix(BOM_UTF8)
             if line.endswith(b"\n") and not content.isspace():
                 yield number, offset + len(line) - len(content), content
             offset += len(line)

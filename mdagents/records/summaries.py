@@ -86,13 +86,17 @@ class SummariesFile:
         line = self.line_of((id_, epoch), attempt)
         if line is None:
             return record
-        made: Mapping[str, Any] = json.loads(line)
-        return {**record, **{name: made[name] for name in _EXAIDS_PART if name in made}}
+        return with_exaid(record, json.loads(line))
 
     def _offset(self, item: ItemKey, attempt: int) -> int | None:
         key = _hash(item, attempt)
         place = bisect_right(self._hashes, key) - 1
         return self._offsets[place] if place >= 0 and self._hashes[place] == key else None
+
+
+def with_exaid(record: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record merged with EXAID's part of a line of `summaries.jsonl`."""
+    return {**record, **{name: made[name] for name in _EXAIDS_PART if name in made}}
 
 
 def is_counting(summary: Mapping[str, Any]) -> bool:

@@ -35,9 +35,9 @@ from mdagents.settings import MDAGENTS, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
-from mdagents_llm.endpoints import ModelSpec
+from mdagents_llm.endpoints import ModelSpec, is_embedded
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.model_configs import LOCAL, OPENAI, load_model_configs
+from mdagents_llm.model_configs import OPENAI, load_model_configs
 from mdagents_llm.prices import PACKAGE as PRICES
 from mdagents_llm.text import counted, well_formed
 
@@ -272,6 +272,8 @@ def make_manifest(
         modules = dict(method.modules)
     changes = config.changes_from_default(shows_pictures=bool(pictures.sha256))
     team = specs[TeamRole.DECISION.value]
+    configs = load_model_configs()
+    has_embedded = any(is_embedded(spec, configs) for spec in specs.values())
 
     def identified(modules: Mapping[str, str]) -> tuple[str, str]:
         """Return the hash and the name of the run with these modules of its method."""
@@ -329,7 +331,7 @@ def make_manifest(
                 ],
             )
         ),
-        model_notice=EMBEDDED_NOTICE if _is_embedded(specs) else "",
+        model_notice=EMBEDDED_NOTICE if has_embedded else "",
         item_ids=[entry.id for entry in entries],
         items_hash=items_hash,
         pictured=pictures.questions,
@@ -405,11 +407,6 @@ def _called(team: ModelSpec) -> str:
     if usual in (None, team.provider) or team.provider == OPENAI:
         return team.name
     return f"{team.provider}-{team.name}"
-
-
-def _is_embedded(specs: Mapping[str, ModelSpec]) -> bool:
-    default = load_model_configs().providers[LOCAL].default_model
-    return any(spec.is_local and spec.name == default for spec in specs.values())
 
 
 def _git_revision() -> str | None:

@@ -108,7 +108,7 @@ def _effect(report: Report, rows: Sequence[ScoredRow]) -> str:
     if _p(panel, rows) < SIGNIFICANT:
         what = "gained" if gained > 0 else "lost"
         return f"The teams {what} {abs(gained):,} answers, a significant effect."
-    majorities = "1 majority" if changed == 1 else f"{changed:,} majorities"
+    majorities = counted(changed, "majority", "majorities")
     return f"The teams changed {majorities}, with no significant effect."
 
 

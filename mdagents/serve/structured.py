@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from mdagents.datasets.field_names import plain as plain_name
 from mdagents.serve.errors import ApiError, invalid
 
 _DEEPEST = 8
@@ -164,7 +165,7 @@ def plan_filling(schema: object, options: Mapping[str, str]) -> Filling:
         if isinstance(part, str):
             if is_required and not is_nullable:
                 raise _refused(f"a team cannot fill the required property '{name}'{part}")
-            reasons[_plain(str(name))] = f"a team cannot fill the property '{name}'{part}"
+            reasons[plain_name(str(name))] = f"a team cannot fill the property '{name}'{part}"
             if is_required:
                 found.append(_Property(str(name), _Part.NULL, own, is_required, is_nullable))
         else:
@@ -231,7 +232,7 @@ def _without_null(
 
 def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -> _Part | str:
     """Return what a property is filled with, or why a team has nothing for it."""
-    plain = _plain(name)
+    plain = plain_name(name)
     if "const" in schema:
         return _Part.CONSTANT
     values = schema.get("enum")
@@ -277,10 +278,6 @@ def _check_bounds(name: str, schema: Mapping[str, Any]) -> None:
             raise _refused(f"{bound} of '{name}' is not a number")
         if bound in _SIZES and value < 0:
             raise _refused(f"{bound} of '{name}' is not a number of 0 or more")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]", "", name.lower())
 
 
 def _scale(schema: Mapping[str, Any]) -> float:

@@ -36,7 +36,7 @@ from mdagents.view.lookup import folder_of, run_of, watches_of
 from mdagents.view.rating import new_key, rating_routes
 from mdagents.view.record_index import Query
 from mdagents.view.reports import Reports
-from mdagents.view.responses import no_icon, page_of, trouble
+from mdagents.view.responses import http_error, no_icon, page_of, trouble
 from mdagents.view.results import read_recorded
 from mdagents.view.subprocess_view import ENDS
 from mdagents_llm.errors import ConfigError
@@ -88,7 +88,7 @@ def make_app(
         ],
         middleware=guards(hosts, token),
         exception_handlers={
-            HTTPException: _error,
+            HTTPException: http_error,
             ConfigError: _unreadable,
             RecordError: _unreadable,
         },
@@ -99,11 +99,6 @@ def make_app(
     app.state.reports = Reports()
     app.state.rating_key = new_key()
     return app
-
-
-async def _error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return trouble(request, error.detail, error.status_code)
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:

@@ -30,7 +30,7 @@ from mdagents.records.ratings import ASKED, LONGEST_REMARK, Rating, add_ratings,
 from mdagents.view.follower import RunWatch, Watches
 from mdagents.view.lookup import run_of, watches_of
 from mdagents.view.record_index import PAGE, Query
-from mdagents.view.responses import no_icon, page_of, trouble
+from mdagents.view.responses import http_error, no_icon, page_of, trouble
 from mdagents.view.results import read_recorded
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ConfigError
@@ -213,7 +213,7 @@ def make_blind_app(
         ],
         middleware=guards(hosts, token),
         exception_handlers={
-            HTTPException: _told,
+            HTTPException: http_error,
             ConfigError: _hidden_error,
             RecordError: _hidden_error,
         },
@@ -224,11 +224,6 @@ def make_blind_app(
     app.state.blind_names = {f"run-{n}": name for n, name in enumerate(names, start=1)}
     app.state.rating_key = new_key()
     return app
-
-
-async def _told(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return trouble(request, error.detail, error.status_code)
 
 
 async def _hidden_error(request: Request, _: Exception) -> Response:

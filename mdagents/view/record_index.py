@@ -30,6 +30,7 @@ from mdagents.pages.listing import (
 from mdagents.pages.run import Decided, Found, ListedQuestion
 from mdagents.records.jsonl import MALFORMED
 from mdagents.records.manifest import RunManifest
+from mdagents.records.summaries import with_exaid
 from mdagents.scoring.fields import plain, text_of
 from mdagents.scoring.group import chance_of
 from mdagents.scoring.result_file import parse, reading
@@ -44,7 +45,6 @@ PAGE = 50
 """Questions on one page of the list."""
 
 _BATCH = 500  # records between two releases of the lock, so that a request need not wait for all
-_EXAIDS_PART = ("exaid", "watched")
 _DIGITS = re.compile(r"\d+")
 _SCHEMA = """
 CREATE TABLE questions (
@@ -219,8 +219,7 @@ class RecordIndex:
         ).fetchone()
         if not found:
             return record
-        made = _record_at(self._summaries, found[0])
-        return {**record, **{name: made[name] for name in _EXAIDS_PART if name in made}}
+        return with_exaid(record, _record_at(self._summaries, found[0]))
 
     # -- asking -----------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -30,6 +31,12 @@ def trouble(request: Request, what: str, status: int) -> Response:
         common=common,
         events="",
     )
+
+
+async def http_error(request: Request, error: Exception) -> Response:
+    """Answer with the status and the detail of an HTTPException."""
+    assert isinstance(error, HTTPException)
+    return trouble(request, error.detail, error.status_code)
 
 
 async def no_icon(_: Request) -> Response:

@@ -35,7 +35,6 @@ _SECONDS_TO_SHUT_DOWN = 15.0
 _BETWEEN_LOOKS = 5.0  # seconds between checks of the cluster while waiting for a worker
 _AT_ONCE = 4  # concurrent calls of a worker: an exchange, and those that end it
 _AUTO = "auto"
-_OF_A_MACHINE = re.compile(r"\bnode\b[^.]*\b(died|dead|removed|terminated)", re.IGNORECASE)
 _TOKEN = Path.home() / ".ray" / "auth_token"
 _TOKEN_NAMES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
 _SETTINGS = {

@@ -11,6 +11,7 @@ from pathlib import Path
 from mdagents.records.calls import read_calls
 from mdagents.scoring.result_file import reading
 from mdagents.settings import EXAID_ROLES
+from mdagents_llm.ledger import add_costs
 
 _BEFORE = re.compile(
     r"route|recruit|opinion|answer|sample|(?:iat|mdt\d+)-(?:delegate|investigate|synthesise)"
@@ -58,13 +59,9 @@ def efforts_of(folder: Path, wanted: Container[tuple[str, int]]) -> dict[tuple[s
             if call.model:
                 effort.models[sys.intern(call.agent)] = sys.intern(call.model)
             effort.tokens += tokens
-            effort.cost = _sum(effort.cost, call.cost_usd)
+            effort.cost = add_costs(effort.cost, call.cost_usd)
             if not _BEFORE.fullmatch(call.phase):
                 effort.tokens_after += tokens
                 effort.calls_after += 1
-                effort.cost_after = _sum(effort.cost_after, call.cost_usd)
+                effort.cost_after = add_costs(effort.cost_after, call.cost_usd)
     return found
-
-
-def _sum(total: float | None, more: float | None) -> float | None:
-    return None if total is None or more is None else total + more
