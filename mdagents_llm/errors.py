@@ -219,7 +219,7 @@ def system_reason(error: BaseException) -> str:
         error: Error of a library, which wraps that of the system.
 
     Returns:
-        The text of the innermost error; its type, if it is none of the system.
+        The text of the innermost error; its type if it is not an `OSError` or has no text.
     """
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner

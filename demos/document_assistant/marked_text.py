@@ -7,6 +7,8 @@ import re
 # Control characters that XML does not allow, so that no document contains them.
 RAISED = ("\x01", "\x02")
 LOWERED = ("\x03", "\x04")
+PLACES = {"superscript": RAISED, "subscript": LOWERED}
+"""Name in Office files -> marks."""
 STRUCK = ("\x05", "\x06")
 HIDDEN_TEXT = "(hidden text, which is not read)"
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from demos.document_assistant.marked_text import (
     HIDDEN_TEXT,
-    LOWERED,
-    RAISED,
+    PLACES,
     STRUCK,
     marked,
     plain_text,
@@ -20,7 +19,6 @@ from demos.document_assistant.refused import RefusedError
 from demos.document_assistant.symbol_fonts import drawn
 from demos.document_assistant.table_rows import row_line
 
-_PLACES = {"superscript": RAISED, "subscript": LOWERED}
 _SHOWS_NOTHING = ";;;"
 """Number format of cells whose content the sheet hides."""
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
@@ -119,7 +117,7 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _marks(font: Any) -> Iterator[tuple[str, str]]:
-    if font.vertAlign in _PLACES:
-        yield _PLACES[font.vertAlign]
+    if font.vertAlign in PLACES:
+        yield PLACES[font.vertAlign]
     if font.strike:
         yield STRUCK

@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from demos.document_assistant.word_names import M, W, local_name
+
 UNREAD = "(an equation, which is not read)"
 
-_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _WRAPPERS = ("ins", "moveTo", "smartTag", "sdt", "sdtContent", "customXml", "hyperlink")
 _DRAWN = ("sym", "drawing", "object", "pict")
 _OPERATIONS = "+-−±=≠<>≤≥≈×·⋅∙*,;→"
@@ -43,7 +43,7 @@ def linear_form(equation: Any) -> str:
 
 
 def _line(element: Any) -> str:
-    parts = [(_tag(one), text) for one in _shown(element) if (text := _part(one))]
+    parts = [(local_name(one), text) for one in _shown(element) if (text := _part(one))]
     line, before = "", ""
     followers = [*(text for _, text in parts[1:]), ""]
     for (tag, text), after in zip(parts, followers, strict=False):
@@ -72,8 +72,8 @@ def _mixed_number(line: str, fraction: str) -> str:
 
 
 def _part(element: Any) -> str:
-    tag = _tag(element)
-    if tag not in _FORMS or element.find(f"{_M}{tag}Pr/{_M}ctrlPr/{_W}del") is not None:
+    tag = local_name(element)
+    if tag not in _FORMS or element.find(f"{M}{tag}Pr/{M}ctrlPr/{W}del") is not None:
         raise _UnknownFormError(tag)
     return _FORMS[tag](element)
 
@@ -81,8 +81,8 @@ def _part(element: Any) -> str:
 def _shown(element: Any) -> Iterator[Any]:
     """Yield the parts of an equation, also those in elements of Word; none that is deleted."""
     for child in element:
-        tag = _tag(child)
-        if str(child.tag).startswith(_W) and tag != "r":
+        tag = local_name(child)
+        if str(child.tag).startswith(W) and tag != "r":
             if tag in _WRAPPERS:
                 yield from _shown(child)
         elif not tag.endswith("Pr") and isinstance(child.tag, str):
@@ -92,7 +92,7 @@ def _shown(element: Any) -> Iterator[Any]:
 def _run(element: Any) -> str:
     text = ""
     for child in element:
-        tag = _tag(child)
+        tag = local_name(child)
         if tag in _DRAWN:
             raise _UnknownFormError(tag)
         if tag == "del":
@@ -116,10 +116,14 @@ def _root(element: Any) -> str:
 def _scripts(element: Any) -> str:
     parts = [*_shown(_child(element, "e"))]
     base = _filled(element, "e")
-    if _tag(parts[-1]) in _POWERS:
+    if local_name(parts[-1]) in _POWERS:
         base = f"({base})"
-    low = _script("_", _filled(element, "sub")) if _tag(element) != "sSup" else ""
-    return base + low + (_script("^", _filled(element, "sup")) if _tag(element) != "sSub" else "")
+    low = _script("_", _filled(element, "sub")) if local_name(element) != "sSup" else ""
+    return (
+        base
+        + low
+        + (_script("^", _filled(element, "sup")) if local_name(element) != "sSub" else "")
+    )
 
 
 def _script(mark: str, text: str) -> str:
@@ -143,13 +147,13 @@ def _sum(element: Any) -> str:
 def _function(element: Any) -> str:
     argument = [*_shown(_child(element, "e"))]
     what = _filled(element, "e")
-    is_closed = len(argument) == 1 and _tag(argument[0]) == "d" and what.startswith("(")
+    is_closed = len(argument) == 1 and local_name(argument[0]) == "d" and what.startswith("(")
     return _filled(element, "fName") + (what if is_closed else f"({what})")
 
 
 def _delimiters(element: Any) -> str:
     start, end = _property(element, "begChr", "("), _property(element, "endChr", ")")
-    inner = [*element.iterchildren(f"{_M}e")]
+    inner = [*element.iterchildren(f"{M}e")]
     if len(inner) == 1 and start == "(" and (pair := _binomial(inner[0])):
         return pair
     return start + _property(element, "sepChr", "|").join(map(_line, inner)) + end
@@ -157,14 +161,14 @@ def _delimiters(element: Any) -> str:
 
 def _binomial(element: Any) -> str:
     parts = [*_shown(element)]
-    if len(parts) != 1 or _tag(parts[0]) != "f" or _property(parts[0], "type") != "noBar":
+    if len(parts) != 1 or local_name(parts[0]) != "f" or _property(parts[0], "type") != "noBar":
         return ""
     return f"binom({_filled(parts[0], 'num')}, {_filled(parts[0], 'den')})"
 
 
 def _limit(element: Any) -> str:
     base = [*_shown(_child(element, "e"))]
-    if _tag(element) == "limUpp" and [_tag(one) for one in base] != ["groupChr"]:
+    if local_name(element) == "limUpp" and [local_name(one) for one in base] != ["groupChr"]:
         raise _UnknownFormError
     return _filled(element, "e") + _script("_", _filled(element, "lim"))
 
@@ -179,13 +183,13 @@ def _braced(element: Any) -> str:
 
 def _matrix(element: Any) -> str:
     rows = (
-        ", ".join(map(_line, row.iterchildren(f"{_M}e"))) for row in element.iterchildren(f"{_M}mr")
+        ", ".join(map(_line, row.iterchildren(f"{M}e"))) for row in element.iterchildren(f"{M}mr")
     )
     return f"[{'; '.join(rows)}]"
 
 
 def _rows(element: Any) -> str:
-    rows = map(_line, element.iterchildren(f"{_M}e"))
+    rows = map(_line, element.iterchildren(f"{M}e"))
     return "; ".join(row.replace("&", "") for row in rows)  # & aligns the rows
 
 
@@ -215,7 +219,7 @@ def _phantom(element: Any) -> str:
 
 
 def _child(element: Any, name: str) -> Any:
-    child = element.find(f"{_M}{name}")
+    child = element.find(f"{M}{name}")
     return () if child is None else child
 
 
@@ -233,16 +237,12 @@ def _filled(element: Any, name: str) -> str:
 
 def _property(element: Any, name: str, default: str = "") -> str:
     """Return the value of a property; `default` if the equation does not state it."""
-    found = element.find(f"{_M}{_tag(element)}Pr/{_M}{name}")
-    return default if found is None else str(found.get(f"{_M}val", ""))
+    found = element.find(f"{M}{local_name(element)}Pr/{M}{name}")
+    return default if found is None else str(found.get(f"{M}val", ""))
 
 
 def _is_on(element: Any, name: str) -> bool:
     return _property(element, name, "0") in ("", "1", "on", "true")
-
-
-def _tag(element: Any) -> str:
-    return str(element.tag).rpartition("}")[2]
 
 
 _FORMS: dict[str, Callable[[Any], str]] = {

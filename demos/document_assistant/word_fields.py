@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_MARK = f"{_W}fldChar"
+from demos.document_assistant.word_names import W
+
+_MARK = f"{W}fldChar"
 _SHOWN = ("t", "sym", "tab", "ptab", "br", "cr", "noBreakHyphen", "drawing", "pict", "object")
 
 
@@ -20,8 +21,8 @@ def in_codes(story: Any) -> set[Any]:
     found = set[Any]()
     fields: list[list[Any]] = []  # of each field that has begun, what is in its code
     codes: list[list[Any]] = []  # those of them whose code has not ended
-    for element in story.iter(_MARK, *(f"{_W}{tag}" for tag in _SHOWN)):
-        kind = element.get(f"{_W}fldCharType")
+    for element in story.iter(_MARK, *(f"{W}{tag}" for tag in _SHOWN)):
+        kind = element.get(f"{W}fldCharType")
         if kind in ("separate", "end"):
             if codes and codes[-1] is fields[-1]:
                 codes.pop()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from demos.document_assistant.word_names import W
 from demos.document_assistant.word_styles import Styles
 
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_VAL = f"{_W}val"
+_VAL = f"{W}val"
 _ROMAN = (("m", 1000), ("cm", 900), ("d", 500), ("cd", 400), ("c", 100), ("xc", 90), ("l", 50),
           ("xl", 40), ("x", 10), ("ix", 9), ("v", 5), ("iv", 4), ("i", 1))  # fmt: skip
 _MOST_ROMAN = 4_000
@@ -30,10 +30,10 @@ class ListNumbers:
         for relation in document.part.rels.values():
             if relation.reltype.endswith("/numbering") and not relation.is_external:
                 numbering = relation.target_part.element
-                for form in numbering.iterchildren(f"{_W}abstractNum"):
-                    self._forms[form.get(f"{_W}abstractNumId")] = form
-                for one in numbering.iterchildren(f"{_W}num"):
-                    self._lists[one.get(f"{_W}numId")] = one
+                for form in numbering.iterchildren(f"{W}abstractNum"):
+                    self._forms[form.get(f"{W}abstractNumId")] = form
+                for one in numbering.iterchildren(f"{W}num"):
+                    self._lists[one.get(f"{W}numId")] = one
         self._counts: dict[Any, dict[int, int]] = {}
         self._begun: set[str] = set()
 
@@ -48,7 +48,7 @@ class ListNumbers:
         count = self._counts.setdefault(form, {})
         if list_id not in self._begun:
             self._begun.add(list_id)
-            for override in one.iterchildren(f"{_W}lvlOverride"):
+            for override in one.iterchildren(f"{W}lvlOverride"):
                 if (first := _number(override, "startOverride")) is not None:
                     count[_level(override)] = first - 1
         levels = {**_levels(form), **_levels(one)}
@@ -62,35 +62,35 @@ class ListNumbers:
     def _place(self, paragraph: Any) -> tuple[str, str, int | None]:
         """Return the list of a paragraph, the style that puts it there, and its level."""
         level = None
-        for element in (paragraph, *self._styles.chain(paragraph.find(f"{_W}pPr/{_W}pStyle"))):
-            place = element.find(f"{_W}pPr/{_W}numPr")
+        for element in (paragraph, *self._styles.chain(paragraph.find(f"{W}pPr/{W}pStyle"))):
+            place = element.find(f"{W}pPr/{W}numPr")
             level = _number(place, "ilvl") if level is None else level
-            stated = None if place is None else place.find(f"{_W}numId")
+            stated = None if place is None else place.find(f"{W}numId")
             if stated is not None:
-                return stated.get(_VAL, ""), element.get(f"{_W}styleId", ""), level
+                return stated.get(_VAL, ""), element.get(f"{W}styleId", ""), level
         return "", "", None
 
     def _form(self, one: Any) -> Any:
         """Return the levels of a list, which may stand in another list that a style names."""
         for _ in range(4):
-            link = None if one is None else one.find(f"{_W}abstractNumId")
+            link = None if one is None else one.find(f"{W}abstractNumId")
             form = None if link is None else self._forms.get(link.get(_VAL))
-            style = None if form is None else form.find(f"{_W}numStyleLink")
+            style = None if form is None else form.find(f"{W}numStyleLink")
             if style is None:
                 return form
-            places = (its.find(f"{_W}pPr/{_W}numPr/{_W}numId") for its in self._styles.chain(style))
+            places = (its.find(f"{W}pPr/{W}numPr/{W}numId") for its in self._styles.chain(style))
             named = next((place for place in places if place is not None), None)
             one = None if named is None else self._lists.get(named.get(_VAL))
         return None
 
 
 def _levels(element: Any) -> dict[int, Any]:
-    return {_level(one): one for one in element.iter(f"{_W}lvl")}
+    return {_level(one): one for one in element.iter(f"{W}lvl")}
 
 
 def _level_of_style(form: Any, style: str) -> int:
     for level, element in _levels(form).items():
-        named = element.find(f"{_W}pStyle")
+        named = element.find(f"{W}pStyle")
         if style and named is not None and named.get(_VAL) == style:
             return level
     return 0
@@ -100,8 +100,8 @@ def _label(levels: dict[int, Any], level: int, count: dict[int, int]) -> str:
     element = levels.get(level)
     if element is None or _format(element) in ("bullet", "none"):
         return ""
-    text = element.find(f"{_W}lvlText")
-    is_decimal = element.find(f"{_W}isLgl") is not None
+    text = element.find(f"{W}lvlText")
+    is_decimal = element.find(f"{W}isLgl") is not None
 
     def numbered(found: re.Match[str]) -> str:
         one = int(found[1]) - 1
@@ -129,7 +129,7 @@ def _written(number: int, form: str) -> str:
 
 
 def _format(level: Any) -> str:
-    found = None if level is None else level.find(f"{_W}numFmt")
+    found = None if level is None else level.find(f"{W}numFmt")
     return "decimal" if found is None else str(found.get(_VAL, "decimal"))
 
 
@@ -139,11 +139,11 @@ def _start(level: Any) -> int:
 
 
 def _number(element: Any, name: str) -> int | None:
-    found = None if element is None else element.find(f"{_W}{name}")
+    found = None if element is None else element.find(f"{W}{name}")
     value = "" if found is None else found.get(_VAL, "")
     return int(value) if _NUMBER.fullmatch(value) else None
 
 
 def _level(element: Any) -> int:
-    value = element.get(f"{_W}ilvl", "")
+    value = element.get(f"{W}ilvl", "")
     return int(value) if _NUMBER.fullmatch(value) else 0

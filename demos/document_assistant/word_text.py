@@ -15,14 +15,13 @@ from demos.document_assistant.word_equations import UNREAD, linear_form
 from demos.document_assistant.word_fields import in_codes
 from demos.document_assistant.word_forms import control_state, field_choice
 from demos.document_assistant.word_lists import ListNumbers
+from demos.document_assistant.word_names import M, W, local_name
 from demos.document_assistant.word_styles import Styles
 
 _BOX = "txbxContent"
 _NOT_SHOWN = ("del", "moveFrom", "Fallback")
 """Elements of WordprocessingML: deleted and moved text, and the second form of a text box."""
-_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
-_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
-_DELETED = {"tr": f"{_W}trPr/{_W}del", "tc": f"{_W}tcPr/{_W}cellDel"}
+_DELETED = {"tr": f"{W}trPr/{W}del", "tc": f"{W}tcPr/{W}cellDel"}
 _EMBEDDED = "(an embedded document, which is not read)"
 _WIDEST = 63
 """Maximum number of columns of a table in Word."""
@@ -80,7 +79,7 @@ class _Reader:
 
         begun, last = "", ""  # a paragraph whose end is deleted goes on in the next one
         for child in element:
-            tag = _tag(child)
+            tag = local_name(child)
             if begun.strip() and tag not in ("p", *_NOT_SHOWN) and _has_paragraph(child):
                 yield plain_text(begun)
                 begun = ""
@@ -89,8 +88,8 @@ class _Reader:
             elif tag == "altChunk":
                 yield _EMBEDDED
             elif tag == "p":
-                begun += "".join(self._words(child, child.find(f"{_W}pPr/{_W}pStyle")))
-                if child.find(f"{_W}pPr/{_W}rPr/{_W}del") is None:
+                begun += "".join(self._words(child, child.find(f"{W}pPr/{W}pStyle")))
+                if child.find(f"{W}pPr/{W}rPr/{W}del") is None:
                     label = self._lists.label(child)
                     text, begun = plain_text(begun), ""
                     if text.strip() and text != last:
@@ -115,7 +114,7 @@ class _Reader:
         above = set[int]()  # columns whose cell may go on in the next row
         for row in _all(table, "tr"):
             rows.append({})
-            column = _count(row.find(f"{_W}trPr/{_W}gridBefore"), 0)
+            column = _count(row.find(f"{W}trPr/{W}gridBefore"), 0)
             merged, before = set[int](), ""
             for cell in _all(row, "tc"):
                 down, right = _merge(cell, "vMerge"), _merge(cell, "hMerge")
@@ -124,7 +123,7 @@ class _Reader:
                 text = "" if is_part else "\n".join(self.blocks(cell, story)).strip()
                 rows[-1][column] = text
                 merged |= {column} if down else set()
-                column, before = column + _count(cell.find(f"{_W}tcPr/{_W}gridSpan"), 1), right
+                column, before = column + _count(cell.find(f"{W}tcPr/{W}gridSpan"), 1), right
             above = merged
         columns = sorted({column for row in rows for column in row})
         for row in rows:
@@ -140,15 +139,15 @@ class _Reader:
             style: Element that names the style of the paragraph, or None.
         """
         for child in element:
-            tag = _tag(child)
+            tag = local_name(child)
             if child in self._in_codes:
                 continue
-            if child.tag == f"{_W}r":
+            if child.tag == f"{W}r":
                 text = "".join(self._words(child, style))
                 yield self._styles.shown(text, child, style)
             elif tag == "t":
                 yield self._styles.drawn(child.text or "", child, style)
-            elif child.tag == f"{_M}oMath":
+            elif child.tag == f"{M}oMath":
                 yield linear_form(child)
             elif tag in _SIGNS:
                 yield _SIGNS[tag]
@@ -160,7 +159,7 @@ class _Reader:
 
 def _special(element: Any) -> str:
     """Return what an element without text of its own shows; empty for other elements."""
-    tag = _tag(element)
+    tag = local_name(element)
     if tag == "sym":
         return _symbol(element)
     if tag == "fldChar":
@@ -179,46 +178,42 @@ def _special(element: Any) -> str:
 
 def _symbol(element: Any) -> str:
     try:
-        character = chr(int(element.get(f"{_W}char", ""), 16))
+        character = chr(int(element.get(f"{W}char", ""), 16))
     except (ValueError, OverflowError):  # no code of a character
         return UNKNOWN
-    return drawn(character, element.get(f"{_W}font"))
+    return drawn(character, element.get(f"{W}font"))
 
 
 def _count(element: Any, least: int) -> int:
     """Return a number of columns that an element states; `least` if it states none."""
-    value = "" if element is None else element.get(f"{_W}val", "")
+    value = "" if element is None else element.get(f"{W}val", "")
     return max(least, min(int(value), _WIDEST)) if re.fullmatch("[0-9]{1,9}", value) else least
 
 
 def _merge(cell: Any, name: str) -> str:
     """Return whether a cell begins or continues a merged one: `restart`, `continue` or nothing."""
-    found = cell.find(f"{_W}tcPr/{_W}{name}")
-    return "" if found is None else str(found.get(f"{_W}val", "continue"))
+    found = cell.find(f"{W}tcPr/{W}{name}")
+    return "" if found is None else str(found.get(f"{W}val", "continue"))
 
 
 def _all(element: Any, *tags: str) -> Iterator[Any]:
     """Yield the rows of a table, or the cells of a row, also those within other elements."""
     for child in element:
-        if _tag(child) in tags:
-            if child.find(_DELETED[_tag(child)]) is None:
+        if local_name(child) in tags:
+            if child.find(_DELETED[local_name(child)]) is None:
                 yield child
-        elif _tag(child) not in (*_NOT_SHOWN, "tbl"):
+        elif local_name(child) not in (*_NOT_SHOWN, "tbl"):
             yield from _all(child, *tags)
 
 
 def _has_paragraph(element: Any) -> bool:
-    return next(element.iter(f"{_W}p"), None) is not None
+    return next(element.iter(f"{W}p"), None) is not None
 
 
 def _boxes(element: Any) -> Iterator[Any]:
     """Yield the text boxes in a paragraph; those within another are part of it."""
     for child in element:
-        if _tag(child) == _BOX:
+        if local_name(child) == _BOX:
             yield child
-        elif _tag(child) not in _NOT_SHOWN:
+        elif local_name(child) not in _NOT_SHOWN:
             yield from _boxes(child)
-
-
-def _tag(element: Any) -> str:
-    return str(element.tag).rpartition("}")[2]

@@ -50,7 +50,7 @@ def write_runs(
         Id of each run in MLflow.
 
     Raises:
-        ConfigError: The address is none.
+        ConfigError: The address has no scheme.
         StorageError: The server cannot be reached, or refuses.
     """
     if not urlsplit(uri).scheme:

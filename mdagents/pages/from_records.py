@@ -34,7 +34,7 @@ from mdagents.scoring.fields import (
 from mdagents.scoring.formatting import UNKNOWN, number, percent
 from mdagents.scoring.run_pictures import pictures_of_record
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.transcripts import OtherAttemptError, summaries_of, trace_is_of
+from mdagents.scoring.transcripts import OtherAttemptError, check_trace, summaries_of
 from mdagents.settings import Difficulty
 from mdagents_llm.ledger import CallRow
 
@@ -113,7 +113,7 @@ def _trace(run: Path, record: Mapping[str, Any]) -> Trace | None:
     trace = read_case(run, str(record.get("case_id")))
     if trace is None:
         return None
-    trace_is_of(trace, summaries_of(record))
+    check_trace(trace, summaries_of(record))
     return trace
 
 

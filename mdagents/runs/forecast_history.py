@@ -168,9 +168,10 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
             cases: dict[tuple[str, int], Estimate] = defaultdict(Estimate)
             for _, row in read_calls(file.with_name("calls.jsonl")):
                 read += 1
-                if row.outcome == "ok":
-                    cases[row.case_id, row.restart] += _of_call(row, in_batches=config.batch)
-                if row.outcome == "ok" and not row.cached:
+                if row.outcome != "ok":
+                    continue
+                cases[row.case_id, row.restart] += _of_call(row, in_batches=config.batch)
+                if not row.cached:
                     tokens[row.role].append(row.usage.output_tokens)
                     if not row.batched:
                         latencies.append(row.latency)

@@ -448,9 +448,5 @@ def _status(result: RunResult) -> int:
     if result.error is None and result.outcome is Outcome.FINISHED:
         return FINISHED
     if result.error is None and result.outcome is Outcome.INTERRUPTED:
-        return _of_signal(result.signal or signal.SIGINT)
+        return 128 + (result.signal or signal.SIGINT)
     return STOPPED
-
-
-def _of_signal(number: int) -> int:
-    return 128 + number

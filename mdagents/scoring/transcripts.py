@@ -88,7 +88,7 @@ def summaries_of(record: Mapping[str, Any]) -> list[AgentSummary]:
         ) from error
 
 
-def trace_is_of(trace: Trace, summaries: Sequence[AgentSummary]) -> None:
+def check_trace(trace: Trace, summaries: Sequence[AgentSummary]) -> None:
     """Check that the summaries of a record were made from a trace.
 
     Raises:

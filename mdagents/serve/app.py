@@ -411,7 +411,7 @@ class _Stream:
             yield event
 
     async def _lines_and_pauses(self) -> AsyncGenerator[Line | None, None]:
-        """Yield the lines, and None while there is none for a while."""
+        """Yield the lines, and None after a while without one."""
         getting: asyncio.Future[Any] = self._first
         try:
             while True:

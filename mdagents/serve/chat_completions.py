@@ -17,7 +17,7 @@ from mdagents.serve.service import details_of
 class ChatWire:
     """Writes one chat completion.
 
-    The debate in brief stands in `reasoning_content` and in `reasoning`: clients read one of them.
+    The debate in brief is in `reasoning_content` and in `reasoning`: clients read one of them.
 
     Args:
         ask: What the client asks.

@@ -79,9 +79,9 @@ class Connections:
     Args:
         limit: Maximum number of concurrent calls.
         monotonic: Clock in seconds.
+        share_one_machine: Whether calls slow each other down, as on the slots of an embedded model.
         requests_per_minute: Maximum requests per minute; None for no limit.
         tokens_per_minute: Maximum input and output tokens per minute; None for no limit.
-        share_one_machine: Whether calls slow each other down, as on the slots of an embedded model.
     """
 
     def __init__(

@@ -101,7 +101,7 @@ class DicomPicture:
             center, width = (_first(group.get(f"Window{name}")) for name in ("Center", "Width"))
             if center is not None and width is not None and width >= 1:
                 shown = _in_window(values, center, width, str(group.get("VOILUTFunction", "")))
-                # A window beside all values is a mistake of the file: it would show one gray.
+                # A window outside all values is a mistake of the file: it would show one gray.
                 if np.ptp(shown) or not np.ptp(values):
                     return shown
         padding = header.get("PixelPaddingValue")

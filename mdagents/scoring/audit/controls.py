@@ -53,7 +53,7 @@ class Control:
 
 
 def peers_of(manifest: Mapping[str, Any]) -> str:
-    """Return the control that a run is; `all` for a run that is none."""
+    """Return the control that a run is; `all` for a run that is not a control."""
     return text_of(object_of(manifest, "options"), "peers") or Peers.ALL
 
 
