@@ -42,10 +42,10 @@ _POLL = 0.01  # seconds
 _SHOWN = 25
 
 
-def first_request(place: Workspace, provider: Provider, state: Path) -> float:
+def first_request(place: Workspace, provider: Provider, state: Path, *flags: str) -> float:
     """Start main.py, kill it at its first request, and return the seconds until then."""
     provider.reset()
-    program = place.start(provider, state, *BASIC)
+    program = place.start(provider, state, *BASIC, *flags)
     try:
         arrived = provider.wait_for_arrival(program).first_arrival
     finally:
@@ -98,6 +98,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
     python: list[float] = []
     sdk: list[float] = []
     fresh: list[float] = []
+    shown: list[float] = []
     resumed: list[float] = []
     continued = True
     # One endpoint for all starts, because a run can only be resumed at the same endpoint.
@@ -108,6 +109,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
             python.append(interpreter_start(place))
             sdk.append(bare_first_request(place, provider, bodies))
             fresh.append(first_request(place, provider, place.new_state()))
+            shown.append(first_request(place, provider, place.new_state(), "--display", "plain"))
             state = place.copy_of(killed)
             resumed.append(first_request(place, provider, state))
             continued &= lines_of(state, "samples.jsonl") >= kept
@@ -117,6 +119,7 @@ def measure(place: Workspace, questions: int, finished: int, rounds: int) -> Non
     results = [
         judged("fresh start to first request", median(fresh), START_AIM, " s"),
         Result("fresh start, range", spread),
+        Result("fresh start with a display, which forecasts the cost", f"{median(shown):.2f} s"),
         Result("for comparison: the bare openai client", f"{median(sdk):.2f} s"),
         judged("fresh start / the bare client's", ratio, BARE_AIM),
         Result("for comparison: the interpreter alone, to its end", f"{median(python):.2f} s"),

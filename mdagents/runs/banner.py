@@ -37,7 +37,7 @@ async def forecast_price(plan: Plan, store: RunStore, environment: Environment) 
     from mdagents.runs.forecast import forecast  # not needed without a banner
 
     try:
-        found = await asyncio.to_thread(forecast, config, environment)
+        found = await asyncio.to_thread(forecast, config, environment, plan.dataset)
     except Exception as error:  # noqa: BLE001 - a line of the banner must not end the run
         return f"no forecast ({type(error).__name__}: {' '.join(str(error).split())})"
     most = found.whole()[1].cost

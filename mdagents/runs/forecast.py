@@ -298,17 +298,25 @@ def _columns(low: Estimate, high: Estimate) -> list[str]:
     return [_range(low.calls, high.calls), _tokens(*tokens), money]
 
 
-def forecast(config: RunConfig, environment: Environment) -> Forecast:
+def forecast(
+    config: RunConfig, environment: Environment, dataset: Dataset | None = None
+) -> Forecast:
     """Return the forecast of a run. It needs no API key and no network.
 
     A program that offers a run to a user can show
     `f"{forecast(config, environment).cost_of(100)} for 100 questions"`; `config.dataset` may then
     be a sample whose questions are as long as those of the data set.
 
+    Args:
+        config: Settings of the run.
+        environment: Keys and endpoints.
+        dataset: Data set of the run if it is open; None opens it.
+
     Raises:
         ConfigError: The data set, the selection or a model does not exist.
     """
-    dataset = open_dataset(config.dataset, config.data_dir, config.split)
+    if dataset is None:
+        dataset = open_dataset(config.dataset, config.data_dir, config.split)
     entries = select(dataset, config)
     specs = choose_models(config, environment)
     models = {role: str(spec) for role, spec in specs.items()}
