@@ -52,7 +52,7 @@ from benchmarks.harness import (
     show_table,
     workspace,
 )
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.policy import TriggerPolicy
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.files import read_records

@@ -9,9 +9,9 @@ from exaid_core.checks.check import remarks_of
 from exaid_core.checks.dissent import dissent_missing, stated_answer
 from exaid_core.checks.grounding import unsupported_terms, without_support
 from exaid_core.checks.positions import Positions
-from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.config import ExaidConfig
 from exaid_core.ctu import fitting
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, seq_ranges
 from exaid_core.segments import Segment, alerts_in
 

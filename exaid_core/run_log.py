@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from exaid_core.buffer_agent.buffer_agent import Judgement
-from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.ctu import ctu
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.policy import TriggerPolicy
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, seq_ranges
 from exaid_core.segments import Segment, size

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from exaid_core.checks.normal_form import Wording, is_unspaced, size_of
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 
 _FEWEST = 6
 """Minimum number of words about the patient for a field to be judged by them."""

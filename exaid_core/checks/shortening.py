@@ -11,10 +11,6 @@ from exaid_core.checks.drugs import drugs
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
 
 ELLIPSIS = "…"
-PLACEHOLDER = "None reported."
-"""Text of a field without content."""
-TOO_LONG = "Too long to cut: see the full text."
-"""Text of a field that no cut leaves its meaning."""
 
 # Characters after the limit that are searched for words that change the meaning of what is kept.
 _LOOKAHEAD = 1000

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from exaid_core.channel import valid_agent_id
-from exaid_core.checks.shortening import PLACEHOLDER, TOO_LONG, shorten
+from exaid_core.placeholders import PLACEHOLDER, TOO_LONG
 from mdagents_llm.notebook import html_table
 from mdagents_llm.text import one_line, spelled_as
 
@@ -210,6 +210,8 @@ class AgentSummary(_SixFields):
         Fields that are too long are cut, or replaced by `TOO_LONG` if no cut leaves their meaning;
         `truncated_fields` names them, and their `full_` fields hold the text.
         """
+        from exaid_core.checks.shortening import shorten  # its rules take time to compile
+
         texts = {name: getattr(draft, name) for name in LIMITS}
         over = tuple(excess(draft))
         fields = {name: shorten(text, LIMITS[name]) or TOO_LONG for name, text in texts.items()}

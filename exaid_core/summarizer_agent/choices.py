@@ -14,7 +14,8 @@ from typing import Any
 from pydantic import Field, JsonValue, create_model
 
 from exaid_core.checks.dissent import stated_answer
-from exaid_core.checks.shortening import PLACEHOLDER, shorten
+from exaid_core.checks.shortening import shorten
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.segments import Said
 from exaid_core.tokenizer import count_words, sentence_ends

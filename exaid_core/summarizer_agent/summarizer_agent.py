@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from exaid_core.checks.echoes import empty_fields
-from exaid_core.checks.shortening import PLACEHOLDER
 from exaid_core.model_call import Caller, added
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.prompts import PROMPTS
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess, says_nothing
 from exaid_core.segments import Said, block

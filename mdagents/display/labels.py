@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import AgentSummary
 from exaid_core.templates import render_summary
 from mdagents.agents.events import Member, Routed

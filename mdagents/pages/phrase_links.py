@@ -15,7 +15,7 @@ from exaid_core.checks.cue_files import normal
 from exaid_core.checks.dissent import named_options, stated_answer
 from exaid_core.checks.drugs import drugs
 from exaid_core.checks.quantities import plain
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.tokenizer import UNSPACED, is_spaced
 from mdagents.pages.sentences import Quote, Sources, clauses, spoken, with_words

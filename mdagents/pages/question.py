@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.templates import LABELS, flags
 from mdagents.display.labels import phase_in_words
 from mdagents.live.case import LiveCase, Made, Turn

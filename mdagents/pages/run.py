@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.templates import LABELS
 from mdagents.agents.case import make_case_id
 from mdagents.display.display import accuracy_so_far, tokens_in_words

@@ -102,7 +102,7 @@ def with_exaid(record: Mapping[str, Any], made: Mapping[str, Any]) -> dict[str, 
 def is_counting(summary: Mapping[str, Any]) -> bool:
     """Return whether a summary is not empty and was made from text."""
     # Imported lazily: it loads pydantic, which scoring a run without EXAID does not need.
-    from exaid_core.checks.shortening import PLACEHOLDER
+    from exaid_core.placeholders import PLACEHOLDER
     from exaid_core.schema.agent_summary import LIMITS
 
     said = (summary.get(name, PLACEHOLDER) for name in LIMITS)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from exaid_core.checks.shortening import PLACEHOLDER, TOO_LONG
+from exaid_core.placeholders import PLACEHOLDER, TOO_LONG
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft, excess, seq_ranges
 from mdagents_llm.json_schema import longest_reply, reply_schema, without_string_lengths
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from exaid_core.checks.echoes import empty_fields
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.prompts import PROMPTS
 from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.segments import Segment

@@ -18,7 +18,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary, SummaryDraft
 from exaid_core.trace.traces import read_trace
 from mdagents_llm.json_schema import reply_schema

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.segments import Segment
 from exaid_core.summarizer_agent.summarizer_agent import SummarizerAgent, SummaryError, Written

@@ -11,6 +11,8 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Any
 
+from ahocorasick_rs import AhoCorasick
+
 from mdagents_llm.text import in_lower_case
 
 _FIELD = re.compile(
@@ -56,7 +58,7 @@ def picture_in(record: Mapping[str, Any], text: str, options: Mapping[str, str])
             continue
         if (kind is Field.PICTURE and is_there(value)) or is_file(value):
             return f"field '{name}'"
-        if _has_picture_part(value):
+        if any(map(_is_picture_part, parts_of(value))):
             return f"a part of field '{name}'"
     if mark := mark_in(text):
         return f"'{mark[0][:60]}' in the text"
@@ -112,9 +114,9 @@ def mentioned_picture(text: str) -> str:
     lower = in_lower_case(text)
     # Most texts with such a word have it within another ("stable"), and a pattern takes longer.
     present = {
-        word
-        for word in _WORDS
-        if word in lower and (not word.isascii() or _begins_a_word(word, lower))
+        _WORDS[index]
+        for index, start, _ in _ANY_WORD.find_matches_as_indexes(lower, overlapping=True)
+        if not (start and _WORDS[index].isascii() and lower[start - 1].isalnum())
     }
     for pattern, groups in _REFERENCES:
         if any(map(present.isdisjoint, groups)):
@@ -123,13 +125,6 @@ def mentioned_picture(text: str) -> str:
         if found := pattern.search(searched):
             return " ".join(text[found.start() : found.end()].split())
     return ""
-
-
-def _begins_a_word(part: str, text: str) -> bool:
-    place = text.find(part)
-    while place > 0 and text[place - 1].isalnum():
-        place = text.find(part, place + 1)
-    return place >= 0
 
 
 def is_there(value: object) -> bool:
@@ -154,10 +149,6 @@ def is_file(value: object, *, with_spaces: bool = False) -> bool:
     text = value.strip()
     is_name = bool(_FILE.fullmatch(text))
     return is_name and (with_spaces or len(text.split(maxsplit=1)) == 1)
-
-
-def _has_picture_part(value: object) -> bool:
-    return any(map(_is_picture_part, parts_of(value)))
 
 
 def _is_picture_part(part: Mapping[str, Any]) -> bool:
@@ -306,4 +297,5 @@ _REFERENCES = [
     )
 ]
 """(pattern, groups of beginnings of words in lower case; a matching text has one of each group)."""
-_WORDS = frozenset(word for _, groups in _REFERENCES for group in groups for word in group)
+_WORDS = sorted({word for _, groups in _REFERENCES for group in groups for word in group})
+_ANY_WORD = AhoCorasick(_WORDS)

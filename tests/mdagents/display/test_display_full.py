@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, AgentSummary
 from exaid_core.templates import LABELS
 from mdagents.agents.events import Ended, Member, Recruited, Routed, Started, Summarised, TurnEnded

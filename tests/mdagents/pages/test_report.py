@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Page, expect
 
-from exaid_core.checks.shortening import TOO_LONG
+from exaid_core.placeholders import TOO_LONG
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import read_trace
 from mdagents.cli.score import main

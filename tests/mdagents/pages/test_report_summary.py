@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exaid_core.checks.shortening import PLACEHOLDER
+from exaid_core.placeholders import PLACEHOLDER
 from mdagents.cli.score import main
 from tests.mdagents.scoring.result_records import ours, write
 
