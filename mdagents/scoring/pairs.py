@@ -60,8 +60,9 @@ class Pair:
 
     @property
     def shows_difference(self) -> bool:
-        """Whether the difference is statistically significant by interval and p-value."""
-        return shows_difference(self.difference_low, self.difference_high, self.p)
+        """Whether the difference is statistically significant by interval and test."""
+        net = len(self.wrong_to_right) - len(self.right_to_wrong)
+        return shows_difference((self.difference_low, self.difference_high), self.p, net=net)
 
     @property
     def p(self) -> float:
@@ -69,9 +70,19 @@ class Pair:
         return self.mcnemar_p if self.mcnemar_p_holm is None else self.mcnemar_p_holm
 
 
-def shows_difference(low: float, high: float, p: float) -> bool:
-    """Return whether a 95% interval excludes 0 and p is below 5%."""
-    return (low > 0 or high < 0) and p < SIGNIFICANT
+def shows_difference(ends: Interval, p: float, *, net: int) -> bool:
+    """Return whether a difference is statistically significant by interval and test.
+
+    With epochs, the interval is about answers and the test about questions. Where they point in
+    opposite directions, neither is shown.
+
+    Args:
+        ends: Ends of the 95% interval of the difference.
+        p: Two-sided p-value of McNemar's test, adjusted for the number of tests.
+        net: Questions that the test counts for the second system, minus those for the first.
+    """
+    low, high = ends
+    return p < SIGNIFICANT and ((low > 0 and net > 0) or (high < 0 and net < 0))
 
 
 def make_pair(

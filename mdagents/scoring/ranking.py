@@ -51,7 +51,11 @@ def rank_ranges(runs: Sequence[Scores]) -> list[tuple[int, int]]:
     p_values = holm([_p(runs[one], runs[other]) for one, other in pairs])
     better, worse = [0] * len(runs), [0] * len(runs)
     for (one, other), p in zip(pairs, p_values, strict=True):
-        if p >= SIGNIFICANT or not shows_difference(*_interval(runs[one], runs[other]), p):
+        gains = _gains(runs[one], runs[other])
+        net = sum(gain > 0 for gain in gains) - sum(gain < 0 for gain in gains)
+        if p >= SIGNIFICANT or not shows_difference(
+            difference_interval(gains, runs[one].answers), p, net=net
+        ):
             continue
         up, down = (other, one) if sum(runs[other].right) > sum(runs[one].right) else (one, other)
         better[down] += 1
@@ -60,12 +64,12 @@ def rank_ranges(runs: Sequence[Scores]) -> list[tuple[int, int]]:
 
 
 def _p(first: Scores, second: Scores) -> float:
-    gains = [after - before for before, after in zip(first.right, second.right, strict=True)]
+    gains = _gains(first, second)
     return mcnemar_exact(
         worse=sum(gain < 0 for gain in gains), better=sum(gain > 0 for gain in gains)
     )
 
 
-def _interval(first: Scores, second: Scores) -> tuple[float, float]:
-    gains = [after - before for before, after in zip(first.right, second.right, strict=True)]
-    return difference_interval(gains, first.answers)
+def _gains(first: Scores, second: Scores) -> list[int]:
+    """Return the second run's right answers to each question, minus the first's."""
+    return [after - before for before, after in zip(first.right, second.right, strict=True)]

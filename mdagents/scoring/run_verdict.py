@@ -105,7 +105,9 @@ def _effect(report: Report, rows: Sequence[ScoredRow]) -> str:
     changed, gained = panel.rescued + panel.overturned, panel.rescued - panel.overturned
     if not changed:
         return "The teams changed no majority."
-    if _p(panel, rows) < SIGNIFICANT:
+    better, worse = _questions_changed(panel, rows)
+    is_same_sign = (better - worse) * gained > 0
+    if is_same_sign and mcnemar_exact(worse=worse, better=better) < SIGNIFICANT:
         what = "gained" if gained > 0 else "lost"
         return f"The teams {what} {abs(gained):,} answers, a significant effect."
     majorities = counted(changed, "majority", "majorities")
@@ -117,8 +119,8 @@ def _panels(report: Report) -> int:
     return min(report.agreement[ALL].n, report.overall.questions)
 
 
-def _p(panel: Agreement, rows: Sequence[ScoredRow]) -> float:
-    """Return the p-value of the change by the teams; each question counts once.
+def _questions_changed(panel: Agreement, rows: Sequence[ScoredRow]) -> tuple[int, int]:
+    """Return at how many questions the teams gained, and at how many they lost.
 
     Args:
         panel: Counts of answers, which are used without rows.
@@ -129,9 +131,9 @@ def _p(panel: Agreement, rows: Sequence[ScoredRow]) -> float:
         if row.status == Status.ANSWERED and len(row.first_opinions) >= 2:
             majority = majority_is_right(row)
             net[row.question_id] += 0 if majority is None else row.correct - majority
-    worse = sum(n < 0 for n in net.values()) if rows else panel.overturned
     better = sum(n > 0 for n in net.values()) if rows else panel.rescued
-    return mcnemar_exact(worse=worse, better=better)
+    worse = sum(n < 0 for n in net.values()) if rows else panel.overturned
+    return better, worse
 
 
 def _uncertainty(report: Report, manifest: Mapping[str, Any]) -> str:
@@ -155,7 +157,8 @@ def _of_teams(report: Report, rows: Sequence[ScoredRow]) -> list[str]:
     ties = ""
     if panel.no_majority:
         ties = f" Of {panel.no_majority} splits, {panel.no_majority_right} were settled right."
-    p = _unbroken(p_equation(_p(panel, rows)))
+    better, worse = _questions_changed(panel, rows)
+    p = _unbroken(p_equation(mcnemar_exact(worse=worse, better=better)))
     return [
         f"Teams rescued {panel.rescued} of {panel.wrong_majority} wrong majorities, overturned "
         f"{panel.overturned} of {panel.right_majority} right ones ({p}).{ties}"

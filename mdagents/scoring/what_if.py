@@ -80,11 +80,15 @@ class Difference:
     high: float
     mcnemar_p: float
     """Two-sided p-value of McNemar's exact test."""
+    questions_better: int
+    """Questions that the policy got right more often than the run."""
+    questions_worse: int
 
     @property
     def is_shown(self) -> bool:
-        """Whether the difference is statistically significant by interval and p-value."""
-        return shows_difference(self.low, self.high, self.mcnemar_p)
+        """Whether the difference is statistically significant by interval and test."""
+        net = self.questions_better - self.questions_worse
+        return shows_difference((self.low, self.high), self.mcnemar_p, net=net)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +266,8 @@ class _Scoring:
                 float((right - best).sum()) / sum(self.sizes),
                 *self._difference_interval(best, right),
                 mcnemar_exact(worse, better),
+                questions_better=better,
+                questions_worse=worse,
             ),
             beside_coin=self._coin(right, reached),
         )

@@ -144,7 +144,10 @@ class Audit(Changes):
     """Lower end of its 95% interval: Tango's; with epochs, from the bootstrap over questions."""
     net_high: float | None
     mcnemar_p: float
-    """Two-sided exact p-value of `to_right` beside `to_wrong`, by question."""
+    """Two-sided exact p-value of `questions_better` beside `questions_worse`."""
+    questions_better: int
+    """Questions with more answers turned to right than to wrong, over their epochs."""
+    questions_worse: int
     questions_needed: int | None
     """Questions with which McNemar's test would show an effect of this size with 80% power; None
     for no effect at all."""
@@ -182,9 +185,12 @@ class Audit(Changes):
 
     @property
     def is_significant(self) -> bool:
-        """Whether the net effect differs from 0 by interval and p-value."""
+        """Whether the net effect differs from 0 by interval and test."""
         low, high = self.net_low, self.net_high
-        return low is not None and high is not None and shows_difference(low, high, self.mcnemar_p)
+        if low is None or high is None:
+            return False
+        net = self.questions_better - self.questions_worse
+        return shows_difference((low, high), self.mcnemar_p, net=net)
 
     def as_dict(self) -> dict[str, object]:
         """Return the figures as JSON types."""
@@ -234,6 +240,8 @@ def audit(run: RunOutput) -> Audit:
         net_low=net_low,
         net_high=net_high,
         mcnemar_p=mcnemar_exact(worse=worse, better=better),
+        questions_better=better,
+        questions_worse=worse,
         questions_needed=questions_needed(net, sum(squares) / len(squares)) if squares else None,
         right=sum(one.is_right for one in seen),
         possible=sum(one.possible for one in seen),

@@ -38,6 +38,9 @@ class Control:
     mcnemar_p: float
     mcnemar_p_holm: float
     """Adjusted for the number of controls."""
+    questions_better: int
+    """Questions that the control got right more often than the run."""
+    questions_worse: int
     tokens_per_question: float | None
     also_right: int
     """Answers that the audited run turned to right and the control has right as well."""
@@ -48,8 +51,9 @@ class Control:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the difference is shown by interval and adjusted p-value."""
-        return shows_difference(self.low, self.high, self.mcnemar_p_holm)
+        """Whether the difference is shown by interval and adjusted test."""
+        net = self.questions_better - self.questions_worse
+        return shows_difference((self.low, self.high), self.mcnemar_p_holm, net=net)
 
 
 def peers_of(manifest: Mapping[str, Any]) -> str:
@@ -122,6 +126,8 @@ def compare_control(
         high=pair.difference_high,
         mcnemar_p=pair.mcnemar_p,
         mcnemar_p_holm=pair.mcnemar_p,
+        questions_better=len(pair.wrong_to_right),
+        questions_worse=len(pair.right_to_wrong),
         tokens_per_question=sum(known) / len(known) if len(known) == len(tokens) else None,
         also_right=sum(right),
         of_to_right=len(right),
