@@ -142,7 +142,7 @@ def runs_compared(comparison: Comparison) -> RunsCompared:
                 low=pair.difference_low,
                 high=pair.difference_high,
                 p=pair.p,
-                is_significant=pair.shows_difference,
+                is_significant=block.shows(pair),
             )
             for pair in block.pairs
         ],

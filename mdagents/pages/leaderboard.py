@@ -12,8 +12,9 @@ from mdagents.display.display import interval_so_far
 from mdagents.live.runs import ListedRun, RunState, UnreadableRun
 from mdagents.pages.html_parts import Part, made_by
 from mdagents.pages.run import RunLine
-from mdagents.scoring.formatting import number, percent, usd
+from mdagents.scoring.formatting import UNKNOWN, number, percent, usd
 from mdagents.scoring.ranking import Scores, rank_ranges
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 
 _WIDTH, _STEP = 160, 0.1  # drawing units; step of the axis
 
@@ -115,15 +116,23 @@ class BoardRow:
         accuracy = totals.correct / n if n else None
         cost = 1000 * totals.cost_usd / n if n and totals.cost_usd is not None else None
         tokens = totals.total_tokens / n if n else None
+        right = percent(accuracy) if _has_rate(self.line.run) else f"{totals.correct} of {n}"
         texts = (
-            ("accuracy", percent(accuracy), accuracy),
+            ("accuracy", right if n else UNKNOWN, accuracy),
             ("USD / 1,000", usd(cost), cost),
             ("tokens", number(tokens, ",.0f"), tokens),
         )
         return [(what, text, -1 if value is None else value) for what, text, value in texts]
 
 
+def _has_rate(run: ListedRun) -> bool:
+    """Return whether a run has enough questions for a percentage; epochs add none."""
+    return run.totals.scored >= SMALLEST_FOR_RATES * run.totals.epochs
+
+
 def _interval(run: ListedRun) -> tuple[float, float] | None:
+    if not _has_rate(run):
+        return None
     try:
         return interval_so_far(run.totals)
     except ValueError:  # inconsistent totals

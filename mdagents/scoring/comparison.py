@@ -18,7 +18,7 @@ from mdagents.scoring.routing import RouterReport, make_router_report
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import names_of
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import SMALLEST_FOR_RATES, holm
+from mdagents.scoring.statistics import holm
 from mdagents.settings import Status
 from mdagents_llm.bootstrap import RESAMPLES, SEED
 
@@ -85,7 +85,7 @@ class Block:
 
     def shows(self, pair: Pair) -> bool:
         """Return whether a pair differs significantly, on enough questions for a verdict."""
-        return pair.shows_difference and self.questions >= SMALLEST_FOR_RATES
+        return pair.shows_difference(self.questions)
 
 
 @dataclass(frozen=True, slots=True)

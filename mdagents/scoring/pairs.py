@@ -8,7 +8,12 @@ from math import fsum
 
 from mdagents.scoring.group import by_question, correct_answers, difference_interval
 from mdagents.scoring.scored_row import ScoredRow
-from mdagents.scoring.statistics import SIGNIFICANT, mcnemar_exact, minimum_detectable_difference
+from mdagents.scoring.statistics import (
+    SIGNIFICANT,
+    SMALLEST_FOR_RATES,
+    mcnemar_exact,
+    minimum_detectable_difference,
+)
 from mdagents_llm.proportions import Interval
 
 
@@ -58,11 +63,11 @@ class Pair:
     right_to_wrong: list[Flip]
     wrong_to_right: list[Flip]
 
-    @property
-    def shows_difference(self) -> bool:
-        """Whether the difference is statistically significant by interval and test."""
+    def shows_difference(self, questions: int) -> bool:
+        """Return whether the difference is statistically significant on so many questions."""
+        ends = (self.difference_low, self.difference_high)
         net = len(self.wrong_to_right) - len(self.right_to_wrong)
-        return shows_difference((self.difference_low, self.difference_high), self.p, net=net)
+        return shows_difference(ends, self.p, net=net, questions=questions)
 
     @property
     def p(self) -> float:
@@ -70,19 +75,22 @@ class Pair:
         return self.mcnemar_p if self.mcnemar_p_holm is None else self.mcnemar_p_holm
 
 
-def shows_difference(ends: Interval, p: float, *, net: int) -> bool:
+def shows_difference(ends: Interval, p: float, *, net: int, questions: int) -> bool:
     """Return whether a difference is statistically significant by interval and test.
 
-    With epochs, the interval is about answers and the test about questions. Where they point in
-    opposite directions, neither is shown.
+    Fewer than `SMALLEST_FOR_RATES` questions show none. With epochs, the interval is about answers
+    and the test about questions: where they point in opposite directions, neither is shown.
 
     Args:
         ends: Ends of the 95% interval of the difference.
         p: Two-sided p-value of McNemar's test, adjusted for the number of tests.
         net: Questions that the test counts for the second system, minus those for the first.
+        questions: Number of questions of the comparison.
     """
+    if questions < SMALLEST_FOR_RATES or p >= SIGNIFICANT:
+        return False
     low, high = ends
-    return p < SIGNIFICANT and ((low > 0 and net > 0) or (high < 0 and net < 0))
+    return (low > 0 and net > 0) or (high < 0 and net < 0)
 
 
 def make_pair(

@@ -54,7 +54,7 @@ def rank_ranges(runs: Sequence[Scores]) -> list[tuple[int, int]]:
         gains = _gains(runs[one], runs[other])
         net = sum(gain > 0 for gain in gains) - sum(gain < 0 for gain in gains)
         if p >= SIGNIFICANT or not shows_difference(
-            difference_interval(gains, runs[one].answers), p, net=net
+            difference_interval(gains, runs[one].answers), p, net=net, questions=len(gains)
         ):
             continue
         up, down = (other, one) if sum(runs[other].right) > sum(runs[one].right) else (one, other)

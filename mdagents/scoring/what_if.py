@@ -88,7 +88,10 @@ class Difference:
     def is_shown(self) -> bool:
         """Whether the difference is statistically significant by interval and test."""
         net = self.questions_better - self.questions_worse
-        return shows_difference((self.low, self.high), self.mcnemar_p, net=net)
+        # A policy is only chosen on more questions than a verdict needs.
+        return shows_difference(
+            (self.low, self.high), self.mcnemar_p, net=net, questions=SMALLEST_FOR_A_CHOICE
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ class Audit(Changes):
         if low is None or high is None:
             return False
         net = self.questions_better - self.questions_worse
-        return shows_difference((low, high), self.mcnemar_p, net=net)
+        return shows_difference((low, high), self.mcnemar_p, net=net, questions=self.questions)
 
     def as_dict(self) -> dict[str, object]:
         """Return the figures as JSON types."""

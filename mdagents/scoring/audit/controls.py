@@ -38,6 +38,8 @@ class Control:
     mcnemar_p: float
     mcnemar_p_holm: float
     """Adjusted for the number of controls."""
+    questions: int
+    """Distinct questions that the run and the control share."""
     questions_better: int
     """Questions that the control got right more often than the run."""
     questions_worse: int
@@ -53,7 +55,9 @@ class Control:
     def is_significant(self) -> bool:
         """Whether the difference is shown by interval and adjusted test."""
         net = self.questions_better - self.questions_worse
-        return shows_difference((self.low, self.high), self.mcnemar_p_holm, net=net)
+        return shows_difference(
+            (self.low, self.high), self.mcnemar_p_holm, net=net, questions=self.questions
+        )
 
 
 def peers_of(manifest: Mapping[str, Any]) -> str:
@@ -126,6 +130,7 @@ def compare_control(
         high=pair.difference_high,
         mcnemar_p=pair.mcnemar_p,
         mcnemar_p_holm=pair.mcnemar_p,
+        questions=len({row.question_id for row in second}),
         questions_better=len(pair.wrong_to_right),
         questions_worse=len(pair.right_to_wrong),
         tokens_per_question=sum(known) / len(known) if len(known) == len(tokens) else None,

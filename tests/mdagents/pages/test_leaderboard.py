@@ -93,3 +93,11 @@ def test_a_rank_that_is_being_computed_is_not_shown_as_missing() -> None:
     assert cells(listed("a_1", [1]))["rank"] == "–"
     assert cells(listed("a_1", [1]), is_ranking=True)["rank"] == "…"
     assert cells(listed("a_1", [1], finished=False), is_ranking=True)["rank"] == "–"
+
+
+def test_below_ten_questions_a_row_shows_counts_and_no_interval() -> None:
+    few, enough = listed("a_1", [1] * 8 + [0]), listed("a_2", [1] * 9 + [0])
+    assert (cells(few)["accuracy"], cells(enough)["accuracy"]) == ("8 of 9", "90.0%")
+    assert [row.interval is None for row in Board([few, enough], {}).rows] == [False, True]
+    totals = RunTotals(questions=27, correct=24, epochs=3, right={"3/3": 8, "0/3": 1})
+    assert cells(listed("a_3", [], totals=totals))["accuracy"] == "24 of 27"

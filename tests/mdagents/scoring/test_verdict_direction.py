@@ -51,7 +51,7 @@ def test_a_test_for_the_other_run_makes_no_run_better() -> None:
     assert (pair.difference, pair.mcnemar_p) == pytest.approx((-0.09, 0.0079), abs=1e-4)
     assert pair.difference_high < 0
     assert (len(pair.wrong_to_right), len(pair.right_to_wrong)) == (30, 12)
-    assert not pair.shows_difference
+    assert not pair.shows_difference(100)
     assert headline(comparison) == NO_DIFFERENCE
 
 
