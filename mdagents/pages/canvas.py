@@ -289,13 +289,16 @@ def fitted(
         steps: Number of steps between ticks, at most.
         within: Ends that the axis does not exceed, such as 0 and 100 percent.
     """
+    from math import floor, log10
+
     from matplotlib.ticker import MaxNLocator
 
     low, high = min(values, default=0), max(values, default=1)
-    if low == high:
+    if high - low <= max(1e-12, 1e-6 * max(abs(low), abs(high))):  # equal up to rounding
         low, high = low - 1, high + 1
     found = MaxNLocator(steps, steps=[1, 2, 5, 10], min_n_ticks=2).tick_values(low, high)
-    ticks = [round(float(tick), 6) for tick in found]
+    digits = 6 - floor(log10(high - low))
+    ticks = [round(float(tick), digits) for tick in found]
     if within is not None:
         ticks = [tick for tick in ticks if within[0] <= tick <= within[1]]
     return Scale(ticks[0], ticks[-1], start, end, tuple(ticks))
@@ -304,6 +307,8 @@ def fitted(
 def fitted_amounts(values: Sequence[float], start: float, end: float) -> Scale:
     """Return a scale of amounts: logarithmic if they span more than a decade."""
     low, high = min(values), max(values)
+    if high <= 0:
+        return fitted([0, 1], start, end, steps=4)
     if low <= 0 or high <= 10 * low:
         return fitted([0.94 * low, 1.06 * high], start, end, steps=4)
     low, high = 0.8 * low, 1.25 * high
