@@ -205,10 +205,8 @@ class Forecast:
         if runs:
             source = f"lengths and routing from {counted(runs, 'earlier run')} of these models"
         if self.history.questions:
-            answered = len(self.history.questions)
-            source += (
-                f"; the whole run from {counted(answered, 'question')} answered with these settings"
-            )
+            decided = counted(len(self.history.questions), "question")
+            source += f"; the whole run from {decided} with these settings"
         lines = [
             f"the whole run: {_range(low.calls, high.calls)} calls, "
             f"{_tokens(low.input_tokens, high.input_tokens)} tokens in, "

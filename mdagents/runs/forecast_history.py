@@ -27,6 +27,8 @@ from mdagents_llm.proportions import Z95
 
 _ENOUGH = 10  # minimum number of questions of like runs to base a forecast on them
 _ENOUGH_ROWS = 20_000  # rows of ledgers after which no older run is read
+_DECIDED = (Status.ANSWERED, Status.PARSE_ERROR, Status.REFUSED, Status.TRUNCATED)
+"""Statuses of questions that replies decided; an error or a limit stopped the others early."""
 _OF_THE_TEAM = ("method", "difficulty", "router", "agreement", "team", "exaid")
 """Settings that determine the cost of a question, besides models and prompts."""
 
@@ -99,7 +101,8 @@ class History:
     """Level -> number of questions that a router sent there."""
     runs: int
     questions: Sequence[Estimate] = ()
-    """Estimate for each question of runs that differ from this one in their questions alone.
+    """Estimate for each decided question of runs that differ from this one in their questions
+    alone, with all paid replies.
 
     Empty if they are too few. They predict better than reply lengths do."""
 
@@ -168,17 +171,16 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
             cases: dict[tuple[str, int], Estimate] = defaultdict(Estimate)
             for _, row in read_calls(file.with_name("calls.jsonl")):
                 read += 1
-                if row.outcome != "ok":
-                    continue
-                cases[row.case_id, row.restart] += _of_call(row, in_batches=config.batch)
-                if not row.cached:
+                if row.replied:
+                    cases[row.case_id, row.restart] += _of_call(row, in_batches=config.batch)
+                if row.outcome == "ok" and not row.cached:
                     tokens[row.role].append(row.usage.output_tokens)
                     if not row.batched:
                         latencies.append(row.latency)
             decided = set()
             for _, _, line in whole_lines(file.with_name("samples.jsonl")):
                 record = json.loads(line)
-                if record["status"] == Status.ANSWERED:
+                if record["status"] in _DECIDED:
                     decided.add((record.get("case_id"), record.get("restart", 0)))
                 if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
                     routing[record["difficulty"]] += 1

@@ -687,6 +687,25 @@ def test_what_many_questions_would_cost_is_told_without_a_key(model: str, cost: 
     assert len(told) < 25
 
 
+def test_a_forecast_counts_paid_replies_and_undecided_answers_of_a_pilot(run: Run) -> None:
+    ten = ("--num-samples", "10", "--difficulty", "basic")
+    run(*ten)
+    _, out, _ = run(*ten, "--dry-run")
+    before = int(out.split("the whole run: ")[1].split(" calls")[0])
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    ledger = samples.with_name("calls.jsonl")
+    # Each question had one truncated reply more: it was paid for, so that ten calls are to come.
+    of_case = {row["case_id"]: row for row in map(json.loads, ledger.read_text().splitlines())}
+    with ledger.open("a") as file:
+        for row in of_case.values():
+            file.write(json.dumps(row | {"outcome": "truncated"}) + "\n")
+    first, *others = samples.read_text().splitlines()
+    undecided = json.dumps(json.loads(first) | {"status": "parse_error"})
+    samples.write_text("\n".join([undecided, *others]) + "\n")
+    _, out, _ = run(*ten, "--dry-run")
+    assert f"the whole run: {before + 10} calls" in out
+
+
 def test_a_forecast_of_an_adaptive_run_shows_every_level(run: Run) -> None:
     _, out, _ = run("--dry-run")
     assert all(len(line) <= 80 for line in out.splitlines())
