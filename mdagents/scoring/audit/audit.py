@@ -32,7 +32,7 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm, mcnemar_exact, questions_needed
 from mdagents.settings import Peers, Status
-from mdagents_llm.bootstrap import RESAMPLES, SEED, clustered_bootstrap
+from mdagents_llm.bootstrap import FEWEST_GROUPS, RESAMPLES, SEED, clustered_bootstrap
 from mdagents_llm.proportions import Interval
 
 ALL = "all"
@@ -45,9 +45,10 @@ class Rate:
     found: int
     of: int
     rate: float | None
-    """None for `of` = 0, like the interval."""
+    """None for `of` = 0."""
     low: float | None
-    """Lower end of the 95% interval, which treats the occurrences in one question as one sample."""
+    """Lower end of the 95% interval, which treats the occurrences in one question as one sample;
+    None if they are of fewer than ten questions."""
     high: float | None
 
 
@@ -63,7 +64,8 @@ class Followed:
     excess: float | None
     """Share that followed minus that by chance; None without changes."""
     low: float | None
-    """Lower end of the 95% interval of the excess."""
+    """Lower end of the 95% interval of the excess; None if the changes are of fewer than ten
+    questions."""
     high: float | None
 
 
@@ -359,7 +361,7 @@ def _rate(seen: Sequence[Observed], measure: Measure) -> Rate:
             sums[1] += trials
     found = [sums[0] for sums in of_question.values()]
     of = [sums[1] for sums in of_question.values()]
-    low, high = accuracy_interval(found, of)
+    low, high = accuracy_interval(found, of) if len(of) >= FEWEST_GROUPS else (None, None)
     total = sum(of)
     return Rate(sum(found), total, sum(found) / total if total else None, low, high)
 
@@ -390,9 +392,11 @@ def _followed(seen: Sequence[Observed], influence: Influence) -> Followed:
     n = int(sum(each[0] for each in totals))
     followed = int(sum(each[1] for each in totals))
     chance = sum(each[2] for each in totals)
-    low, high = clustered_bootstrap(
-        [each[1] - each[2] for each in totals], [int(each[0]) for each in totals]
-    ) or (None, None)
+    low, high = None, None
+    if len(totals) >= FEWEST_GROUPS:
+        low, high = clustered_bootstrap(
+            [each[1] - each[2] for each in totals], [int(each[0]) for each in totals]
+        ) or (None, None)
     return Followed(n, followed, chance, (followed - chance) / n if n else None, low, high)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mdagents.cli.score import main
-from mdagents.scoring.audit.audit import Audit, audit
+from mdagents.scoring.audit.audit import Audit, Followed, audit
 from mdagents.scoring.audit.claims import claims_agreement
 from mdagents.scoring.audit.measures import Influence, Measure, Turned
 from mdagents.scoring.audit.text import verdict_of
@@ -299,6 +299,42 @@ def test_questions_needed_count_a_question_whose_epochs_differ_by_their_share() 
     kept = [debated(f"k{n}", "AAA", "A", epoch=e) for n in range(51) for e in (1, 2, 3)]
     # The net effect is 9 of 180 answers, and each of 9 of 60 questions gained a third.
     assert audited(*changed, *kept).questions_needed == questions_needed(9 / 180, 9 * (1 / 9) / 60)
+
+
+def epochs_that_reconsider(questions: int, *, kept: int = 0) -> Audit:
+    """An audit of questions in two epochs; after one text each, `kept` experts keep an answer."""
+    return audited(*(
+        debated(f"{n}", "ABB", "B", epoch=epoch,
+                changes=[stated("a", "A" if n < kept and epoch == 2 else "B", 1)],
+                messages=[message("b", "a", "B. Because of the long nystagmus."),
+                          message("c", "a", "B. So."), message("a", "b", "A. I am sure.")])
+        for n in range(questions) for epoch in (1, 2)
+    ))  # fmt: skip
+
+
+def test_rates_have_an_interval_from_ten_questions() -> None:
+    # `FEWEST_GROUPS`: the bootstrap of fewer groups is too narrow; changes are no questions.
+    few, enough = (epochs_that_reconsider(n, kept=1).measures[Measure.CONFORMITY] for n in (9, 10))
+    assert few is not None
+    assert enough is not None
+    assert (few.found, few.of, few.low, few.high) == (17, 18, None, None)
+    assert enough.low is not None
+    assert enough.high is not None
+    assert enough.low < 19 / 20 <= enough.high
+
+
+def test_an_excess_over_chance_has_an_interval_from_ten_questions() -> None:
+    def followed(questions: int) -> Followed:
+        return audited(*(
+            debated(f"{n}", "ABC", "B", epoch=epoch, changes=[stated("a", "BC"[n == 0], 1)],
+                    messages=[message("c", "a", "Hm."), message("b", "a", "It is Heparin. " * 9)])
+            for n in range(questions) for epoch in (1, 2)
+        )).influences[Influence.LONGEST]  # fmt: skip
+
+    few, enough = followed(9), followed(10)
+    assert (few.changes, few.followed, few.low, few.high) == (18, 16, None, None)
+    # Of 10 questions, 9 follow where half is chance: 0.4, and resamples reach from 0.2 to 0.5.
+    assert (enough.excess, enough.low, enough.high) == pytest.approx((0.4, 0.2, 0.5))
 
 
 def test_too_few_questions_give_no_rate() -> None:
