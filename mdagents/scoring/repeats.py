@@ -53,9 +53,9 @@ class Repeats:
 
 
 def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
-    """Compute the repeat figures of scored rows; None when no question has a second epoch."""
-    epochs = max(right_by_question(rows)[1], default=0)
-    if epochs < 2:
+    """Compute the repeat figures of scored rows; None if no question has all epochs, two or more."""
+    epochs = len({row.epoch for row in rows})
+    if epochs < 2 or max(right_by_question(rows)[1]) < epochs:
         return None
     from mdagents.scoring.positions import position_bias  # loads numpy: only when needed
 

@@ -43,7 +43,7 @@ from mdagents.scoring.what_if import (
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.spreadsheet import text_in
 from tests.conftest import REPOSITORY
-from tests.mdagents.scoring.made_up_runs import scored
+from tests.mdagents.scoring.made_up_runs import row, scored
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 RUN = [
@@ -629,6 +629,16 @@ def test_epochs_tell_how_reliable_answers_are() -> None:
     assert "| 1 | 9 of 12 | 75.0% (46.8–91.1) |" in text
     assert "majority vote of the epochs: 62.5%" in text
     assert "routed the same in all epochs: 75.0%" in text
+
+
+def test_without_a_question_in_all_epochs_there_are_no_figures_over_epochs() -> None:
+    # Epochs 1, 2 and 3 would hold different questions: their spread is none between epochs.
+    asked = [("a", 1, "A"), ("a", 3, "A"), ("b", 1, "B"), ("b", 2, "A")]
+    rows = [row(letter, id_=id_, epoch=epoch) for id_, epoch, letter in asked]
+    assert repeats(rows) is None
+    figures = repeats([*rows, row("A", id_="b", epoch=3)])
+    assert figures is not None
+    assert (figures.epochs, figures.questions, [*figures.by_epoch]) == (3, 1, [1, 2, 3])
 
 
 def test_votes_of_epochs_are_for_texts_where_the_order_is_unknown() -> None:
