@@ -218,11 +218,14 @@ def _saving(what_if: WhatIf) -> str:
     of_best = what_if.outcome(best).reached
     assert reached is not None, "it was chosen by what it reaches"
     assert of_best is not None, "a single run needs no choice"
-    saved = 1 - reached.tokens_per_question / of_best.tokens_per_question
+    fewer = ""
+    if of_best.tokens_per_question:
+        saved = 1 - reached.tokens_per_question / of_best.tokens_per_question
+        fewer = f", {points(saved, '.0f')}% fewer"
     return (
         f"Of the policies with at least as many right answers as {best}, "
         f"«{what_if.cheapest_as_good}» takes fewest tokens: {points(reached.accuracy)}% at "
-        f"{reached.tokens_per_question:,.0f}, {points(saved, '.0f')}% fewer. That is the "
+        f"{reached.tokens_per_question:,.0f}{fewer}. That is the "
         f"cheapest of {len(what_if.families)} in hindsight, and a difference that is not "
         "significant is not equality."
     )

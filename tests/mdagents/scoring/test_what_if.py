@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,23 @@ def confident_where_right(n: int) -> tuple[RunOutput, RunOutput]:
         made_up("cheap", cheap, tokens=100, confidence=[0.9 if s else 0.3 for s in is_sure]),
         made_up("dear", dear, tokens=1000),
     )
+
+
+def test_runs_without_tokens_have_no_share_of_tokens_saved() -> None:
+    def run(
+        name: str, is_right: Callable[[int], bool], level: str, by: str = "forced"
+    ) -> RunOutput:
+        rows = [
+            replace(row("A" if is_right(n) else "B", id_=f"q{n}", tokens=0), content=n,
+                    difficulty=level or ("basic" if n < 20 else "advanced"), routed_by=by)
+            for n in range(40)
+        ]  # fmt: skip
+        return run_of(name, rows)
+
+    routed = run("routed", lambda n: n % 2 == 0, "", "router")
+    levels = [run("b", lambda n: n < 20, "basic"), run("a", lambda n: n >= 20, "advanced")]
+    text = said(what_if([routed, *levels]))
+    assert "«router replayed (routed)» takes fewest tokens: 100.0% at 0. That" in text
 
 
 def test_the_policy_that_is_best_by_construction_is_found() -> None:
