@@ -268,7 +268,7 @@ def _cases_with_a_value(metrics: AggregateMetrics) -> dict[str, list[str]]:
 
 def number(value: float | None, digits: int = 3) -> str:
     """Format a number with a fixed count of decimals; None as a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:z.{digits}f}"
 
 
 def _p95(distribution: Distribution | None) -> str:
@@ -278,4 +278,4 @@ def _p95(distribution: Distribution | None) -> str:
 def _interval(interval: Interval) -> str:
     if interval.ci_low is None or interval.ci_high is None:
         return "–"
-    return f"{interval.ci_low:.2f}–{interval.ci_high:.2f}"
+    return f"{number(interval.ci_low, 2)}–{number(interval.ci_high, 2)}"

@@ -410,8 +410,8 @@ def _forest(baseline: str, differences: Sequence[Difference], width: int) -> Can
         y = top + row * place + 14
         bold = of.is_significant
         low, middle, high = of.values
-        span = f"{number(low, '+.1f')} to {number(high, '+.1f')}"
-        figure = number(middle, "+.1f")
+        span = f"{number(low, '+z.1f')} to {number(high, '+z.1f')}"
+        figure = number(middle, "+z.1f")
         canvas.text(0, y, shortened(of.name, left - 12), bold=bold)
         title = (
             f"{of.name} − {baseline}: {figure} points (95% interval {span}), "

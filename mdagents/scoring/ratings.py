@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from mdagents.records.ratings import ASKED, Rating
-from mdagents.scoring.formatting import UNKNOWN, Table, number
+from mdagents.scoring.formatting import Table, number
 
 _KINDS = {"answer": "answers", "summary": "summaries"}
 
@@ -113,7 +113,7 @@ def ratings_tables(figures: Sequence[RatingFigures]) -> list[Table]:
                 ASKED[one.question],
                 f"{one.mean:.2f}"
                 + (f" ({one.low:.2f} – {one.high:.2f})" if one.low is not None else ""),
-                number(one.alpha, ".2f").replace("-", "−") if one.alpha is not None else UNKNOWN,
+                number(one.alpha, "z.2f"),
             ]
             for one in figures
             if one.kind == kind

@@ -61,7 +61,9 @@ def in_a_line(table: Table) -> str:
 
 
 def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+    row = " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
+    # After the line above, `[` begins an optional argument and `*` is a part of the command.
+    return "{}" + row if row.startswith(("[", "*")) else row
 
 
 def _markdown_cell(cell: str) -> str:

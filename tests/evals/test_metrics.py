@@ -15,7 +15,7 @@ from evals.concepts import Concept, TermExtractor
 from evals.figures import draw_metrics
 from evals.metrics import CaseMeasures, jaccard, measure
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
-from evals.report import metrics_table
+from evals.report import metrics_table, number
 from evals.run_logs import Chunk, Decision, Event, Meta, RunLogFile, Usage
 from evals.trace_text import TraceText
 from exaid_core.trace.run_records import ConceptExtractorInfo, StoplistsProvenance
@@ -490,6 +490,10 @@ def test_equal_values_have_no_interval() -> None:
         assert interval.mean == pytest.approx(values[0])
         assert interval.ci_low is interval.ci_high is None
     assert bootstrap([0.0] * 49 + [1.0]).ci_low is not None
+
+
+def test_a_number_that_rounds_to_zero_has_no_minus() -> None:
+    assert [number(-0.0001), number(-0.4, 0), number(-0.001)] == ["0.000", "0", "-0.001"]
 
 
 def test_there_is_no_interval_of_fewer_than_ten_values() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from mdagents.cli.ratings import main as ratings_program
 from mdagents.records.ratings import RATINGS, Rating, add_ratings, read_csv, read_ratings, write_csv
-from mdagents.scoring.ratings import ordinal_alpha, rating_figures, ratings_tables
+from mdagents.scoring.ratings import RatingFigures, ordinal_alpha, rating_figures, ratings_tables
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.result_records import ours, write
 
@@ -24,6 +24,12 @@ def rating(rater: str = "A", item: str = "answer", score: int = 4, **more: objec
     scores = dict.fromkeys(("faithful", "complete", "useful", "harmful", "would_act"), score)
     told = {"at": AT, "rater": rater, "case_id": "case-1", "item": item, **scores, **more}
     return Rating.model_validate(told)
+
+
+def test_an_alpha_that_rounds_to_zero_has_no_minus() -> None:
+    figures = RatingFigures("answer", "faithful", 2, 2, 1, 4.0, None, None, -0.001)
+    (table,) = ratings_tables([figures])
+    assert table.rows[0][-1] == "0.00"
 
 
 def test_alpha_is_that_of_the_published_examples() -> None:

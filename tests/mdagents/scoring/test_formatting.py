@@ -1,0 +1,41 @@
+"""Numbers as people read them: rounded once, with a true minus, and without a negative zero."""
+
+from __future__ import annotations
+
+import pytest
+
+from mdagents.pages.charts import Difference, forest_figure
+from mdagents.scoring.comparison import compare
+from mdagents.scoring.formatting import Table, points
+from mdagents.scoring.table_formats import as_latex
+from tests.mdagents.scoring.made_up_runs import made_up
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "text"),
+    [
+        # Rounded by hand; by way of one decimal, the first three were 0, 2 and 46.
+        (0.0055, ".0f", "1"), (0.0145, ".0f", "1"), (0.45455, ".0f", "45"), (0.615, ".1f", "61.5"),
+        (-0.0004, ".1f", "0.0"), (-0.0004, "+.1f", "+0.0"), (-0.0006, "+.1f", "−0.1"),
+        (0.0004, "+.1f", "+0.0"), (0.2, ".3g", "20"), (1 / 3, ".3g", "33.3"),
+    ],
+)  # fmt: skip
+def test_points_are_rounded_once(value: float, form: str, text: str) -> None:
+    assert points(value, form) == text
+
+
+def test_a_forest_plot_shows_no_negative_zero() -> None:
+    # One of 4,000 questions differs: −0.025 points.
+    comparison = compare([made_up("one", "A" * 4000), made_up("two", "A" * 3999 + "B")])
+    (pair,) = comparison.blocks[0].pairs
+    assert pair.difference == pytest.approx(-1 / 4000)
+    drawn = forest_figure("one", [Difference("two", pair, 1, is_significant=False)]).drawings()
+    assert "+0.0 points (95% interval −0.1 to +0.1)" in drawn
+
+
+def test_latex_rows_that_begin_with_a_bracket_or_a_star_are_no_arguments() -> None:
+    table = Table(["[n]", "a"], [["[a] one", "[1]"], ["* best", "*"], ["plain", "[2]"]], title="T")
+    assert as_latex(table).splitlines()[4:10] == [
+        r"\toprule", r"{}[n] & a \\", r"\midrule",
+        r"{}[a] one & [1] \\", r"{}* best & * \\", r"plain & [2] \\",
+    ]  # fmt: skip
