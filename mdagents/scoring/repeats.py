@@ -53,7 +53,7 @@ class Repeats:
 
 
 def repeats(rows: Sequence[ScoredRow]) -> Repeats | None:
-    """Compute the repeat figures of scored rows; None if no question has all epochs, two or more."""
+    """Compute the repeat figures of scored rows; None without a question that has all epochs."""
     epochs = len({row.epoch for row in rows})
     if epochs < 2 or max(right_by_question(rows)[1]) < epochs:
         return None
