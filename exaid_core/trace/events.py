@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+LONGEST_CASE_ID = 200
+"""Maximum length of the id of a case, in characters."""
+
 
 class EventKind(StrEnum):
     """The kind of an event in a turn."""

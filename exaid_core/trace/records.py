@@ -21,10 +21,10 @@ from pydantic import (
 )
 from pydantic_core import core_schema
 
+from exaid_core.trace.events import LONGEST_CASE_ID
 from mdagents_llm.text import well_formed
 
 TRACE_SCHEMA_VERSION: Literal["2.0.0"] = "2.0.0"
-_LONGEST_ID = 200
 _LONGEST_SAFE = 60  # characters of an id in the name of a file
 LAST_MS = 253_402_300_799_999
 """Last ms of the year 9999, the last year with four digits, in ms since 1970 UTC."""
@@ -83,9 +83,9 @@ def logged_case_id(case_id: str) -> str:
     Raises:
         ValueError: The id is empty, longer than 200 characters or not printable.
     """
-    if not case_id.strip() or len(case_id) > _LONGEST_ID or not case_id.isprintable():
+    if not case_id.strip() or len(case_id) > LONGEST_CASE_ID or not case_id.isprintable():
         raise ValueError(
-            f"case_id is {case_id!r:.60} but must be 1 to {_LONGEST_ID} printable characters"
+            f"case_id is {case_id!r:.60} but must be 1 to {LONGEST_CASE_ID} printable characters"
         )
     if re.fullmatch(_CASE_ID, case_id):
         return case_id

@@ -136,7 +136,9 @@ class CaseObservers:
         )
         """Notifies the watchers of an event in the case, and notes their errors."""
         self.bus.subscribe(partial(_tell_words, self.tell))
-        self.exaid = self._make_exaid()
+        self.has_exaid = run.policy is not None and run.models is not None
+        """Whether the run has EXAID watch its cases, even if EXAID could not start here."""
+        self.exaid = self._start_exaid()
         if self.exaid is not None:
             # A replay follows the cached replies as streamed, so that the summaries are equal.
             listener = (
@@ -226,7 +228,8 @@ class CaseObservers:
         """
         exaid = self.exaid
         if exaid is None:
-            return ExaidRecord(), Watched(error=self.error), 0
+            lost = 1.0 if self.has_exaid else 0.0
+            return ExaidRecord(), Watched(tail_loss=lost, error=self.error), 0
         if self._is_restored:  # else the saved log holds more
             await self._write_log(exaid)
         failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
@@ -281,6 +284,13 @@ class CaseObservers:
             return trace, None if log is None else read_progress(trace, name, log)
         except RecordError:  # of an earlier answer, or damaged: EXAID starts over
             return trace, None
+
+    def _start_exaid(self) -> EXAID | None:
+        try:
+            return self._make_exaid()
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+            self.note(error)
+            return None
 
     def _make_exaid(self) -> EXAID | None:
         run = self._run

@@ -209,7 +209,7 @@ class Runner:
                 await self._close(answered.case.id, answered.observers)
                 raise
             self._ledger.close_case(answered.case.id)
-            if answered.observers.exaid is not None:
+            if answered.observers.has_exaid:
                 self._exaid.add(answered.item.key, recorded.attempt, answered.observers)
         if recorded.too_many_errors:
             self._outcome = Outcome.TOO_MANY_ERRORS

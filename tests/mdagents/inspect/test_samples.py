@@ -109,6 +109,13 @@ def test_another_solver_is_scored_as_well(
     assert values(log, "team")[0]["answered"] == 1.0
 
 
+def test_exaid_follows_a_sample_with_a_long_id(evaluate: Evaluate) -> None:
+    sample = Sample(id="x" * 300, input=ASKED, choices=CHOICES, target="C")
+    log = evaluate(Task([sample], solver=solver(exaid="turn_end"), scorer=option()))
+    assert values(log) == ["C"]
+    assert log.samples[0].store["TeamOutcome:exaid"]["summaries"]
+
+
 def test_a_time_limit_within_exaid_keeps_the_answer(
     provider: FakeProvider, evaluate: Evaluate
 ) -> None:

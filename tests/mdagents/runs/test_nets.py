@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 
+from exaid_core import exaid
 from mdagents.runs import session
 from mdagents.runs.solver import _ToOneTeam
 from mdagents.teams.decision import Decision
@@ -44,6 +46,46 @@ def test_an_error_in_one_question_costs_that_question(
     assert str(failed["error"]).startswith(said)
     assert "Miller" not in json.dumps(records())
     assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_long_ids_are_answered_and_summarized(
+    provider: FakeProvider, run: Run, processes: str
+) -> None:
+    ids = ["x" * 195, "x" * 196, "x" * 200, "a_" * 95, "a_" * 100]
+    lines = [
+        {"id": id_, "question": "Which vitamin?", "options": {"A": "C", "B": "D"}, "answer": "A"}
+        for id_ in ids
+    ]
+    Path("own.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    flags = ("--dataset", "own.jsonl", "--difficulty", "basic", "--exaid", "turn_end")
+    status, _, err = run(*flags, "--epochs", "2", "--processes", processes)
+    assert status == 0, err
+    found = records()
+    assert sorted(record["question_id"] for record in found) == sorted(2 * ids)
+    assert len({record["case_id"] for record in found}) == 2 * len(ids)
+    for record in found:
+        assert record["status"] == "answered"
+        assert record["exaid"]["summaries"]
+        assert record["watched"]["error"] is None
+
+
+def test_an_exaid_that_cannot_start_costs_no_answer(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(*_: object, **__: object) -> None:
+        raise ValueError("no room")
+
+    monkeypatch.setattr(exaid, "EXAID", breaking)
+    flags = ("--num-samples", "2", "--difficulty", "basic", "--exaid", "turn_end")
+    status, _, err = run(*flags)
+    assert status == 0, err
+    for record in records():
+        assert record["status"] == "answered"
+        assert record["watched"]["error"] == "no room"
+        assert record["watched"]["tail_loss"] == 1.0
+    (manifest,) = Path("output").glob("*/run.json")
+    assert json.loads(manifest.read_text())["finished"]
 
 
 def test_an_error_outside_of_questions_ends_the_program_with_one_line(

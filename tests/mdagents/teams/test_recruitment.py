@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from exaid_core.trace.events import LONGEST_CASE_ID
+from exaid_core.trace.records import logged_case_id
 from mdagents.agents.case import Case, make_case_id
 from mdagents.agents.events import DebateMessage
 from mdagents.agents.prompts import prompt_hashes, render
@@ -108,6 +110,16 @@ def test_case_ids_are_readable() -> None:
     assert make_case_id("17", 3) == "case-17-e3"
     assert re.fullmatch(r"case-a-b-[0-9a-f]{6}", make_case_id("a/b"))
     assert make_case_id("17-e3") != make_case_id("17", 3)
+
+
+def test_case_ids_of_long_ids_are_within_the_limit_and_differ() -> None:
+    assert make_case_id("x" * 195) == "case-" + "x" * 195
+    ids = ["x" * 196, "x" * 200, "x" * 199 + "y", "a_" * 100, "x" * 199 + "_", "é" * 200]
+    made = [make_case_id(id_, epoch) for id_ in ids for epoch in (1, 2, 1000)]
+    assert len(set(made)) == len(made)
+    for case_id in made:
+        assert len(case_id) <= LONGEST_CASE_ID
+        assert logged_case_id(case_id) == case_id
 
 
 def test_a_question_is_never_parsed_as_a_template() -> None:
