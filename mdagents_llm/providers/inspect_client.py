@@ -15,6 +15,7 @@ from typing import Literal, cast
 import httpx2
 from inspect_ai.event import Event, ModelEvent
 from inspect_ai.log import Transcript, transcript
+from inspect_ai.log._samples import sample_active
 from inspect_ai.log._transcript import init_transcript
 from inspect_ai.model import (
     ChatMessage,
@@ -143,8 +144,16 @@ class InspectModel:
             ProviderError: Inspect got no usable reply.
             LimitExceeded: A limit of the evaluation was reached; its origin is Inspect's error.
         """
-        if not self._is_evaluated:
-            init_transcript(Transcript())  # else Inspect would keep every call of the process
+        if self._is_evaluated or sample_active() is not None:
+            return await self._generate(request, on_text)
+        before = transcript()
+        init_transcript(Transcript())  # else Inspect would keep every call of the process
+        try:
+            return await self._generate(request, on_text)
+        finally:
+            init_transcript(before)
+
+    async def _generate(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         mark = uuid.uuid4().hex
         stream = _Stream(on_text) if on_text is not None else None
         try:

@@ -6,10 +6,15 @@ import time
 from typing import Any
 
 import pytest
+from inspect_ai import Task
+from inspect_ai.dataset import Sample
+from inspect_ai.log import transcript
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
+import mdagents
 from tests.conftest import REPOSITORY
 from tests.fake_provider import MISSING, FakeProvider
-from tests.mdagents.inspect.conftest import Evaluate
+from tests.mdagents.inspect.conftest import MODEL, Evaluate
 
 pytestmark = pytest.mark.sweep
 
@@ -141,3 +146,23 @@ def test_scores_are_made_again_from_a_log(provider: FakeProvider, evaluate: Eval
     assert again.samples is not None
     assert again.samples[0].scores is not None
     assert again.samples[0].scores["option"].value == log.samples[0].scores["option"].value
+
+
+def test_a_model_of_inspect_inside_a_solver_leaves_the_transcript_whole(
+    provider: FakeProvider, evaluate: Evaluate
+) -> None:
+    @solver
+    def asking() -> Solver:
+        async def solve(state: TaskState, generate: Generate) -> TaskState:
+            transcript().info("before")
+            await mdagents.answer("Which?", ["A1", "B1"], team="cot", model=f"inspect/{MODEL}")
+            transcript().info("after")
+            return await generate(state)
+
+        return solve
+
+    (sample,) = evaluate(Task([Sample(input="Which?")], solver=asking())).samples
+    kinds = [event.data if event.event == "info" else event.event for event in sample.events]
+    shown = [kind for kind in kinds if kind in ("before", "after", "model")]
+    assert shown == ["before", "model", "after", "model"]
+    assert len(provider.calls) == 2
