@@ -207,9 +207,12 @@ class StructuredOutputError(BenchError):
         self.usage = usage
         self.stop_reason = stop_reason
 
-    def __reduce__(self) -> tuple[Callable[..., StructuredOutputError], tuple[str]]:
-        fields = vars(self)
-        return partial(type(self), **fields), (str(self),)
+    def __reduce__(
+        self,
+    ) -> tuple[Callable[..., StructuredOutputError], tuple[str], dict[str, object]]:
+        # From process to process, with notes such as those of LangGraph.
+        make = partial(type(self), text=self.text, usage=self.usage, stop_reason=self.stop_reason)
+        return make, (str(self),), dict(vars(self))
 
 
 def system_reason(error: BaseException) -> str:
