@@ -7,8 +7,10 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from math import ceil
 from typing import Any, Literal
+from uuid import uuid4
 
 from pydantic import (
     Field,
@@ -29,6 +31,7 @@ from mdagents_llm.chat import (
 from mdagents_llm.errors import ConfigError, ErrorKind, ProviderError, StructuredOutputError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.text import utf8
 
 with needs_extra("langchain", "ChatModelAdapter", ImportError):
     from langchain_core.callbacks import (
@@ -116,6 +119,8 @@ class ChatModelAdapter(BaseChatModel):
     streaming: bool = False
     """Whether `invoke` streams too, so that callbacks see the tokens of every call."""
     _run: _Run | None = PrivateAttr(None)
+    _token: str = PrivateAttr(default_factory=lambda: uuid4().hex)
+    """Identifies the model in LangChain's cache if the model has no `identity`."""
 
     def __init__(self, model: ChatModel, **settings: Any) -> None:
         known = type(self).model_fields
@@ -146,10 +151,31 @@ class ChatModelAdapter(BaseChatModel):
         return name if isinstance(name, str) and name else type(self.model).__name__
 
     @property
+    def model_name(self) -> str:
+        """Name that is that of no provider's model.
+
+        From it, LangChain's `create_agent` concludes that a response format has to be a tool: the
+        calls of an adapter have no setting `response_format`.
+        """
+        return self._llm_type
+
+    @property
+    def _identity(self) -> str:
+        """Hash of the model, its endpoint and settings: an address may hold a token.
+
+        Replies of a model that states no `identity` are shared by the copies of one adapter only.
+        """
+        stated = getattr(self.model, "identity", "")
+        is_stated = isinstance(stated, str) and bool(stated)
+        identity = stated if is_stated else f"{self._token} {id(self.model)}"
+        return sha256(utf8(identity)).hexdigest()
+
+    @property
     def _identifying_params(self) -> dict[str, Any]:
         """Parameters that determine a reply besides the messages; part of LangChain's cache key."""
         return {
             "model": self._spec,
+            "identity": self._identity,
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "seed": self.seed,
@@ -158,8 +184,8 @@ class ChatModelAdapter(BaseChatModel):
 
     def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
         params = super()._get_ls_params(stop=stop or self.stop, **kwargs)
-        name = self._spec.partition("/")[2] or self._spec
-        return LangSmithParams(**{"ls_model_name": name, **params, "ls_provider": self._provider})
+        name = kwargs.get("model", self._spec.partition("/")[2] or self._spec)
+        return LangSmithParams(**{**params, "ls_model_name": name, "ls_provider": self._provider})
 
     def get_num_tokens(self, text: str) -> int:
         """Return the approximate tokens of a text, one per 4 characters, for `trim_messages`."""
@@ -226,6 +252,7 @@ class ChatModelAdapter(BaseChatModel):
         output = output_of(schema, self._longest(self.max_tokens))
         bound: dict[str, Any] = {
             "reply_schema": schema,
+            "schema_key": output.key,
             "ls_structured_output_format": {
                 "kwargs": {"method": method, "strict": strict},
                 "schema": schema,

@@ -255,6 +255,7 @@ class ModelRegistry:
             is_local=spec.is_local,
             is_small=info.is_small,
             name=str(spec),
+            identity=spec.identity,
         )
         hits = Hits(
             runtime.ledger,

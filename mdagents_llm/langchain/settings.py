@@ -26,6 +26,8 @@ class Settings(BaseModel):
     parallel_tool_calls: bool | None = None
     reply_schema: Any = None
     """What `with_structured_output` was given."""
+    schema_key: str = ""
+    """Hash of that schema for LangChain's cache, which knows a class by its name alone."""
     keeps_errors: bool = False
     """Whether a reply without the form that was asked for is a message, and no error."""
     stream: bool | None = None
@@ -41,7 +43,7 @@ def settings_of(kwargs: Mapping[str, Any]) -> Settings:
     for name in kwargs.keys() - Settings.model_fields.keys():
         if name == "model":
             raise ConfigError("the model of an adapter is fixed; make an adapter for each model")
-        known = {"stop", *Settings.model_fields} - {"reply_schema", "keeps_errors"}
+        known = {"stop", *Settings.model_fields} - {"reply_schema", "schema_key", "keeps_errors"}
         raise ConfigError(f"a call has no setting {name}{did_you_mean(name, known)}")
     try:
         return Settings(**{name: value for name, value in kwargs.items() if value is not None})

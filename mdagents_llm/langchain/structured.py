@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any
 
 from langchain_core.utils.function_calling import convert_to_json_schema
@@ -30,6 +31,8 @@ class Output:
     """Prompt text with the schema and its descriptions, which the API itself is not sent."""
     value: Callable[[dict[str, Any]], Any]
     """Function that converts the object to the user's type, or raises ValueError."""
+    key: str
+    """SHA-256 of the JSON schema."""
 
 
 def output_of(schema: dict[str, Any] | type, longest: int | None) -> Output:
@@ -108,4 +111,9 @@ def _output(
         return meant
 
     told = _TOLD + json_line(shape.told)
-    return Output(form_of(shape.asked, read), f"{told}\n{OPEN}" if shape.is_open else told, value)
+    return Output(
+        form=form_of(shape.asked, read),
+        instructions=f"{told}\n{OPEN}" if shape.is_open else told,
+        value=value,
+        key=sha256(json.dumps(schema, default=str).encode()).hexdigest(),
+    )

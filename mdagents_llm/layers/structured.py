@@ -35,6 +35,7 @@ class Structured:
         is_local: Whether the model runs on this machine, so that it gets the time it needs.
         is_small: Whether the model is too small to write unaided (`ModelInfo.is_small`).
         name: Model as `provider/name`, for display.
+        identity: Model, endpoint and settings that determine a reply; empty if they are not known.
     """
 
     def __init__(
@@ -45,10 +46,12 @@ class Structured:
         is_local: bool = False,
         is_small: bool = False,
         name: str = "",
+        identity: str = "",
     ) -> None:
         self._inner = inner
         self._native = native
         self.name = name
+        self.identity = identity
         self.is_local = is_local
         self.is_small = is_small
 

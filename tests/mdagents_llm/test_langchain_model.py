@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import pairwise
 from typing import Annotated, Any, Literal, TypedDict
@@ -18,6 +19,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain.agents import create_agent
 from langchain_core.caches import InMemoryCache
 from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.messages import (
@@ -34,7 +36,7 @@ from langchain_core.messages import (
 from langchain_core.tools import tool
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, create_model, field_validator
 
 from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
 from mdagents_llm.endpoints import ModelSpec
@@ -102,6 +104,12 @@ def get_weather(location: str, unit: Literal["C", "F"] = "C", days: int | None =
 def store(values: dict[str, Any], tags: list[Any]) -> str:
     """Store what has no fixed form."""
     return "stored"
+
+
+class Level(BaseModel):
+    """How urgent a case is."""
+
+    level: Literal["emergency", "routine"]
 
 
 def told(messages: list[BaseMessage], **settings: Any) -> list[tuple[str, str]]:
@@ -312,6 +320,34 @@ async def test_langchain_s_cache() -> None:
     first, again = [await cached.ainvoke("a", {"metadata": {"case_id": n}}) for n in (1, 2)]
     other = await cached.ainvoke("a", max_tokens=3)
     assert first.content == again.content == other.content
+    assert len(model.requests) == 2
+
+
+async def test_langchain_s_cache_tells_models_apart(
+    registry: ModelRegistry, openai_spec: ModelSpec, provider: FakeProvider
+) -> None:
+    cache = InMemoryCache()
+    with FakeProvider(seed=1) as other:
+        elsewhere = replace(openai_spec, base_url=other.openai_base_url)
+        for spec in (openai_spec, elsewhere, replace(openai_spec, api="responses")) * 2:
+            await ChatModelAdapter(registry.model(spec), cache=cache).ainvoke("a")
+        assert (len(provider.calls), len(other.calls)) == (2, 1)
+        dumped = ChatModelAdapter(registry.model(elsewhere)).asdict()
+    assert other.openai_base_url not in str(dumped), "an address may hold a token"
+    own = [FunctionModel(lambda _: "One."), FunctionModel(lambda _: "Two.")]
+    assert [ChatModelAdapter(m, cache=cache).invoke("a").text for m in own] == ["One.", "Two."]
+    copies = [ChatModelAdapter(own[0], cache=cache).model_copy(update={"model": m}) for m in own]
+    assert [copy.invoke("b").text for copy in copies] == ["One.", "Two."]
+    named = [Structured(one, name="groq/x") for one in own]
+    assert [ChatModelAdapter(m, cache=cache).invoke("a").text for m in named] == ["One.", "Two."]
+
+
+def test_langchain_s_cache_tells_schemas_apart() -> None:
+    model = FunctionModel(lambda _: '{"level": 1}')
+    adapter = ChatModelAdapter(Structured(model), cache=InMemoryCache())
+    for told in ("1 is low", "1 is high", "1 is high"):
+        level = (int, Field(description=told))
+        adapter.with_structured_output(create_model("Triage", level=level)).invoke("a")
     assert len(model.requests) == 2
 
 
@@ -742,6 +778,16 @@ def structured(
     model = speaking(*replies)
     adapter = ChatModelAdapter(Structured(model))
     return adapter.with_structured_output(schema, **settings), model
+
+
+@pytest.mark.parametrize("schema", [Level, Level.model_json_schema()])
+async def test_an_agent_with_a_response_format(
+    registry: ModelRegistry, openai_spec: ModelSpec, schema: Any
+) -> None:
+    model = ChatModelAdapter(registry.model(openai_spec))
+    agent = create_agent(model, tools=[get_weather], response_format=schema)
+    said = await agent.ainvoke({"messages": [("human", "How urgent is it?")]})
+    Level.model_validate(said["structured_response"])
 
 
 async def test_a_pydantic_class_gives_its_instances() -> None:
