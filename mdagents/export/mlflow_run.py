@@ -28,6 +28,8 @@ _QUIETLY = {
 """Variables for MLflow, where the user has not set them."""
 _AT_ONCE = 100
 """Parameters and tags, and metrics, of one request; MLflow takes 100 of the former."""
+_DATABRICKS = ("databricks", "databricks-uc")
+"""Addresses of MLflow's own without a scheme: the workspace of the user's configuration."""
 EXPERIMENT = "mdagents"
 _PAGE = 1_000  # runs
 _SAFE = re.compile(r"[^'\"\\]*")
@@ -53,8 +55,11 @@ def write_runs(
         ConfigError: The address has no scheme.
         StorageError: The server cannot be reached, or refuses.
     """
-    if not urlsplit(uri).scheme:
-        raise ConfigError(f"--mlflow is {uri!r} but must be the address of a tracking server")
+    if not urlsplit(uri).scheme and uri not in _DATABRICKS:
+        raise ConfigError(
+            f"--mlflow (or MLFLOW_TRACKING_URI) is {uri!r} but must be the address of a tracking "
+            f"server, or {' or '.join(_DATABRICKS)}"
+        )
     for name, value in _QUIETLY.items():
         os.environ.setdefault(name, value)
     # Imported here: it takes seconds to load.
@@ -99,16 +104,20 @@ def _write(runs: Sequence[TrackedRun], uri: str, experiment: str, parent: str) -
 
     above: dict[str, str] = {}
     if parent:
+        began = min(filter(None, (_ms(run.started_at) for run in runs)), default=None)
+        tags = {"mdagents.parent": parent}
         id_ = existing("mdagents.parent", parent) or str(
-            client.create_run(at, run_name=parent, tags={"mdagents.parent": parent}).info.run_id
+            client.create_run(at, start_time=began, run_name=parent, tags=tags).info.run_id
         )
-        client.set_terminated(id_, "FINISHED")
+        known = client.get_run(id_).info
+        ends = filter(None, (_ms(run.ended_at) for run in runs))
+        client.set_terminated(id_, "FINISHED", max([*ends, known.end_time or known.start_time]))
         above = {"mlflow.parentRunId": id_}
     written = []
     for run in runs:
         id_ = existing("mdagents.identity", run.identity) or str(
             client.create_run(
-                at, start_time=_start(run), run_name=run.name, tags=dict(run.tags)
+                at, start_time=_ms(run.started_at), run_name=run.name, tags=dict(run.tags)
             ).info.run_id
         )
         _update(client, id_, run, above)
@@ -136,11 +145,18 @@ def _update(client: MlflowClient, id_: str, run: TrackedRun, above: dict[str, st
         client.log_batch(id_, metrics[part], params[part], tags[part])
     for name, text in run.files.items():
         client.log_text(id_, text, name)
+    end = _ms(run.ended_at)
     if run.finished:
-        client.set_terminated(id_, "FINISHED")
+        client.set_terminated(id_, "FINISHED", end)
+    elif run.stopped:
+        client.set_terminated(id_, "KILLED", end)
     else:
         client.update_run(id_, status="RUNNING")
 
 
-def _start(run: TrackedRun) -> int:
-    return ms_of(run.started_at) if run.started_at else 0
+def _ms(timestamp: str) -> int | None:
+    """Return a time in ms since 1970 UTC; None if it is not recorded."""
+    try:
+        return ms_of(timestamp)
+    except ValueError:
+        return None

@@ -43,6 +43,10 @@ class TrackedRun:
     finished: bool
     started_at: str
     """ISO 8601 in UTC; empty if not recorded."""
+    ended_at: str
+    """End of the last start, ISO 8601 in UTC; empty while it is in progress, or if not recorded."""
+    stopped: bool
+    """Whether the run ended before it was finished, such as at a limit."""
     params: Mapping[str, str]
     metrics: Mapping[str, float]
     tags: Mapping[str, str]
@@ -65,12 +69,15 @@ def track_run(path: Path) -> TrackedRun:
     table = StringIO()
     write_csv(table, run.rows)
     started = card.starts[0].started_at if card.starts else ""
+    ended = (card.starts[-1].ended_at or "") if card.starts else ""
     identity = sha256(f"{card.config_hash} {card.name} {started}".encode()).hexdigest()
     return TrackedRun(
         name=card.name,
         identity=identity,
         finished=card.finished,
         started_at=started,
+        ended_at=ended,
+        stopped=not card.finished and bool(ended and card.starts[-1].reason),
         params={_named(name): value[:LONGEST_VALUE] for name, value in _params(card)},
         metrics={_named(name): value for name, value in _metrics(card, report)},
         tags={"mdagents.identity": identity, **dict(_tags(card))},

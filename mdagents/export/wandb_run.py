@@ -1,7 +1,7 @@
 """Writes runs in the offline form of Weights & Biases, which `wandb sync` uploads.
 
-Nothing is sent: wandb works in its offline mode, without metadata of the machine, code or Git. It
-keeps the paths of files that it is to upload, so that it is given none.
+Nothing is sent: wandb works in its offline mode, without metadata of the machine, its packages,
+code or Git. It keeps the paths of files that it is to upload, so that it is given none.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def _write(run: TrackedRun, folder: Path, project: str, group: str) -> Path:
         x_disable_machine_info=True,
         x_disable_meta=True,
         x_disable_stats=True,
+        x_save_requirements=False,
     )
     made = wandb.init(
         project=project,

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mlflow.exceptions import MlflowException
 
 from mdagents.export.cli import main
 from mdagents.export.tracked import track_run
@@ -85,6 +86,47 @@ def test_a_run_in_progress_is_brought_up_to_date(finished: Path, store: str) -> 
     assert main([str(finished), "--mlflow", store]) == 0
     (made,) = runs_of(store)
     assert (made.info.status, made.data.tags["mdagents.finished"]) == ("FINISHED", "true")
+
+
+def test_a_run_in_mlflow_ends_when_it_ended(finished: Path, store: str) -> None:
+    path = finished / "run.json"
+    manifest = json.loads(path.read_text())
+    manifest["invocations"][-1] |= {
+        "started_at": "2026-01-01T00:00:00.000Z",
+        "ended_at": "2026-01-01T00:00:20.500Z",
+    }
+    stopped = json.loads(json.dumps(manifest))
+    stopped["invocations"][-1]["reason"] = "stopped at a limit of the run"
+    for content, status in (
+        (stopped | {"finished": False}, "KILLED"),
+        (manifest, "FINISHED"),
+        (manifest, "FINISHED"),
+    ):
+        path.write_text(json.dumps(content))
+        assert main([str(finished), "--mlflow", store, "--study", "trial"]) == 0
+        assert len(runs_of(store)) == 2
+        for made in runs_of(store):
+            assert made.info.end_time - made.info.start_time == 20_500
+        (child,) = [made for made in runs_of(store) if "mlflow.parentRunId" in made.data.tags]
+        assert child.info.status == status
+
+
+@pytest.mark.parametrize("uri", ["databricks", "databricks-uc"])
+def test_names_of_databricks_are_addresses(
+    finished: Path, uri: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def refusing(tracking_uri: str) -> None:
+        asked.append(tracking_uri)
+        raise MlflowException("no access")
+
+    monkeypatch.setattr("mlflow.MlflowClient", refusing)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    capsys.readouterr()
+    assert main([str(finished), "--mlflow"]) == 1
+    assert asked == [uri]
+    assert "MLflow at the store: no access" in capsys.readouterr().err
 
 
 def test_a_metric_that_falls_is_the_one_that_is_shown(finished: Path, store: str) -> None:
@@ -202,3 +244,5 @@ def test_wandb_writes_offline_what_it_will_upload(finished: Path) -> None:
         assert text.encode() in written, text
     assert json.dumps(tracked.metrics["accuracy"]).encode() in written
     assert str(Path.cwd()).encode() not in written
+    assert b"requirements.txt" not in written, "it lists the packages of this machine"
+    assert not list(Path("w").rglob("requirements.txt"))
