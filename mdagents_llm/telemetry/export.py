@@ -310,31 +310,40 @@ def _keep_quiet() -> None:
 
 
 def _check(variables: Mapping[str, str]) -> None:
-    for name in ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
-        protocol = variables.get(name, "")
-        if protocol and protocol != "http/protobuf":
-            raise ConfigError(
-                f"{name} is {one_line(protocol)[:30]}, but --otel sends http/protobuf; unset it, "
-                "and give the collector's HTTP address (port 4318)"
-            )
-    exporter = variables.get("OTEL_TRACES_EXPORTER", "otlp")
+    name, protocol = _of_traces(variables, "PROTOCOL", "http/protobuf")
+    if protocol != "http/protobuf":
+        raise ConfigError(
+            f"{name} is {one_line(protocol)[:30]}, but --otel sends http/protobuf; unset it, "
+            "and give the collector's HTTP address (port 4318)"
+        )
+    exporter = variables.get("OTEL_TRACES_EXPORTER", "").strip() or "otlp"
     if exporter != "otlp":
         raise ConfigError(
             f"OTEL_TRACES_EXPORTER is {one_line(exporter)[:30]}, but --otel sends otlp; unset it, "
             "or leave --otel out"
         )
-    for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"):
-        try:
-            parts = urlsplit(variables.get(name, "http://localhost"))
-            is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:
-            is_one = False
-        if not is_one:
-            raise ConfigError(f"{name} must begin with http:// or https:// and a host")
+    name, endpoint = _of_traces(variables, "ENDPOINT", "http://localhost")
+    try:
+        parts = urlsplit(endpoint)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise ConfigError(f"{name} must begin with http:// or https:// and a host")
+
+
+def _of_traces(variables: Mapping[str, str], setting: str, usual: str) -> tuple[str, str]:
+    """Return the variable that counts for a setting of the exporter, and its value.
+
+    By the specification, the variable for traces overrides the general one.
+    """
+    of_traces, general = f"OTEL_EXPORTER_OTLP_TRACES_{setting}", f"OTEL_EXPORTER_OTLP_{setting}"
+    name = of_traces if variables.get(of_traces, "").strip() else general
+    return name, variables.get(name, "").strip() or usual
 
 
 def _seconds_at_the_end(variables: Mapping[str, str]) -> float:
-    text = variables.get(_TIMEOUT, "")
+    text = variables.get(_TIMEOUT, "").strip()
     if not text:
         return _TO_SEND_THE_REST
     if not (text.isdecimal() and 0 < int(text) <= _LONGEST_TIMEOUT):

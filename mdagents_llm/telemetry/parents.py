@@ -20,6 +20,7 @@ HEADERS = ("traceparent", "tracestate")
 
 _PROPAGATORS = "OTEL_PROPAGATORS"
 _TRACE_CONTEXT = "tracecontext"
+_NONE = "none"  # switches all propagators off, as in the SDK
 _LONGEST = 512  # characters of a header; the W3C asks to pass on that many
 
 
@@ -59,4 +60,6 @@ def of_process(variables: Mapping[str, str], say: Callable[[str], None]) -> Cont
 
 
 def _reads_headers(variables: Mapping[str, str]) -> bool:
-    return _TRACE_CONTEXT in variables.get(_PROPAGATORS, _TRACE_CONTEXT).split(",")
+    listed = variables.get(_PROPAGATORS, "").strip() or _TRACE_CONTEXT
+    names = [each.strip() for each in listed.split(",")]
+    return _TRACE_CONTEXT in names and _NONE not in map(str.lower, names)

@@ -228,6 +228,37 @@ def test_a_variable_that_cannot_be_used_is_named(
     assert not list(Path().glob("output/*/run.json"))
 
 
+def test_variables_for_traces_override_the_general_ones(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Collector() as collector:
+        for name, value in {
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc",
+            "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL": " http/protobuf ",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": "localhost:4317",
+            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": f"{collector.url}/v1/traces",
+            "OTEL_TRACES_EXPORTER": " otlp ",
+            "OTEL_BSP_EXPORT_TIMEOUT": " 3000 ",
+        }.items():
+            monkeypatch.setenv(name, value)
+        status, _, err = run(*FLAGS)
+        assert status == 0, err
+        assert collector.spans
+        assert "--otel" not in err
+
+
+@pytest.mark.parametrize("variable", ["PROTOCOL", "ENDPOINT"])
+def test_the_variable_that_counts_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv(f"OTEL_EXPORTER_OTLP_TRACES_{variable}", "grpc")
+    status, _, err = run(*FLAGS)
+    assert status == 2
+    assert f"OTEL_EXPORTER_OTLP_TRACES_{variable} " in err
+
+
 def test_variables_of_env_files_and_of_the_standard_are_obeyed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

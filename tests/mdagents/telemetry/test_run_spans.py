@@ -305,6 +305,30 @@ def test_a_run_is_below_the_span_of_the_program_that_started_it(
     assert collector.named("run ")[0].parent == b""
 
 
+@pytest.mark.parametrize(
+    ("propagators", "is_below"),
+    [
+        ("baggage, tracecontext", True),
+        (" tracecontext ", True),
+        (" ", True),
+        ("tracecontext, None", False),
+        ("baggage", False),
+    ],
+)
+def test_the_list_of_propagators_may_have_blanks(
+    run: Run,
+    collector: Collector,
+    monkeypatch: pytest.MonkeyPatch,
+    propagators: str,
+    is_below: bool,
+) -> None:
+    monkeypatch.setenv("TRACEPARENT", f"00-{'ab' * 16}-{'cd' * 8}-01")
+    monkeypatch.setenv("OTEL_PROPAGATORS", propagators)
+    assert run(*BASIC, "--num-samples", "1")[0] == 0
+    (root,) = collector.named("run ")
+    assert (root.parent.hex() == "cd" * 8) == is_below
+
+
 async def test_one_question_of_the_python_api(
     provider: FakeProvider, run: Run, collector: Collector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
