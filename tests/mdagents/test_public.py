@@ -268,6 +268,10 @@ def test_a_setting_is_said_in_words_or_in_types() -> None:
         model_role={"router": "gpt-4o"},
         num_samples=20,
     )
+    Path("own.py").touch()
+    by_path = mdagents.RunConfig(dataset=Path("data/own.jsonl"), method=Path("own.py"))
+    assert by_path.flags()["dataset"] == str(Path("data/own.jsonl"))
+    assert by_path == mdagents.RunConfig(dataset="data/own.jsonl", method="own.py")
     assert mdagents.RunConfig(sample_id=["a,b"]).flags()["sample_id"] == ["a,b"]
     again = mdagents.RunConfig(**by_words.model_dump(exclude_unset=True))
     assert again == by_words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -42,6 +43,11 @@ class Flags(BaseModel):
         """Yield (name, field, description of the flag) for each field."""
         for name, field in cls.model_fields.items():
             yield name, field, next(each for each in field.metadata if isinstance(each, Flag))
+
+
+def text_of_path(value: object) -> object:
+    """Return a path as text, for a flag that takes names as well; any other value unchanged."""
+    return str(value) if isinstance(value, PurePath) else value
 
 
 def flag_name(field: str) -> str:

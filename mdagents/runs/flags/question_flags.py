@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import field_validator, model_validator
+from pydantic import BeforeValidator, field_validator, model_validator
 
 from mdagents.runs.flags.bounds import AtLeast1
-from mdagents.runs.flags.flag import Flag, Flags
+from mdagents.runs.flags.flag import Flag, Flags, text_of_path
 from mdagents.runs.flags.lists import parts_of
 from mdagents.settings import DATA_DIR, Difficulty, OptionOrder
 from mdagents_llm.errors import ConfigError
@@ -37,6 +37,7 @@ class QuestionFlags(Flags):
 
     dataset: Annotated[
         str,
+        BeforeValidator(text_of_path),
         Flag(
             "folder under --data-dir, or a .jsonl, .json, .csv or .parquet file",
             "NAME",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from exaid_core.policy import TriggerPolicy
 from mdagents.runs.flags.bounds import Count, Fraction, NotNegative, Temperature
-from mdagents.runs.flags.flag import Flag, Flags, StartFlag
+from mdagents.runs.flags.flag import Flag, Flags, StartFlag, text_of_path
 from mdagents.runs.flags.lists import parts_of
 from mdagents.runs.flags.word_limits import WORD_LIMITS, read_word_limits
 from mdagents.settings import (
@@ -51,6 +51,7 @@ class TeamFlags(Flags):
     """Several levels also as one text, `basic,advanced`."""
     method: Annotated[
         str,
+        BeforeValidator(text_of_path),
         Flag(
             f"the teams ({MDAGENTS}), or instead of them {', '.join(baseline_names())}; or one of "
             "your own: a file.py or package.module:solve",
