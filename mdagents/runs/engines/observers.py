@@ -157,6 +157,12 @@ class CaseObservers:
 
     async def keep_trace(self) -> None:
         """Save the trace of a decided case and EXAID's log so far, from which to resume."""
+        try:
+            await self._keep_trace()
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+            self.note(error)
+
+    async def _keep_trace(self) -> None:
         if self.exaid is None and self._run.files.are_quick:
             self._has_trace = _try(self._errors, self._write_trace)
             return
@@ -185,8 +191,9 @@ class CaseObservers:
 
     def is_kept_from_finishing(self) -> bool:
         """Return whether a limit of the run keeps EXAID from text that it has left."""
-        has_left = self.exaid is not None and bool(self.exaid.tail_loss())
-        return has_left and self._run.budget.is_exhausted
+        if self.exaid is None or not self._run.budget.is_exhausted:
+            return False
+        return bool(self.exaid.tail_loss())
 
     async def abandon(self) -> None:
         """Stop EXAID at once, without writing its log."""
@@ -226,6 +233,13 @@ class CaseObservers:
         Args:
             is_complete: Whether EXAID has finished; if not, its failed calls may still succeed.
         """
+        try:
+            return await self._outcome(is_complete=is_complete)
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+            self.note(error)
+            return ExaidRecord(), Watched(tail_loss=1.0, error=self.error), 0
+
+    async def _outcome(self, *, is_complete: bool) -> tuple[ExaidRecord, Watched, int]:
         exaid = self.exaid
         if exaid is None:
             lost = 1.0 if self.has_exaid else 0.0

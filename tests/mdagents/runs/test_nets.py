@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from exaid_core import exaid
+from exaid_core.run_log import RunLog
 from mdagents.runs import session
 from mdagents.runs.solver import _ToOneTeam
 from mdagents.teams.decision import Decision
@@ -70,22 +71,38 @@ def test_long_ids_are_answered_and_summarized(
         assert record["watched"]["error"] is None
 
 
-def test_an_exaid_that_cannot_start_costs_no_answer(
-    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("place", ["__init__", "tail_loss", "missed_alerts"])
+def test_an_exaid_that_breaks_costs_no_answer(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     def breaking(*_: object, **__: object) -> None:
         raise ValueError("no room")
 
-    monkeypatch.setattr(exaid, "EXAID", breaking)
+    monkeypatch.setattr(exaid.EXAID, place, breaking)
     flags = ("--num-samples", "2", "--difficulty", "basic", "--exaid", "turn_end")
     status, _, err = run(*flags)
     assert status == 0, err
     for record in records():
         assert record["status"] == "answered"
-        assert record["watched"]["error"] == "no room"
+        assert "no room" in record["watched"]["error"]
         assert record["watched"]["tail_loss"] == 1.0
     (manifest,) = Path("output").glob("*/run.json")
     assert json.loads(manifest.read_text())["finished"]
+
+
+def test_a_log_that_cannot_be_made_costs_no_answer(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(*_: object, **__: object) -> None:
+        raise ValueError("no log")
+
+    monkeypatch.setattr(RunLog, "lines", breaking)
+    flags = ("--num-samples", "2", "--difficulty", "basic", "--exaid", "turn_end")
+    status, _, err = run(*flags)
+    assert status == 0, err
+    for record in records():
+        assert record["status"] == "answered"
+        assert "no log" in record["watched"]["error"]
 
 
 def test_an_error_outside_of_questions_ends_the_program_with_one_line(
