@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from mdagents.agents.case import Case, first_of, make_case_id
 from mdagents.datasets.questions import present
-from mdagents.records.sample import Watched, make_record
+from mdagents.records.sample import SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
 from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.engines.engine import GRACE, Item, Places, Recorded, Recorder, Task, Work
@@ -20,7 +20,7 @@ from mdagents.runs.solver import Solved
 from mdagents.settings import EXAID_ROLES, Outcome
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
-from mdagents_llm.errors import LimitExceeded
+from mdagents_llm.errors import BenchError, LimitExceeded, UnexpectedError, is_debugging
 from mdagents_llm.ledger import Ledger
 
 
@@ -223,18 +223,27 @@ class Runner:
             self._ledger.close_case(case_id)
 
     def _record(self, answered: Answered) -> Recorded:
-        solved = answered.solved
-        return self._recorder.decided(
-            make_record(
-                answered.case,
-                epoch=answered.item.epoch,
-                route=solved.route,
-                decision=solved.decision,
-                error=solved.error,
-                book=self._ledger.book_of(answered.case.id),
-                wall_seconds=solved.wall_seconds,
-                watched=Watched(error=answered.observers.error),
-            )
+        try:
+            record = self._made(answered, answered.solved)
+        except BenchError:
+            raise
+        except Exception as error:
+            if is_debugging():
+                raise
+            failed = replace(answered.solved, decision=None, error=UnexpectedError.of(error))
+            record = self._made(answered, failed)
+        return self._recorder.decided(record)
+
+    def _made(self, answered: Answered, solved: Solved) -> SampleRecord:
+        return make_record(
+            answered.case,
+            epoch=answered.item.epoch,
+            route=solved.route,
+            decision=solved.decision,
+            error=solved.error,
+            book=self._ledger.book_of(answered.case.id),
+            wall_seconds=solved.wall_seconds,
+            watched=Watched(error=answered.observers.error),
         )
 
     def _is_over_budget(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,25 @@ def test_an_error_in_one_question_costs_that_question(
     assert str(failed["error"]).startswith(said)
     assert "Miller" not in json.dumps(records())
     assert "Traceback" not in err
+
+
+def test_a_decision_that_makes_no_record_costs_that_question(
+    provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    solve, begun = _ToOneTeam.solve, []
+
+    async def odd(self: _ToOneTeam) -> Decision | None:
+        begun.append(self)
+        decision = await solve(self)
+        if len(begun) == 2 and decision is not None:
+            return replace(decision, opinions=("none",))  # type: ignore[arg-type]
+        return decision
+
+    monkeypatch.setattr(_ToOneTeam, "solve", odd)
+    status, _, err = run("--num-samples", "3", "--difficulty", "basic", "--max-samples", "1")
+    assert status == 0, err
+    assert [record["status"] for record in records()] == ["answered", "api_error", "answered"]
+    assert "unexpected " in records()[1]["error"]
 
 
 @pytest.mark.parametrize("processes", ["1", "2"])
