@@ -25,6 +25,8 @@ from mdagents_llm.providers.sending import (
 from mdagents_llm.wire import Endpoint
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_LONGEST_HEADER = 65_536  # bytes of a line of the head
+_MOST_HEADERS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Pool:
             response.close()
             raise redirected(url, location)
         encoding = response.headers.get("content-encoding", "")
-        body = LimitedBody(_Body(response), url.host, encoding.strip().lower())
+        body = LimitedBody(_Body(response), url, encoding)
         return Arrived(response.status, response.headers, body)
 
     async def aclose(self) -> None:
@@ -100,6 +102,10 @@ class Pool:
                 timeout=self._timeout,
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
+                # Gateways add long policies and many limits; the SDK's transport reads 100 kB.
+                max_line_size=_LONGEST_HEADER,
+                max_field_size=_LONGEST_HEADER,
+                max_headers=_MOST_HEADERS,
             )
         return self._session
 

@@ -8,6 +8,7 @@ handle.
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,10 @@ KEEP_ALIVE = 4.0
 5."""
 MOST_BYTES = 32 * 2**20
 """Maximum bytes of a reply, whole or streamed, after decompression; a long one has some 100 kB."""
+_MOST_BYTES_OF_A_BATCH = 2**30
+"""Maximum bytes of the results of a batch, which have a reply to each of up to 10,000 calls."""
+_OF_A_BATCH = re.compile(r"/files/[^/]+/content$|/batches/")
+"""Path of a batch: at OpenAI that of its results, at Anthropic and Gemini that of the batch."""
 
 CONNECT_TIMEOUT = 10.0
 """Seconds after which a connection that is not made has failed."""
@@ -32,6 +37,10 @@ MOST_CONNECTIONS = 1_000
 ENCODINGS = "gzip, deflate"
 """Encodings of a reply that are asked for."""
 _EITHER_FORM = 32 + zlib.MAX_WBITS  # zlib detects gzip or zlib format itself
+_WITHOUT_HEADER = -zlib.MAX_WBITS
+_GZIP = b"\x1f\x8b"
+_LENGTH_OF_A_HEADER = 2  # bytes that tell the form
+_MOST_MEMBERS = 1_000  # of a gzip body; programs that write several write a few
 _LONGEST_REASON = 80  # characters
 _PIECE = 65_536  # bytes to decompress at a time
 
@@ -113,7 +122,7 @@ class _Guard(httpx2.AsyncBaseTransport):
         encoding = response.headers.pop("content-encoding", "")
         if encoding:
             response.headers.pop("content-length", None)
-        response.stream = LimitedBody(response.stream, request.url.host, encoding.strip().lower())
+        response.stream = LimitedBody(response.stream, request.url, encoding)
         return response
 
     async def aclose(self) -> None:
@@ -121,12 +130,19 @@ class _Guard(httpx2.AsyncBaseTransport):
 
 
 class LimitedBody(httpx2.AsyncByteStream):
-    """The decompressed body of a reply, limited to `MOST_BYTES`."""
+    """The decompressed body of a reply, limited in size.
 
-    def __init__(self, inner: Any, host: str, encoding: str) -> None:
+    Args:
+        inner: Body as it arrives.
+        url: Address that was asked.
+        encoding: `Content-Encoding` of the body; empty without one.
+    """
+
+    def __init__(self, inner: Any, url: httpx2.URL, encoding: str) -> None:
         self._inner = inner
-        self._host = host
+        self._host = url.host
         self._encoding = encoding
+        self._most = _MOST_BYTES_OF_A_BATCH if _OF_A_BATCH.search(url.path) else MOST_BYTES
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         received = 0
@@ -135,24 +151,45 @@ class LimitedBody(httpx2.AsyncByteStream):
             async for packed in self._inner:
                 for piece in unpack(packed):
                     received += len(piece)
-                    if received > MOST_BYTES:
-                        raise self._refused(f"more than {MOST_BYTES >> 20} MiB")
+                    if received > self._most:
+                        raise self._refused(f"more than {self._most >> 20} MiB")
                     yield piece
                     # Decompressing a zip bomb must not block other tasks.
                     if received > _PIECE:
                         await asyncio.sleep(0)
 
     def _unpacking(self) -> Callable[[bytes], Any]:
-        if self._encoding in ("", "identity"):
+        if not self._encoding:
             return lambda packed: (packed,)
-        if self._encoding not in ("gzip", "x-gzip", "deflate"):
-            raise self._refused(f"a body in an encoding that was not asked for ({self._encoding})")
-        unpacker = zlib.decompressobj(_EITHER_FORM)
+        encodings = [one.strip() for one in self._encoding.lower().split(",")]
+        applied = [one for one in encodings if one not in ("", "identity")]
+        if not applied:
+            return lambda packed: (packed,)
+        if applied not in (["gzip"], ["x-gzip"], ["deflate"]):
+            named = self._encoding[:_LONGEST_REASON]
+            raise self._refused(f"a body in an encoding that was not asked for ({named})")
+        unpacker: Any = None
+        members, held = 0, b""
 
         def unpack(packed: bytes) -> Any:
+            nonlocal unpacker, members, held
+            packed, held = held + packed, b""
             while packed:
+                if unpacker is None:
+                    if len(packed) < _LENGTH_OF_A_HEADER:
+                        held = packed
+                        return
+                    if members and not packed.startswith(_GZIP):  # padding
+                        return
+                    members += 1
+                    if members > _MOST_MEMBERS:
+                        raise self._refused(f"more than {_MOST_MEMBERS:,} gzip members")
+                    is_raw = applied == ["deflate"] and not _has_header(packed)
+                    unpacker = zlib.decompressobj(_WITHOUT_HEADER if is_raw else _EITHER_FORM)
                 yield unpacker.decompress(packed, _PIECE)
                 packed = unpacker.unconsumed_tail
+                if unpacker.eof:  # a gzip body may have several members (RFC 1952, 2.2)
+                    packed, unpacker = unpacker.unused_data, None
 
         return unpack
 
@@ -163,6 +200,13 @@ class LimitedBody(httpx2.AsyncByteStream):
         """Close the response."""
         with known_errors():
             await self._inner.aclose()
+
+
+def _has_header(packed: bytes) -> bool:
+    """Return whether a body is in zlib's form or gzip; some servers send "deflate" without it."""
+    first, second = packed[0], packed[1]
+    is_zlib = first & 0x0F == zlib.DEFLATED and (256 * first + second) % 31 == 0  # RFC 1950
+    return is_zlib or packed.startswith(_GZIP)
 
 
 @contextmanager

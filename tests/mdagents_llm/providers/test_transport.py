@@ -7,10 +7,11 @@ import json
 import socketserver
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import httpx2
 import pytest
 
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
@@ -135,8 +136,36 @@ async def test_a_reply_has_a_limit_after_decompression(
         assert "more than 1 MiB" in str(error)
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-async def test_a_compressed_reply_is_read(encoding: str) -> None:
+def _whole(body: bytes) -> bytes:
+    return body
+
+
+def _in_two_members(body: bytes) -> bytes:
+    return gzip.compress(body[:40]) + gzip.compress(body[40:]) + bytes(512)  # and padding
+
+
+def _without_header(body: bytes) -> bytes:
+    return zlib.compress(body, wbits=-zlib.MAX_WBITS)
+
+
+@pytest.mark.parametrize(
+    ("head", "pack"),
+    [
+        pytest.param("content-encoding: gzip", gzip.compress, id="gzip"),
+        pytest.param("content-encoding: deflate", zlib.compress, id="deflate"),
+        # Public reports: aiohttp 7157, reqwest 524, axios 5497.
+        pytest.param("content-encoding: gzip", _in_two_members, id="gzip in two members"),
+        pytest.param("content-encoding: deflate", _without_header, id="deflate without a header"),
+        pytest.param("content-encoding: identity, GZIP", gzip.compress, id="two encodings"),
+        pytest.param("content-encoding: identity", _whole, id="identity"),
+        # Public reports: aiohttp 2304, 3862 and 13397.
+        pytest.param(f"content-security-policy: {'x' * 34_000}", _whole, id="a long header"),
+        pytest.param("\r\n".join(f"x-limit-{n}: 1" for n in range(300)), _whole, id="300 headers"),
+    ],
+)
+async def test_a_reply_is_read_as_the_sdk_reads_it(
+    head: str, pack: Callable[[bytes], bytes]
+) -> None:
     body = json.dumps(
         {
             "model": "some-model",
@@ -144,11 +173,11 @@ async def test_a_compressed_reply_is_read(encoding: str) -> None:
             "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
         }
     ).encode()
-    packed = gzip.compress(body) if encoding == "gzip" else zlib.compress(body)
-    head = f"{OK}content-encoding: {encoding}\r\ncontent-length: {len(packed)}\r\n\r\n"
+    packed = pack(body)
+    start = f"{OK}{head}\r\ncontent-length: {len(packed)}\r\n\r\n"
     labels = CallLabels("case", "phase", "agent", "expert")
     with (
-        serving(head.encode() + packed) as (port, _),
+        serving(start.encode() + packed) as (port, _),
         model_at("openai", port) as (model, client),
     ):
         reply = await model.generate(
@@ -156,3 +185,55 @@ async def test_a_compressed_reply_is_read(encoding: str) -> None:
         )
         await client.aclose()
     assert reply.text == "hello"
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 3, 10_000])
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress, _in_two_members, _without_header])
+async def test_a_compressed_body_may_be_cut_anywhere(
+    pack: Callable[[bytes], bytes], pieces: int
+) -> None:
+    body = b"some words that repeat, " * 40
+    packed = pack(body)
+    size = max(1, len(packed) // pieces)
+
+    async def arriving() -> AsyncIterator[bytes]:
+        for start in range(0, len(packed), size):
+            yield packed[start : start + size]
+
+    encoding = "deflate" if pack in (zlib.compress, _without_header) else "gzip"
+    limited = sending.LimitedBody(arriving(), httpx2.URL("http://host/v1"), encoding)
+    assert b"".join([piece async for piece in limited]) == body
+
+
+async def test_a_body_of_endless_members_is_refused() -> None:
+    async def arriving() -> AsyncIterator[bytes]:
+        for _ in range(10_000):
+            yield gzip.compress(b"")
+
+    limited = sending.LimitedBody(arriving(), httpx2.URL("http://host/v1"), "gzip")
+    with pytest.raises(ProviderError, match="more than 1,000 gzip members"):
+        [piece async for piece in limited]
+
+
+@pytest.mark.parametrize(
+    ("path", "has_room"),
+    [
+        ("/v1/files/file-1/content", True),
+        ("/v1/messages/batches/msgbatch_1/results", True),
+        ("/v1beta/batches/b1", True),
+        ("/v1/chat/completions", False),
+    ],
+)
+async def test_the_results_of_a_batch_may_be_larger_than_a_reply(
+    path: str, has_room: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A step of 500 questions with 5 calls each has 2,500 replies; with thoughts, of 30 kB each.
+    monkeypatch.setattr(sending, "MOST_BYTES", 1 << 16)
+    head = f"{OK}content-length: {1 << 18}\r\n\r\n"
+    with serving(head.encode() + b"x" * (1 << 18)) as (port, _):
+        async with sending.guarded(httpx2.AsyncClient()) as client:
+            if has_room:
+                assert len((await client.get(f"http://127.0.0.1:{port}{path}")).content) == 1 << 18
+            else:
+                with pytest.raises(ProviderError, match="sent more than 0 MiB"):
+                    await client.get(f"http://127.0.0.1:{port}{path}")
