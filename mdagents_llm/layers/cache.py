@@ -99,7 +99,8 @@ class ReplyStore:
     live run makes the call again, and the new reply replaces them.
 
     A broken cache ends no run. A damaged file is kept under a dated name, and its readable rows are
-    copied to a new one. If no file can be used, replies are kept in memory.
+    copied to a new one. If no file can be used, replies are kept in memory; so are new replies if
+    the file cannot be written.
 
     Args:
         path: Path of the file; created, with its folder, if missing.
@@ -124,6 +125,7 @@ class ReplyStore:
         self.asking: dict[str, asyncio.Future[None]] = {}
         """Key of a call in progress -> future that is done when the key is released."""
         self._unwritten: list[_Row] = []  # rows held back while another process locks the file
+        self._replies = "reply"  # the table that is read, or a query for several
         self._db = self._opened()
 
     def _opened(self) -> sqlite3.Connection:
@@ -174,6 +176,7 @@ class ReplyStore:
         except FileNotFoundError:
             is_ours = False
         self._db.close()
+        self._replies = "reply"
         self._db = self._renewed() if is_ours else self._opened()
 
     def get(self, key: str, *, truncated_too: bool) -> ChatReply | None:
@@ -203,7 +206,7 @@ class ReplyStore:
 
     def _found(self, key: str, *, truncated_too: bool) -> tuple[bytes] | None:
         found: tuple[bytes] | None = self._db.execute(
-            "SELECT CAST(content AS BLOB) FROM reply WHERE key = ? AND truncated <= ?",
+            f"SELECT CAST(content AS BLOB) FROM {self._replies} WHERE key = ? AND truncated <= ?",
             (key, truncated_too),
         ).fetchone()
         return found
@@ -234,7 +237,7 @@ class ReplyStore:
     def is_empty(self) -> bool:
         """Return whether the cache has no replies."""
         try:
-            return self._db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
+            return self._db.execute(f"SELECT 1 FROM {self._replies} LIMIT 1").fetchone() is None
         except sqlite3.Error as error:
             if not _is_damage(error):
                 return False
@@ -281,9 +284,12 @@ class ReplyStore:
             try:
                 self._write()
             except sqlite3.Error as error:
-                if not _is_damage(error):
+                if _code(error) == sqlite3.SQLITE_READONLY:
+                    self._keep_in_memory(str(error))
+                elif _is_damage(error):
+                    self._renew()
+                else:
                     raise
-                self._renew()
                 self._write()
         except sqlite3.Error as error:
             if _code(error) != sqlite3.SQLITE_BUSY:
@@ -291,6 +297,13 @@ class ReplyStore:
                 raise StorageError(f"cannot write to the cache {self._path}: {error}") from error
             # The row is written with the next one; waiting each time would delay all calls.
             self._db.execute("PRAGMA busy_timeout = 0")
+
+    def _keep_in_memory(self, why: str) -> None:
+        """Add a table in memory, which takes the new rows of a file that cannot be written."""
+        self._db.execute("PRAGMA temp_store = MEMORY")
+        self._db.execute(f"CREATE TEMP TABLE {_TABLE}")
+        self._replies = "(SELECT * FROM temp.reply UNION ALL SELECT * FROM main.reply)"
+        self._say(f"NOTE: the cache {self._path} keeps no new replies of this run ({why})")
 
     def _write(self) -> None:
         """Write the pending rows."""
@@ -318,15 +331,15 @@ _Row = tuple[str, int, str]
 """Row of the table: (key, whether it is for replays only, content)."""
 
 
+_TABLE = "reply (key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
+
+
 def _connected(path: str, patience: float) -> sqlite3.Connection:
     db = sqlite3.connect(path, isolation_level=None, timeout=patience)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")  # survives a kill; a power cut may not
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS reply "
-            "(key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
-        )
+        db.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
         db.execute("SELECT key, truncated, content FROM reply LIMIT 0")  # checks the columns
     except BaseException:
         db.close()

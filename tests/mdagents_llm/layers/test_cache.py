@@ -462,6 +462,31 @@ def test_a_file_that_cannot_be_used_costs_only_the_keeping(tmp_path: Path) -> No
         assert note.endswith("): this run keeps no replies")
 
 
+def test_a_file_that_cannot_be_written_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Public reports: diskcache 113 and 127.
+    path = tmp_path / "replies.sqlite"
+    with closing(ReplyStore(path)) as store:
+        store.put(key_of(0), text_reply("reply 0"))
+    connect = sqlite3.connect
+
+    def read_only(file: str, **settings: Any) -> sqlite3.Connection:
+        return connect(f"file:{file}?mode=ro", uri=True, **settings)
+
+    monkeypatch.setattr(sqlite3, "connect", read_only)
+    said: list[str] = []
+    with closing(ReplyStore(path, said.append)) as store:
+        assert not store.is_empty()
+        store.put(key_of(1), text_reply("reply 1"))
+        store.put(key_of(2), text_reply("reply 2"))
+        assert found_in(store, 3) == ["reply 0", "reply 1", "reply 2"]
+    (note,) = said
+    assert note.startswith(f"NOTE: the cache {path} keeps no new replies of this run (")
+    with closing(ReplyStore(path)) as store:
+        assert found_in(store, 3) == ["reply 0"]
+
+
 def test_what_is_had_while_another_program_locks_the_file_is_written_later(tmp_path: Path) -> None:
     path = tmp_path / "replies.sqlite"
     said: list[str] = []
