@@ -135,7 +135,7 @@ class Access:
     def _refusal(self, request: HTTPConnection) -> ApiError | None:
         if not is_from_own_page(request):
             return ApiError(403, "pages of other sites are not answered", "forbidden_origin")
-        if not self._token or request.url.path in _OPEN:
+        if not self._token or request.scope["path"] in _OPEN:
             return None
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer" and secrets.compare_digest(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
+from urllib.parse import unquote
 
 from mdagents.datasets.field_names import plain as plain_name
 from mdagents.serve.errors import ApiError, invalid
@@ -57,6 +58,11 @@ _CONDITIONS = {
     "then", "uniqueItems",
 }  # fmt: skip
 """Keywords under which what is filled in might not be valid; an unknown keyword is a note."""
+_OF_THE_WHOLE = {
+    "allOf", "anyOf", "const", "dependentRequired", "dependentSchemas", "else", "enum", "if",
+    "maxProperties", "minProperties", "not", "oneOf", "patternProperties", "propertyNames", "then",
+}  # fmt: skip
+"""Keywords of the object itself under which what is filled in might not be valid."""
 _TO = r"%?(?:[^\d.]|\.\.){1,40}?"
 _RANGE = re.compile(
     rf"(?<![\d.])(?:0(?:\.0+)?(?!\.?\d)|1(?={_TO}100\b)|(?<=scale of )1){_TO}"
@@ -155,7 +161,12 @@ def plan_filling(schema: object, options: Mapping[str, str]) -> Filling:
     properties = root.get("properties")
     if root.get("type", "object") != "object" or not isinstance(properties, dict):
         raise _refused("the schema must be of an object with properties")
+    if conditions := sorted(_OF_THE_WHOLE & root.keys()):
+        raise _refused(f"a team cannot follow {' and '.join(conditions)} of its root; leave it out")
     required = root.get("required", [])
+    for name in required if isinstance(required, list) else ():
+        if name not in properties:
+            raise _refused(f"a team cannot fill the required property {name!r:.80}")
     found = []
     reasons: dict[str, str] = {}
     for name, given in properties.items():
@@ -195,7 +206,8 @@ def _resolved(node: object, root: Mapping[str, Any]) -> Mapping[str, Any]:
             return node
         at: object = root
         for step in str(reference).removeprefix("#").strip("/").split("/"):
-            at = at.get(step) if isinstance(at, dict) and step else at
+            name = unquote(step).replace("~1", "/").replace("~0", "~")  # RFC 6901
+            at = at.get(name) if isinstance(at, dict) and step else at
         if not isinstance(at, dict):
             raise _refused(f"its reference {str(reference)!r:.80} leads to no schema")
         node = _merged(at, node, "$ref")

@@ -87,9 +87,10 @@ class Watch:
         with self._open(page) as stage:
             while True:
                 changed, is_over = self._changed, self._is_over
-                if operations := stage.since(after):
-                    yield stage.version, operations
-                after = stage.version
+                # More may change while this is sent.
+                operations, after = stage.since(after), stage.version
+                if operations:
+                    yield after, operations
                 if is_over:
                     if self._task is not None and self._task.done():
                         await self._task  # its error must fail the stream, not just end it

@@ -13,6 +13,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+_USUAL_PORTS = {"http": ":80", "https": ":443"}
 _IN_URL = ":/%#?=@[]!$&'()*+,;"
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
@@ -118,10 +119,12 @@ def is_from_own_page(request: HTTPConnection) -> bool:
     if origin is None:
         return True
     try:
-        netloc = urlsplit(origin).netloc
+        scheme, netloc, *_ = urlsplit(origin)
     except ValueError:
         return False
-    return netloc.lower() == request.headers.get("host", "").lower()
+    usual = _USUAL_PORTS.get(scheme, "")  # which browsers leave out, and some proxies state
+    host = request.headers.get("host", "").lower().removesuffix(usual)
+    return netloc.lower().removesuffix(usual) == host
 
 
 def _without_token(request: HTTPConnection, cookie: str) -> Response:

@@ -230,6 +230,28 @@ def test_a_refusal_names_what_is_in_the_way(properties: dict[str, Any], message:
 
 
 @pytest.mark.parametrize(
+    ("root", "message"),
+    [
+        # Public report: imp 1567. What is required has to be there, or the request is refused.
+        ({"required": ["answer", "source"]}, "cannot fill the required property 'source'"),
+        ({"minProperties": 2}, "cannot follow minProperties of its root"),
+        ({"anyOf": [{"required": ["confidence"]}]}, "cannot follow anyOf of its root"),
+        ({"if": {}, "then": {"minProperties": 9}}, "cannot follow if and then of its root"),
+    ],
+    ids=str,
+)
+def test_a_condition_of_the_whole_object_is_refused(root: dict[str, Any], message: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        plan_filling(_schema(answer=LETTER) | root, OPTIONS)
+    assert message in caught.value.message
+
+
+def test_a_reference_may_have_escapes() -> None:
+    schema = _schema(answer={"$ref": "#/$defs/a~1b%20c"}) | {"$defs": {"a/b c": LETTER}}
+    assert plan_filling(schema, OPTIONS).fill("B", "", "", None) == {"answer": "B"}  # RFC 6901
+
+
+@pytest.mark.parametrize(
     "note", [{"nullable": True}, {"x-order": 1}, {"deprecated": False}, {"$comment": "one letter"}]
 )
 def test_a_note_in_a_schema_is_no_condition(note: dict[str, object]) -> None:

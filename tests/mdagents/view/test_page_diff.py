@@ -150,6 +150,29 @@ async def test_a_page_is_sent_what_came_after_it_was_made(seed: int) -> None:
     assert 1 in sizes, "where one part has changed one is sent"
 
 
+async def test_a_slow_reader_misses_nothing() -> None:
+    words = ["one"]
+    read = asyncio.Event()
+
+    async def changes() -> AsyncGenerator[None]:
+        await read.wait()
+        yield
+
+    def parts(page: str) -> list[Part]:
+        return [part("a", "", " ".join(words))]
+
+    watch = Watch(parts, lambda: len(words), changes, between=0)
+    browser = Browser()
+    async with aclosing(watch.updates("", 0)) as updates:
+        browser.apply((await anext(updates))[1], {"a": parts("")[0]})
+        for word in ("two", "three"):  # while "one" is sent
+            words.append(word)
+            watch.update()
+        read.set()
+        browser.apply((await anext(updates))[1], {"a": parts("")[0]})
+    assert browser.shown["a"][1] == "one two three"
+
+
 async def test_an_error_is_not_the_end_of_a_run() -> None:
     async def changes() -> AsyncGenerator[None]:
         yield
