@@ -10,8 +10,11 @@ import warnings
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
@@ -245,6 +248,7 @@ class Endpoints:
             key,
             attempt_timeout=self.attempt_timeout(is_local=is_local),
             many_at_once=self._runtime.is_closed_at_the_end,
+            is_own=is_local,
             settings=settings or {},
         )
 
@@ -338,7 +342,7 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
 
     Raises:
         ConfigError: The provider is unknown, its key is missing or not usable, the GGUF file does
-            not exist, or SSL_CERT_FILE names no certificates.
+            not exist, SSL_CERT_FILE names no certificates, or a proxy cannot be used.
     """
     if spec.is_local:
         if not is_embedded(spec, configs) and not Path(spec.name).is_file():
@@ -382,6 +386,32 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     # `.env` is not read by the HTTP libraries.
     if is_encrypted and (trusted := set_by_process(("SSL_CERT_FILE",)).get("SSL_CERT_FILE")):
         _check_certificates(trusted)
+    if getproxies():
+        _check_proxies(spec.base_url or provider.base_url)
+
+
+def _check_proxies(base_url: str) -> None:
+    """Check the proxies of the environment, which the HTTP libraries read when they connect."""
+    import httpx2
+
+    if (host := urlsplit(base_url).hostname) and proxy_bypass(host):
+        return
+    for scheme, address in getproxies().items():
+        if scheme not in ("all", "http", "https"):
+            continue
+        name = f"{scheme.upper()}_PROXY"  # its value may hold a password
+        try:
+            proxy = httpx2.Proxy(address if "://" in address else f"http://{address}")
+        except (ValueError, httpx2.InvalidURL):
+            raise ConfigError(
+                f"{name} must be the address of a proxy, such as http://HOST:PORT; correct it, or "
+                "name the host of the model in NO_PROXY"
+            ) from None
+        if proxy.url.scheme.startswith("socks") and find_spec("socksio") is None:
+            raise ConfigError(
+                f"{name} is a SOCKS proxy, which needs a package (pip install socksio); install "
+                "it, or name the host of the model in NO_PROXY"
+            )
 
 
 @cache  # reading the certificates of a system takes 20 ms, and a run checks several models

@@ -22,6 +22,8 @@ class Endpoint:
     """Timeout of one attempt, in seconds."""
     many_at_once: bool = True
     """Whether hundreds of calls may be in progress, and the client will be closed at the end."""
+    is_own: bool = False
+    """Whether the endpoint is a server that this program has started."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Additional environment variables that the provider reads (`ProviderInfo.variables`)."""
 

@@ -134,6 +134,9 @@ def main(
     except KeyboardInterrupt:  # before the first question; after that, the run handles it
         return interrupted(lambda: program.go_on)
     except Exception as error:
+        if program.is_planning and isinstance(error, OSError) and error.filename:
+            print_line(f"error: {error.filename} cannot be used: {error.strerror}")
+            return WRONG_USE
         if is_debugging():
             raise
         print_line(f"{program.stopped(UnexpectedError.of(error))}; MDAGENTS_DEBUG=1 shows where")
@@ -146,6 +149,8 @@ class _Program:
     def __init__(self, argv: Sequence[str], called: Called) -> None:
         self._argv = argv
         self._called = called
+        self.is_planning = True
+        """Whether no run has been started yet."""
 
     @cached_property
     def _variables(self) -> Mapping[str, str]:
@@ -191,6 +196,7 @@ class _Program:
                 f"--resume {folder} differs from these settings in "
                 f"{differences(manifest, plan.manifest)}; leave out --resume to start another run"
             )
+        self.is_planning = False
         view = until.enter_context(self._view(options, config)) if options.view else None
         with ExitStack() as held:  # else a start with --fresh may move the run before it is read
             result = asyncio.run(

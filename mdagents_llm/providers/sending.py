@@ -13,7 +13,8 @@ import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.request import getproxies
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
@@ -58,13 +59,19 @@ def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any
         keepalive_expiry=keep_alive,
     )
     timeout = httpx2.Timeout(endpoint.attempt_timeout, connect=CONNECT_TIMEOUT)
-    if getproxies():
+    if getproxies() and not goes_around_proxies(endpoint):
         client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
     else:
         has_tls = not endpoint.base_url.lower().startswith("http:")
         transport = _OnUse(lambda: httpx2.AsyncHTTPTransport(verify=has_tls, limits=limits))
         client = httpx2.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False)
     return {"max_retries": 0, "timeout": timeout, "http_client": guarded(client)}
+
+
+def goes_around_proxies(endpoint: Endpoint) -> bool:
+    """Return whether the proxies of the environment are not meant for an endpoint."""
+    host = urlsplit(endpoint.base_url).hostname
+    return endpoint.is_own or bool(host and proxy_bypass(host))
 
 
 def guarded(

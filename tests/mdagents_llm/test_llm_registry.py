@@ -13,6 +13,8 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import ModelChooser, ModelRegistry, get_llm
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.providers.sending import goes_around_proxies
+from mdagents_llm.wire import Endpoint
 
 
 def chooser(base_url: str = "", **variables: str) -> ModelChooser:
@@ -67,6 +69,33 @@ def test_a_file_without_certificates_is_refused_before_a_call(
         check_reachable(ModelSpec("openai", "gpt-4o"), environment, configs)
     plain = ModelSpec("openai", "ward-7b", base_url="http://127.0.0.1:8000/v1")
     check_reachable(plain, environment, configs)
+
+
+@pytest.mark.parametrize(
+    ("name", "address", "why"),
+    [
+        # Public reports: OpenHands-CLI 632, trae-agent 167, YouDub-webui 75.
+        ("ALL_PROXY", "socks5://127.0.0.1:1080", "ALL_PROXY is a SOCKS proxy, .*socksio"),
+        ("https_proxy", "socks4://10.0.0.1:1080", "HTTPS_PROXY must be the address of a proxy"),
+        ("HTTP_PROXY", "http://user:secret@10.0.0.1:abc", "HTTP_PROXY must be the address"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named_before_a_call(
+    name: str, address: str, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mdagents_llm.endpoints.find_spec", lambda name: None)
+    monkeypatch.setenv(name, address)
+    environment = parse_environment({"OPENAI_API_KEY": "test-key"})
+    configs = load_model_configs()
+    with pytest.raises(ConfigError, match=why) as caught:
+        check_reachable(ModelSpec("openai", "gpt-4o"), environment, configs)
+    assert "secret" not in str(caught.value)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    plain = ModelSpec("openai", "ward-7b", base_url="http://127.0.0.1:8000/v1")
+    check_reachable(plain, environment, configs)
+    assert goes_around_proxies(Endpoint("http://127.0.0.1:8000/v1", "", 1.0))
+    assert goes_around_proxies(Endpoint("http://10.0.0.2:8000/v1", "", 1.0, is_own=True))
+    assert not goes_around_proxies(Endpoint("http://10.0.0.2:8000/v1", "", 1.0))
 
 
 @pytest.mark.parametrize(

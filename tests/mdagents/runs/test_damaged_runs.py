@@ -336,6 +336,15 @@ def test_what_is_no_file_is_never_waited_for(run: Run, capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "error: pipe.json cannot be read: not a regular file\n"
 
 
+@pytest.mark.parametrize("flag", ["--dataset", "--output-dir", "--rerun-wrong"])
+def test_a_path_that_no_system_takes_is_named(flag: str, run: Run) -> None:
+    path = f"{'x' * 300}{'.jsonl' if flag == '--dataset' else ''}"
+    status, _, err = run(*BASIC, flag, path)
+    assert status == 2
+    assert "x" * 300 in err
+    assert err.endswith(" cannot be used: File name too long\n")
+
+
 def test_a_damaged_run_does_not_keep_others_from_a_forecast(run: Run) -> None:
     run(*BASIC)
     (manifest,) = Path("output").glob("*/run.json")

@@ -31,8 +31,12 @@ NOT_FOR_A_REQUEST = [
     "openai.types.batch",
     "openai.types.image",
     "httpcore2",
+    "exaid_core.exaid",
+    "exaid_core.checks.shortening",
+    "mdagents_llm.answers",
 ]
-"""Modules of the SDK and of its HTTP client that a request over our own pool does not need."""
+"""Modules that a request does not need: of the SDK and its HTTP client, which our own pool goes
+around; rules for replies and summaries."""
 
 NOT_FOR_HELP = [
     "openai",
