@@ -472,7 +472,8 @@ def test_a_file_that_cannot_be_written_is_read(
     connect = sqlite3.connect
 
     def read_only(file: str, **settings: Any) -> sqlite3.Connection:
-        return connect(f"file:{file}?mode=ro", uri=True, **settings)
+        db: sqlite3.Connection = connect(f"file:{file}?mode=ro", uri=True, **settings)
+        return db
 
     monkeypatch.setattr(sqlite3, "connect", read_only)
     said: list[str] = []
