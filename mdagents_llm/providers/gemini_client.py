@@ -18,7 +18,7 @@ from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.gemini_batches import GeminiBatches
 from mdagents_llm.providers.gemini_bodies import GeminiBodies
 from mdagents_llm.providers.http_errors import one_line
-from mdagents_llm.providers.sending import guarded
+from mdagents_llm.providers.sending import goes_around_proxies, guarded
 from mdagents_llm.wire import BatchApi, Endpoint
 
 _USE_VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
@@ -41,10 +41,12 @@ class GeminiClient:
     def __init__(self, endpoint: Endpoint) -> None:
         # With clients passed in, the SDK does not use aiohttp, which it otherwise prefers if
         # installed, and which silently resends a call after a lost connection.
-        self._http = guarded(
-            httpx2.AsyncClient(limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS)), GeminiBodies
-        )
-        self._unused_http = httpx2.Client()
+        around: dict[str, Any] = {}
+        if goes_around_proxies(endpoint):
+            around = {"trust_env": False, "verify": httpx2.create_ssl_context()}
+        limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)
+        self._http = guarded(httpx2.AsyncClient(limits=limits, **around), GeminiBodies)
+        self._unused_http = httpx2.Client(**around)
         self._api_key = endpoint.api_key
         account = _account(endpoint)
         self._is_vertex = bool(account["vertexai"])

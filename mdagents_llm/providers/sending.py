@@ -28,7 +28,7 @@ MOST_BYTES = 32 * 2**20
 """Maximum bytes of a reply, whole or streamed, after decompression; a long one has some 100 kB."""
 _MOST_BYTES_OF_A_BATCH = 2**30
 """Maximum bytes of the results of a batch, which have a reply to each of up to 10,000 calls."""
-_OF_A_BATCH = re.compile(r"/files/[^/]+/content$|/batches/")
+_OF_A_BATCH = re.compile(r"/files/[^/]+/content$|/batches/[^/]+(?:/results)?$")
 """Path of a batch: at OpenAI that of its results, at Anthropic and Gemini that of the batch."""
 
 CONNECT_TIMEOUT = 10.0

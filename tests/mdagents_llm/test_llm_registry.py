@@ -13,6 +13,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import ModelChooser, ModelRegistry, get_llm
 from mdagents_llm.model_configs import load_model_configs
+from mdagents_llm.providers.gemini_client import GeminiClient
 from mdagents_llm.providers.sending import goes_around_proxies
 from mdagents_llm.wire import Endpoint
 
@@ -94,6 +95,7 @@ def test_a_proxy_that_cannot_be_used_is_named_before_a_call(
     plain = ModelSpec("openai", "ward-7b", base_url="http://127.0.0.1:8000/v1")
     check_reachable(plain, environment, configs)
     assert goes_around_proxies(Endpoint("http://127.0.0.1:8000/v1", "", 1.0))
+    GeminiClient(Endpoint("http://127.0.0.1:8000/", "test-key", 1.0))
     assert goes_around_proxies(Endpoint("http://10.0.0.2:8000/v1", "", 1.0, is_own=True))
     assert not goes_around_proxies(Endpoint("http://10.0.0.2:8000/v1", "", 1.0))
 
