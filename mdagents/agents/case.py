@@ -237,21 +237,17 @@ def _slug(text: str) -> str:
 def make_case_id(question_id: str, epoch: int = 1) -> str:
     """Return the question's id made safe for file names, with `-eN` from epoch 2 on.
 
-    An id that changes when it is made safe, or that is cut to `LONGEST_CASE_ID`, gets 6 characters
-    of its hash, so that two ids that become equal remain distinct.
+    An id that changes when it is made safe gets 6 characters of its hash, and one that is cut to
+    `LONGEST_CASE_ID` gets 32, so that two ids that become equal remain distinct.
     """
     safe = re.sub(r"[^A-Za-z0-9]+", "-", question_id).strip("-")
     looks_like_an_epoch = re.search(r"-e\d+$", safe)
     is_exact = safe == question_id and not looks_like_an_epoch
-    digest = "" if is_exact else _digest(question_id)
+    hashed = sha256(question_id.encode()).hexdigest()
+    digest = "" if is_exact else hashed[:6]
     suffix = f"-e{epoch}" if epoch > 1 else ""
     case_id = "-".join(filter(None, ("case", safe, digest))) + suffix
     if len(case_id) <= LONGEST_CASE_ID:
         return case_id
-    digest = _digest(question_id)
-    room = LONGEST_CASE_ID - len(f"case--{digest}{suffix}")
-    return f"case-{safe[:room].strip('-')}-{digest}{suffix}"
-
-
-def _digest(question_id: str) -> str:
-    return sha256(question_id.encode()).hexdigest()[:6]
+    room = LONGEST_CASE_ID - len(f"case--{hashed[:32]}{suffix}")
+    return f"case-{safe[:room].strip('-')}-{hashed[:32]}{suffix}"

@@ -125,7 +125,7 @@ class InspectTeam:
             outcome.decide(answered.record)
             outcome.tokens = dict(spending.as_dict())
             decided(answered)
-            if observers.exaid is not None:
+            if observers.has_exaid:
                 outcome.exaid = await self._summaries(observers)
             return answered
         finally:

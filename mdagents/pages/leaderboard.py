@@ -127,7 +127,7 @@ class BoardRow:
 
 def _has_rate(run: ListedRun) -> bool:
     """Return whether a run has enough questions for a percentage; epochs add none."""
-    return run.totals.scored >= SMALLEST_FOR_RATES * run.totals.epochs
+    return min(run.totals.scored, len(run.manifest.item_ids)) >= SMALLEST_FOR_RATES
 
 
 def _interval(run: ListedRun) -> tuple[float, float] | None:

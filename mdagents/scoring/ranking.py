@@ -51,11 +51,12 @@ def rank_ranges(runs: Sequence[Scores]) -> list[tuple[int, int]]:
     p_values = holm([_p(runs[one], runs[other]) for one, other in pairs])
     better, worse = [0] * len(runs), [0] * len(runs)
     for (one, other), p in zip(pairs, p_values, strict=True):
+        if p >= SIGNIFICANT:
+            continue
         gains = _gains(runs[one], runs[other])
         net = sum(gain > 0 for gain in gains) - sum(gain < 0 for gain in gains)
-        if p >= SIGNIFICANT or not shows_difference(
-            difference_interval(gains, runs[one].answers), p, net=net, questions=len(gains)
-        ):
+        ends = difference_interval(gains, runs[one].answers)
+        if not shows_difference(ends, p, net=net, questions=len(gains)):
             continue
         up, down = (other, one) if sum(runs[other].right) > sum(runs[one].right) else (one, other)
         better[down] += 1

@@ -83,6 +83,7 @@ class Export:
         ):  # the caller's program exports its spans already
             self.tracer = own.get_tracer(SCOPE, version)
             return
+        variables = _stripped(variables)
         _check(variables)
         self._to_send_the_rest = _seconds_at_the_end(variables)
         _keep_quiet()
@@ -376,14 +377,24 @@ def _unless_set(variables: Mapping[str, str], name: str, usual: int) -> int | No
 
 @contextmanager
 def _in_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Let the SDK, which reads the environment of the process alone, see `.env` as well."""
-    ours = {n: v for n, v in variables.items() if n.startswith("OTEL_") and n not in os.environ}
-    os.environ.update(ours)
+    """Let the SDK, which reads the environment of the process alone, see these variables."""
+    before = {name: os.environ.get(name) for name in variables if name.startswith("OTEL_")}
+    blank = {n: v for n, v in os.environ.items() if n.startswith("OTEL_") and not v.strip()}
+    os.environ.update({name: variables[name] for name in before})
+    for name in blank.keys() - before.keys():
+        del os.environ[name]
     try:
         yield
     finally:
-        for name in ours:
+        for name, value in (before | blank).items():
             os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def _stripped(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return variables without blanks around their values, and without blank ones."""
+    return {name: value.strip() for name, value in variables.items() if value.strip()}
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from mdagents.runs.engines.engine import Watch
 from mdagents.settings import TeamRole
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
-from mdagents_llm.errors import ConfigError
+from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.files.in_thread import InThread
 from mdagents_llm.finishing import finished
 
@@ -302,6 +302,8 @@ class CaseObservers:
     def _start_exaid(self) -> EXAID | None:
         try:
             return self._make_exaid()
+        except BenchError:  # a setting, which is the same for all questions
+            raise
         except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
             self.note(error)
             return None
