@@ -26,8 +26,6 @@ P = ParamSpec("P")
 _BRANCH = "map:key:"  # prefix of LangChain's tag for a branch of a RunnableParallel
 _TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
-_ERROR_HANDLER = "__error_handler__"  # prefix of LangGraph's name for the error handler of a node
-_NODE_TIMEOUT = "NodeTimeoutError"  # in LangGraph; the run of the node itself is only canceled
 _OF_AN_AGENT = frozenset(
     {
         # Nodes of the single-agent graphs that `create_agent` and `create_react_agent` build.
@@ -83,8 +81,6 @@ class _Run:
     """Nodes in which the run takes place, from the outermost graph inward."""
     step: str = ""
     """Path of the node if the run is one; empty otherwise."""
-    failure: BaseException | None = None
-    """Exception of a node that is reported, if the run is the outermost; None without one."""
     turn: Turn | None = None
     """Turn in which a model speaks; None if the run is not a model."""
     tool: str = ""
@@ -338,7 +334,7 @@ class ExaidCallback(AsyncCallbackHandler):
         """Record who speaks in a run."""
         if run_id in self._runs:
             return
-        name = str(kwargs.get("name") or "").removeprefix(_ERROR_HANDLER)
+        name = str(kwargs.get("name") or "")
         node, place = _where(metadata)
         step = ""
         # The outermost run of a node or task has its name; runs inside may have the same name.
@@ -376,22 +372,10 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> None:
         """Report that a node failed, unless a model or tool in it already reported the failure."""
         run, step = self._end_chain(run_id)
-        if run is None or is_control_flow(error):
-            return
-        outermost = self._runs.get(run.root, run)
-        if step is not None:
-            agent, known = run.agent, step.error
-        elif type(error).__name__ == _NODE_TIMEOUT:
-            node = str(getattr(error, "node", ""))
-            agent, known = _agent(run, node, run.place, None, ""), outermost.failure
-        else:
-            return
-        if known is error:
-            return
-        outermost.failure = error
-        for each in run.steps:
-            each.error = error
-        self._feed.start_turn(agent).end(error)
+        if run and step and step.error is not error and not is_control_flow(error):
+            for each in run.steps:
+                each.error = error
+            self._feed.start_turn(run.agent).end(error)
 
     # All runs
 
@@ -519,7 +503,7 @@ def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
     """Return the graph node in which a run takes place, and the path of the node."""
     known = metadata or {}
     node, place = known.get("langgraph_node"), known.get("langgraph_checkpoint_ns")
-    return str(node or "").removeprefix(_ERROR_HANDLER), str(place or "")
+    return str(node or ""), str(place or "")
 
 
 def _agent(

@@ -27,9 +27,6 @@ class Step:
     known: list[object] = field(init=False)
     """Texts and messages of the input, kept so that no other object gets their identity."""
     known_keys: set[object] = field(init=False)
-    """Texts of the input, and identities of its messages."""
-    by_id: dict[str, object] = field(init=False)
-    """Message of the input by its id."""
     has_spoken: bool = False
     """Whether a model has said something in the node."""
     results: set[str] = field(default_factory=set)
@@ -39,25 +36,7 @@ class Step:
 
     def __post_init__(self, inputs: object) -> None:
         self.known = list(_values(inputs))
-        self.known_keys = {_key(value) for value in self.known}
-        self.by_id = {own: value for value in self.known if (own := _own_id(value))}
-
-    def knows(self, value: object, returned: set[int]) -> bool:
-        """Return whether a text or message of an update was in the input.
-
-        A message with the id of another one and other words replaces it in LangGraph, so it is new,
-        unless the update has both.
-
-        Args:
-            value: Text or message.
-            returned: Identities of all values of the update.
-        """
-        if _key(value) in self.known_keys:
-            return True
-        before = self.by_id.get(_own_id(value))
-        if before is None:
-            return False
-        return id(before) in returned or _words(value) == _words(before)
+        self.known_keys = {key for value in self.known for key in _keys(value)}
 
 
 def content(message: BaseMessage) -> str:
@@ -108,12 +87,10 @@ def results(output: object) -> list[str]:
 
 def update(outputs: object, step: Step) -> list[str]:
     """Return the new texts in a node's update of the state."""
-    changes = list(_changes(outputs))
-    returned = {id(value) for _, value in changes}
     new = [
         (name, value if isinstance(value, str) else _message(value))
-        for name, value in changes
-        if not step.knows(value, returned)
+        for name, value in _changes(outputs)
+        if step.known_keys.isdisjoint(_keys(value))
     ]
     return [
         text
@@ -165,20 +142,12 @@ def _items(name: str, value: object) -> list[object]:
     return [each for each in items if isinstance(each, str) or is_said(each)]
 
 
-def _key(value: object) -> object:
-    """Return the key by which a text or message is recognized; equal texts share one."""
-    return value if isinstance(value, str) else id(value)
-
-
-def _own_id(value: object) -> str:
-    """Return the id that a message states; empty without one."""
+def _keys(value: object) -> set[object]:
+    """Return the keys by which a text or message is recognized; equal texts share one."""
+    if isinstance(value, str):
+        return {value}
     own = value.get("id") if isinstance(value, Mapping) else getattr(value, "id", None)
-    return own if isinstance(own, str) else ""
-
-
-def _words(value: object) -> list[str]:
-    """Return what a message says, in any form that LangGraph takes."""
-    return _said("", _message(value))
+    return {id(value), ("id", own)} if isinstance(own, str) and own else {id(value)}
 
 
 def _is_of_a_tool(name: str, value: object, step: Step) -> bool:

@@ -114,7 +114,9 @@ def points(value: float | None, form: str = ".1f") -> str:
     """Return a difference of two rates in percentage points, without a unit."""
     sign = "+" if form.startswith("+") else ""
     # The option z turns the −0.0 of a tiny negative value into 0.0.
-    return number(None if value is None else round(value * 100, 9), f"{sign}z{form.removeprefix('+')}")
+    return number(
+        None if value is None else round(value * 100, 9), f"{sign}z{form.removeprefix('+')}"
+    )
 
 
 def interval(low: float | None, high: float | None, form: str = ".1f") -> str:

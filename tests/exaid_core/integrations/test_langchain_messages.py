@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.func import entrypoint, task
-from langgraph.graph import END, START, MessagesState, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Overwrite
 
 from exaid_core.integrations.langchain import ExaidCallback
@@ -183,30 +183,6 @@ async def test_a_record_with_the_id_of_a_message() -> None:
     graph.add_edge(START, "a")
     for before, said in (({"id": "1"}, "I say."), ("1", "I say."), (AIMessage("I.", id="1"), "")):
         assert (await hear(graph.compile(), {"messages": [before]})).text_of("a") == said
-
-
-@pytest.mark.parametrize(
-    "new",
-    [
-        [AIMessage("Give 5 mg.", id="1")],
-        [{"role": "assistant", "content": "Give 5 mg.", "id": "1"}],
-        [RemoveMessage("1"), AIMessage("Give 5 mg.", id="1")],
-        [HumanMessage("How much?", id="0"), AIMessage("Give 5 mg.", id="1")],
-    ],
-)
-async def test_a_message_that_replaces_another_is_heard(new: list[Any]) -> None:
-    graph: Any = StateGraph(MessagesState)
-    graph.add_node("doctor", lambda _: {"messages": [AIMessage("Give 50 mg.", id="1")]})
-    graph.add_node("guardrail", lambda _: {"messages": new})
-    graph.add_node(
-        "editor", lambda state: {"messages": [each.model_copy() for each in state["messages"]]}
-    )
-    graph.add_edge(START, "doctor")
-    graph.add_edge("doctor", "guardrail")
-    graph.add_edge("guardrail", "editor")
-    before = {"messages": [HumanMessage("How much?", id="0")]}
-    ears = await hear(graph.compile(), before)
-    assert ears.heard == [("doctor", "Give 50 mg."), ("guardrail", "Give 5 mg.")]
 
 
 async def test_messages_in_other_forms_are_told_once() -> None:
