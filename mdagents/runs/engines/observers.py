@@ -233,22 +233,17 @@ class CaseObservers:
         Args:
             is_complete: Whether EXAID has finished; if not, its failed calls may still succeed.
         """
-        try:
-            return await self._outcome(is_complete=is_complete)
-        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
-            self.note(error)
-            return ExaidRecord(), Watched(tail_loss=1.0, error=self.error), 0
-
-    async def _outcome(self, *, is_complete: bool) -> tuple[ExaidRecord, Watched, int]:
         exaid = self.exaid
         if exaid is None:
             lost = 1.0 if self.has_exaid else 0.0
             return ExaidRecord(), Watched(tail_loss=lost, error=self.error), 0
-        if self._is_restored:  # else the saved log holds more
-            await self._write_log(exaid)
-        failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
-        if is_complete and failed and exaid.tail_loss():
-            self.note(f"no summary: {failed[-1]}")
+        try:
+            if self._is_restored:  # else the saved log holds more
+                await self._write_log(exaid)
+            watched = self._coverage(exaid, is_complete=is_complete)
+        except Exception as error:  # noqa: BLE001 - an observer must not disturb the run
+            self.note(error)
+            watched = Watched(tail_loss=1.0, error=self.error)
         done = [event for event in exaid.log.summaries if event.schema_ok]
         record = ExaidRecord(
             summaries=[
@@ -263,13 +258,18 @@ class CaseObservers:
                 for decision in exaid.log.decisions
             ],
         )
+        return record, watched, exaid.alerts
+
+    def _coverage(self, exaid: EXAID, *, is_complete: bool) -> Watched:
+        failed = [event.schema_error for event in exaid.log.summaries if not event.schema_ok]
+        if is_complete and failed and exaid.tail_loss():
+            self.note(f"no summary: {failed[-1]}")
         was_heard = exaid.log.flushes or not self._errors
-        watched = Watched(
+        return Watched(
             tail_loss=round(exaid.tail_loss(), 4) if was_heard else 1.0,
             missed_alerts=exaid.missed_alerts(),
             error=self.error,
         )
-        return record, watched, exaid.alerts
 
     def _read_recording(self, folder: Path) -> Recording | None:
         from exaid_core.recording import read_recording

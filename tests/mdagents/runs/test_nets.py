@@ -105,6 +105,7 @@ def test_an_exaid_that_breaks_costs_no_answer(
     for record in records():
         assert record["status"] == "answered"
         assert "no room" in record["watched"]["error"]
+        assert bool(record["exaid"]["summaries"]) == (place != "__init__"), "they were paid for"
         assert record["watched"]["tail_loss"] == 1.0
     (manifest,) = Path("output").glob("*/run.json")
     assert json.loads(manifest.read_text())["finished"]
