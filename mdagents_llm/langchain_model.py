@@ -119,8 +119,11 @@ class ChatModelAdapter(BaseChatModel):
     streaming: bool = False
     """Whether `invoke` streams too, so that callbacks see the tokens of every call."""
     _run: _Run | None = PrivateAttr(None)
-    _token: str = PrivateAttr(default_factory=lambda: uuid4().hex)
-    """Identifies the model in LangChain's cache if the model has no `identity`."""
+    _told_apart: tuple[object, str] = PrivateAttr()
+    """(model, token): the token names that model in LangChain's cache if it has no `identity`.
+
+    A copy of the adapter may have another model. The model is kept, as its id could be used again.
+    """
 
     def __init__(self, model: ChatModel, **settings: Any) -> None:
         known = type(self).model_fields
@@ -132,6 +135,7 @@ class ChatModelAdapter(BaseChatModel):
             )
         kept = {name: value for name, value in settings.items() if name not in _OF_THE_MODEL}
         super().__init__(**{"model": model, **kept})
+        self._told_apart = (model, uuid4().hex)
 
     # -- properties that LangChain reads --------------------------------------------------------
 
@@ -167,8 +171,9 @@ class ChatModelAdapter(BaseChatModel):
         """
         stated = getattr(self.model, "identity", "")
         is_stated = isinstance(stated, str) and bool(stated)
-        identity = stated if is_stated else f"{self._token} {id(self.model)}"
-        return sha256(utf8(identity)).hexdigest()
+        if not is_stated and self._told_apart[0] is not self.model:
+            self._told_apart = (self.model, uuid4().hex)
+        return sha256(utf8(stated if is_stated else self._told_apart[1])).hexdigest()
 
     @property
     def _identifying_params(self) -> dict[str, Any]:

@@ -338,6 +338,10 @@ async def test_langchain_s_cache_tells_models_apart(
     assert [ChatModelAdapter(m, cache=cache).invoke("a").text for m in own] == ["One.", "Two."]
     copies = [ChatModelAdapter(own[0], cache=cache).model_copy(update={"model": m}) for m in own]
     assert [copy.invoke("b").text for copy in copies] == ["One.", "Two."]
+    adapter = copies[0]
+    for number in range(20):  # the ids of models that are freed are used again
+        adapter = adapter.model_copy(update={"model": speaking(str(number))})
+        assert adapter.invoke("c").text == str(number)
     named = [Structured(one, name="groq/x") for one in own]
     assert [ChatModelAdapter(m, cache=cache).invoke("a").text for m in named] == ["One.", "Two."]
 

@@ -247,6 +247,25 @@ def test_variables_for_traces_override_the_general_ones(
         assert "--otel" not in err
 
 
+@pytest.mark.parametrize(
+    ("of_traces", "general"),
+    [("{url}/v1/traces ", "http://127.0.0.1:9"), ("  ", " {url} "), (None, "{url} ")],
+)
+def test_blanks_around_an_address_are_ignored(
+    run: Run, monkeypatch: pytest.MonkeyPatch, of_traces: str | None, general: str
+) -> None:
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", general.format(url=collector.url))
+        if of_traces is not None:
+            address = of_traces.format(url=collector.url)
+            monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", address)
+        status, _, err = run(*FLAGS)
+        assert status == 0, err
+        assert collector.spans
+        assert "--otel" not in err
+    assert os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] == general.format(url=collector.url)
+
+
 @pytest.mark.parametrize("variable", ["PROTOCOL", "ENDPOINT"])
 def test_the_variable_that_counts_is_named(
     run: Run, monkeypatch: pytest.MonkeyPatch, variable: str
