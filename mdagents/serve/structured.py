@@ -165,7 +165,7 @@ def plan_filling(schema: object, options: Mapping[str, str]) -> Filling:
         raise _refused(f"a team cannot follow {' and '.join(conditions)} of its root; leave it out")
     required = root.get("required", [])
     for name in required if isinstance(required, list) else ():
-        if name not in properties:
+        if not isinstance(name, str) or name not in properties:
             raise _refused(f"a team cannot fill the required property {name!r:.80}")
     found = []
     reasons: dict[str, str] = {}

@@ -234,6 +234,7 @@ def test_a_refusal_names_what_is_in_the_way(properties: dict[str, Any], message:
     [
         # Public report: imp 1567. What is required has to be there, or the request is refused.
         ({"required": ["answer", "source"]}, "cannot fill the required property 'source'"),
+        ({"required": ["answer", {}]}, "cannot fill the required property {}"),
         ({"minProperties": 2}, "cannot follow minProperties of its root"),
         ({"anyOf": [{"required": ["confidence"]}]}, "cannot follow anyOf of its root"),
         ({"if": {}, "then": {"minProperties": 9}}, "cannot follow if and then of its root"),
