@@ -75,7 +75,9 @@ def help_of(program: str) -> str:
 def flags_of(program: str) -> str:
     """Return a program's help: usage, a table for each group of flags, the closing words."""
     usage, *parts = re.split(r"\n\n+", help_of(program))
-    usage = textwrap.fill(usage.removeprefix("usage: "), 80, subsequent_indent="    ")
+    usage = textwrap.fill(
+        usage.removeprefix("usage: "), 80, subsequent_indent="    ", break_on_hyphens=False
+    )
     written = [f"```text\n{usage}\n```"]
     words = ""  # positional arguments share the table of the options
     for part in parts:

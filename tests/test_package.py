@@ -279,6 +279,7 @@ def _wheel_of(name: str, folder: Path, files: list[str]) -> Path:
         ("data download medqq", "; did you mean 'medqa'?"),
         ("data download medqa --splt", "there is no flag --splt; did you mean '--split'?"),
         ("data extract sample-01", "; did you mean 'sample-001'?"),
+        ("data check", "(see python -m mdagents data check --help)"),
         ("score --ouput x", "there is no flag --ouput; did you mean '--output'?"),
     ],
 )

@@ -280,8 +280,8 @@ def _parser() -> Parser:
         prog="python -m demos.cdss_example.demo_cdss",
         description="Clinical decision support on LangGraph: an orchestrator, specialists, a "
         "synthesis, and EXAID's summaries beside them. " + _NO_DEVICE,
-        epilog="Exit status: 0 finished, 1 a case failed, 2 usage error, 130 Ctrl-C. Models and "
-        "keys as for main.py: .env or the environment "
+        epilog="Exit status: 0 finished, 1 a case failed, 2 usage error, 130 Ctrl-C, "
+        "143 SIGTERM. Models and keys as for main.py: .env or the environment "
         f"({', '.join(choices()[:2])}, OPENAI_API_KEY, …).",
     )
     add = parser.add_argument

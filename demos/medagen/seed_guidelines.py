@@ -31,11 +31,15 @@ def main(argv: Sequence[str]) -> int:
     """
     parser = Parser(
         prog="python -m demos.medagen.seed_guidelines",
-        description="Put the guidelines of a folder into the database of Medagen (DATABASE_URL, "
-        "else output/medagen/medagen.sqlite), in the place of those that are there.",
+        description="Loads guidelines into Medagen's database (DATABASE_URL, else "
+        "output/medagen/medagen.sqlite), replacing existing ones.",
     )
     parser.add_argument(
-        "--folder", metavar="DIR", type=Path, default=FOLDER, help="of guidelines [%(default)s]"
+        "--folder",
+        metavar="DIR",
+        type=Path,
+        default=FOLDER,
+        help="folder with the guidelines [%(default)s]",
     )
     options = parser.parse_args(argv)
     guidelines = read_guidelines(options.folder)

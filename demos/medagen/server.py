@@ -202,11 +202,11 @@ def _parser() -> Parser:
         epilog="Exit status: 0 after Ctrl-C or SIGTERM, 2 usage error. Models and keys as for "
         "main.py: .env or the environment.",
     )
-    add_address_flags(parser)
+    add_address_flags(parser, "chat page")
     parser.add_argument("--rate", metavar="N", type=int, default=30,
-        help="requests a minute that a client, and a user, may make [%(default)s]")  # fmt: skip
+        help="maximum requests per minute, per client and per user [%(default)s]")  # fmt: skip
     parser.add_argument("--turns", metavar="N", type=int, default=200,
-        help="concurrent answers [%(default)s]")  # fmt: skip
+        help="maximum concurrent answers [%(default)s]")  # fmt: skip
     add_otel_flag(parser)
     return parser
 

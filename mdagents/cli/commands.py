@@ -21,14 +21,14 @@ Main = Callable[[Sequence[str], str], int]
 
 def _run(argv: Sequence[str], name: str) -> int:
     from mdagents.runs.options import env_flag
-    from mdagents.runs.program import INSTALLED, main
+    from mdagents.runs.program import called_as, main
     from mdagents.settings import Difficulty
 
     return main(
         argv,
         skip=[level for level in Difficulty if env_flag(f"SKIP_{level.upper()}")],
         show_interaction_table=env_flag("SHOW_INTERACTION_TABLE"),
-        called=INSTALLED,
+        called=called_as(name.removesuffix(" run")),
     )
 
 
@@ -72,11 +72,12 @@ PROGRAMS: Mapping[str, tuple[Main, str]] = {
 
 
 @reaches_any_screen
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: Sequence[str] | None = None, *, program: str = "mdagents") -> int:
     """Call one of the programs.
 
     Args:
         argv: Command line without the program's name; None uses that of the process.
+        program: Command that the user typed, for usage lines and advice.
 
     Returns:
         Exit status of the program; 2 for an unknown one.
@@ -87,12 +88,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     for count in (2, 1):
         name = " ".join(words[:count])
         if name in PROGRAMS:
-            return PROGRAMS[name][0](words[count:], f"mdagents {name}")
-    parser = _parser()
+            return PROGRAMS[name][0](words[count:], f"{program} {name}")
+    parser = _parser(program)
     parser.parse_known_args(words)
     given = [word for word in words[:2] if word == words[0] or not word.startswith("-")]
     name = " ".join(given)
-    is_group = any(program.startswith(f"{name} ") for program in PROGRAMS)
+    is_group = any(known.startswith(f"{name} ") for known in PROGRAMS)
     meant = (
         ""
         if is_group
@@ -106,15 +107,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(program: str) -> argparse.ArgumentParser:
     """Make the parser that shows help and version."""
     width = max(map(len, PROGRAMS))
     programs = "\n".join(f"  {name:{width}}  {what}" for name, (_, what) in PROGRAMS.items())
     parser = argparse.ArgumentParser(
-        prog="mdagents",
-        usage="mdagents NAME [flags]",
+        prog=program,
+        usage=f"{program} NAME [flags]",
         description=f"Multi-agent medical question answering:\n\n{programs}\n\n"
-        "Run `mdagents NAME --help` for details.",
+        f"Run `{program} NAME --help` for details.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mdagents {mdagents.__version__}")

@@ -92,7 +92,7 @@ def main(
     asked = [flag for flag in ("compare", "what_if", "audit") if getattr(options, flag) is not None]
     if len(asked) > 1:
         flags = " and ".join(f"--{flag.replace('_', '-')}" for flag in asked)
-        raise ConfigError(f"{flags} are {len(asked)} questions; give one of them")
+        raise ConfigError(f"{flags} cannot be combined; give one of them")
     if options.json and options.audit is None:
         raise ConfigError("--json belongs to --audit; other scores are written as JSON files")
     if options.compare is not None:
@@ -130,7 +130,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         prog=program,
         description="Scores runs from their files alone: no network, no key.",
     )
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="the same as --input RUN")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="alias for --input RUN")
     parser.add_argument(
         "--input", nargs="+", metavar="RUN", help="result files or run folders [the newest run]"
     )
@@ -148,7 +148,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         "--audit",
         nargs="+",
         metavar="RUN",
-        help="audit what teams changed between first opinions and decision, and what turned it; "
+        help="audit how answers changed between first opinions and decision, and why; "
         "runs with --peers are controls of the run without",
     )
     parser.add_argument(
@@ -159,13 +159,13 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument(
         "--common",
         action="store_true",
-        help="with --compare, --what-if or --audit: take the questions that all runs hold",
+        help="with --compare, --what-if or --audit: use only the questions that all runs share",
     )
     parser.add_argument(
         "--repeated-ids",
         choices=[way.value for way in Repeated],
-        help="where another program's file holds a question more than once: score the first record "
-        "of each, or take them as epochs [refuse]",
+        help="if a file of another program has a question more than once: score the first record, "
+        "or count all as epochs [refuse]",
     )
     parser.add_argument(
         "--group-by",

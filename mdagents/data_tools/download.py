@@ -418,7 +418,7 @@ def download(
     except OSError as error:
         _refuse(error, folder)
     for about in dict.fromkeys(file.about for file in wanted):
-        print_result(f"Licence: {about.licence}\nCitation: {about.citation}")
+        print_result(f"License: {about.licence}\nCitation: {about.citation}")
         if about.note:
             print_result(f"Note: {about.note}")
 
@@ -431,7 +431,8 @@ def _sources(
         return catalogue[name]
     instructions = BY_HAND[name].instructions.format(folder=folder)
     raise ConfigError(
-        f"{name} is not fetched, for want of a published SHA-256 of its files: {instructions}"
+        f"{name} cannot be downloaded automatically, because no SHA-256 is published for its "
+        f"files: {instructions}"
     )
 
 
@@ -470,13 +471,14 @@ def _parser(program: str, catalogue: Mapping[str, tuple[Source, ...]]) -> argpar
     add("--data-dir", type=Path, default=Path("data"), metavar="DIR",
         help="folder of all data sets [data]")  # fmt: skip
     add("--from", dest="by_hand", type=Path, metavar="FILE", nargs="+", default=[],
-        help="make it from a file that you have, as it is published: "
+        help="convert a published file that you already have: "
         ".jsonl, .csv, .tsv or .parquet, and .zip for pictures")  # fmt: skip
-    add("--split", choices=["test", "train"], default="test", help="what that file is [test]")
+    add("--split", choices=["test", "train"], default="test",
+        help="split to which that file belongs [test]")  # fmt: skip
     add("--cop-from", type=int, choices=[0, 1],
-        help="what 'cop' calls the first option in it, if it is of MedMCQA and does not tell"
+        help="number of the first option in 'cop', for a file of MedMCQA that does not show it"
         )  # fmt: skip
-    add("--force", action="store_true", help="replace a file that is there with another SHA-256")
+    add("--force", action="store_true", help="overwrite an existing file whose SHA-256 differs")
     return parser
 
 

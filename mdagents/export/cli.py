@@ -107,8 +107,8 @@ def _track(options: argparse.Namespace, paths: Sequence[Path]) -> int:
 def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
-        description="Writes a run as a log of Inspect (inspect.aisi.org.uk), for `inspect view`; "
-        "its card: what a reviewer asks about it; or runs to an experiment tracker.",
+        description="Writes a run as a log of Inspect (inspect.aisi.org.uk) for `inspect view`, or "
+        "as a card for reviewers; or writes runs to an experiment tracker.",
         epilog="Exit status: 0 written, 1 cannot be written, 2 usage error or a damaged file.",
     )
     add = parser.add_argument

@@ -216,6 +216,6 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="with --http: address to listen on; any but this machine's own requires a token "
         "[127.0.0.1]")  # fmt: skip
     parser.add_argument("--port", metavar="N", type=int,
-        help=f"with --http: port; 0: any free one [{PORT}]")  # fmt: skip
+        help=f"with --http: port; 0: any free port [{PORT}]")  # fmt: skip
     add_team_flags(parser)
     return parser

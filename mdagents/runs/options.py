@@ -289,7 +289,8 @@ def _add_start_flags(group: Any, after: str) -> None:
             add("--dry-run", action="store_true",
                 help="forecast calls, tokens and cost; call no model")  # fmt: skip
             add("--display", choices=DISPLAYS, default="full",
-                help="progress on stderr; without a terminal all but none print lines")  # fmt: skip
+                help="progress on stderr; without a terminal, every setting but none prints "
+                "lines")  # fmt: skip
             add("--json", action="store_true", help="print only the results, as one JSON object")
 
 

@@ -93,7 +93,10 @@ def _python() -> str:
     return str(own.relative_to(here)) if own.is_relative_to(here) else str(own)
 
 
-INSTALLED = Called("mdagents run", "mdagents run", "mdagents score", "mdagents view")
+def called_as(program: str) -> Called:
+    """Return the commands of `mdagents`, or of `python -m mdagents`."""
+    command = program.replace("python ", f"{shlex.quote(_python())} ", 1)
+    return Called(f"{program} run", *(f"{command} {name}" for name in ("run", "score", "view")))
 
 
 @reaches_any_screen

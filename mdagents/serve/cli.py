@@ -184,7 +184,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="address to listen on; any but this machine's own requires a token "
         "[127.0.0.1]")  # fmt: skip
     parser.add_argument("--port", metavar="N", type=int, default=PORT,
-        help="port; 0: any free one")  # fmt: skip
+        help="port; 0: any free port")  # fmt: skip
     parser.add_argument("--max-queue", metavar="N", type=int, default=_QUEUE,
         help="questions that may wait for a place; more get status 429")  # fmt: skip
     add_team_flags(parser)

@@ -72,7 +72,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
     """Return the argument parser of `study.py` and `mdagents study`."""
     parser = Parser(
         prog=program,
-        description="Compares methods, models and data sets: many runs, one question answered.",
+        description="Compares methods, models and data sets in one report.",
         epilog="docs/how-to/studies.md describes STUDY.",
         allow_abbrev=False,
     )

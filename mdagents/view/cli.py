@@ -113,7 +113,7 @@ def _folder_and_page(given: Path) -> tuple[Path, str]:
         run = given.resolve()
         return run.parent, f"/runs/{quote(os.fsencode(run.name))}"
     if not given.is_dir():
-        raise ConfigError(f"there is no folder {given}; give that of --output-dir")
+        raise ConfigError(f"there is no folder {given}; give a folder with runs or traces")
     if is_served(given):
         raise ConfigError(refusal_of_served(given))
     return given, ""
@@ -123,8 +123,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=program,
         description="Shows running and finished runs, or recorded traces, in a browser.",
-        epilog="It writes nothing but ratings (ratings.jsonl in a run's folder). Exit status: 0 "
-        "after Ctrl-C or SIGTERM, 2 usage error.",
+        epilog="The only files it writes are ratings (ratings.jsonl in a run's folder). Exit "
+        "status: 0 after Ctrl-C or SIGTERM, 2 usage error.",
     )
     parser.add_argument(
         "output", metavar="FOLDER", nargs="*",
@@ -134,7 +134,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     parser.add_argument("--examples", action="store_true",
         help="show ten example cases that come with this program")  # fmt: skip
     parser.add_argument("--blind", action="store_true",
-        help="for clinicians who rate: runs without names, models and methods")  # fmt: skip
+        help="for clinicians who rate: hide names, models and methods of the runs")  # fmt: skip
     parser.add_argument("--blind-seed", metavar="N", type=int, default=0,
         help="seed for the order of the runs with --blind [%(default)s]")  # fmt: skip
     parser.add_argument("--speed", metavar="X", type=float,

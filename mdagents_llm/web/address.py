@@ -47,14 +47,15 @@ class Place:
         return f"http://{self.hosts[0]}:{self.port}{path or '/' * bool(query)}{query}"
 
 
-def add_address_flags(parser: Any) -> None:
-    """Add the flags of every program that shows runs in a browser.
+def add_address_flags(parser: Any, page: str = "live view") -> None:
+    """Add the flags of every program that shows pages in a browser.
 
     Args:
         parser: An `argparse` parser or argument group.
+        page: What is shown, for the help text.
     """
     parser.add_argument("--view-port", metavar="N", type=int,
-        help=f"port of the live view; 0: any free port [{PORT}, or the next free one]")  # fmt: skip
+        help=f"port of the {page}; 0: any free port [{PORT}, or the next free one]")  # fmt: skip
     parser.add_argument("--view-host", metavar="HOST", default="",
         help="address to listen on; any but this machine's own requires a token "
         f"[{LOOPBACK[0]}]")  # fmt: skip
@@ -74,7 +75,7 @@ def listen(host: str = "", port: int | None = None, *, flag: str = "--view-port"
     """
     host = host.strip("[]") or LOOPBACK[0]
     if port is not None and not 0 <= port < 2**16:
-        raise ConfigError(f"{flag} is {port} but must be from 0, any free one, to 65535")
+        raise ConfigError(f"{flag} is {port} but must be from 0 (any free port) to 65535")
     for number in range(PORT, PORT + _TRIED) if port is None else (port,):
         try:
             return _place(host, number)

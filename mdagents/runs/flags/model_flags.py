@@ -65,8 +65,8 @@ class ModelFlags(Flags):
     reasoning_tokens: Annotated[
         str,
         Flag(
-            "tokens for hidden reasoning; also by role [8192, and more when they are used up; 0 "
-            "for models that do not think]"
+            "tokens allowed for hidden reasoning; by role: expert=4096 [8192, and more when they "
+            "are used up; 0 for models that do not think]"
         ),
     ] = ""
     max_tokens: Annotated[

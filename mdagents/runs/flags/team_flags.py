@@ -60,7 +60,11 @@ class TeamFlags(Flags):
         ),
     ] = MDAGENTS
     router: Annotated[
-        Router, Flag("what chooses the team: a model, or whether the experts of a team agree")
+        Router,
+        Flag(
+            "how the team is chosen: by a model that rates the question, or by the experts' "
+            "agreement"
+        ),
     ] = Router.LLM
     agreement: Annotated[
         Fraction | None,
@@ -74,7 +78,8 @@ class TeamFlags(Flags):
     num_experts: Annotated[
         Count | None,
         Flag(
-            "number of experts of basic and intermediate [3; classic 3, 5; small 2]",
+            "experts in basic and intermediate teams [3; classic: basic 3, intermediate 5; "
+            "small 2]",
             sets=("basic_experts", "debate_experts"),
         ),
     ] = None
@@ -86,14 +91,15 @@ class TeamFlags(Flags):
         Count | None, Flag("turns per round [3; classic 5; small 1]", sets=("turns",))
     ] = None
     num_teams: Annotated[
-        Count | None, Flag("number of teams of advanced [3; classic 2; small 2]", sets=("teams",))
+        Count | None,
+        Flag("number of teams at the advanced level [3; classic 2; small 2]", sets=("teams",)),
     ] = None
     team_size: Annotated[
         Count | None, Flag("clinicians per team [3; classic 2; small 2]", sets=("team_size",))
     ] = None
     words: Annotated[
         Mapping[str, int],
-        Flag(f"a different word limit; repeatable ({', '.join(WORD_LIMITS)})", "NAME=N"),
+        Flag(f"override a word limit; repeatable ({', '.join(WORD_LIMITS)})", "NAME=N"),
     ] = {}
     """Name of a word limit -> words; also as a list of `name=words`."""
     decision_temperature: Annotated[
@@ -104,15 +110,16 @@ class TeamFlags(Flags):
     peers: Annotated[
         Peers,
         Flag(
-            "what experts see of each other after their first opinions; all but all are controls "
-            "of an audit (docs/how-to/audit.md)"
+            "what experts see of each other after their first opinions; every value except "
+            "'all' is a control for an audit (docs/how-to/audit.md)"
         ),
     ] = Peers.ALL
     debate_policy: Annotated[
         DebatePolicy,
         Flag(
-            "when the intermediate team debates: always; not where all first opinions agree; "
-            "no longer than answers change; a minority speaks first"
+            "when the intermediate team debates: always; agreed: unless all first opinions agree; "
+            "changing: until a round changes no answer; minority-first: always, dissenting experts "
+            "first"
         ),
     ] = DebatePolicy.ALWAYS
     exaid: Annotated[

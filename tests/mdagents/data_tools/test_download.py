@@ -70,7 +70,7 @@ def test_files_are_put_in_place_with_a_note_of_their_origin(hub: Hub, workspace:
     }
     assert note["files"]["train.jsonl"]["records"] == 5
     assert done.stdout.splitlines()[-3:] == [
-        "Licence: CC0",
+        "License: CC0",
         "Citation: Someone, Some Questions.",
         "Note: made up",
     ]
@@ -116,7 +116,7 @@ def test_a_second_run_makes_no_request_and_changes_nothing(hub: Hub, workspace: 
 
     assert done.returncode == 0, done
     assert "already there" in done.stdout
-    assert "Licence: CC0" in done.stdout
+    assert "License: CC0" in done.stdout
     assert len(hub.requests) == asked > 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
 

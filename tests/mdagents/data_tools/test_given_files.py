@@ -22,7 +22,7 @@ pytestmark = pytest.mark.process
 def test_what_is_not_pinned_says_how_to_place_it(hub: Hub, workspace: Workspace, name: str) -> None:
     line = refusal(workspace.run_real(name))
 
-    assert f"{name} is not fetched" in line
+    assert f"{name} cannot be downloaded automatically" in line
     assert "https://" in line
     assert hub.requests == []
     assert not workspace.data.exists()

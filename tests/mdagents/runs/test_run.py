@@ -16,6 +16,7 @@ from dotenv import dotenv_values
 from mdagents.display import accuracy_so_far
 from mdagents.records.manifest import RunManifest, run_name
 from mdagents.records.sample import SampleRecord
+from mdagents.runs.program import called_as
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
@@ -488,6 +489,16 @@ def test_from_another_folder_and_where_python_is_another_one_the_command_that_go
     _, err = program(provider, "--num-samples", "1").communicate(timeout=30)
     went = err.partition("to resume: ")[2]
     assert f" {sys.executable} {REPOSITORY}/main.py --dataset" in went
+
+
+def test_commands_for_the_module_are_of_the_module_and_those_for_the_program_of_the_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert called_as("mdagents").view == "mdagents view"
+    monkeypatch.setenv("PATH", os.defpath)
+    called = called_as("python -m mdagents")
+    assert called.name == "python -m mdagents run"
+    assert called.run == f"{sys.executable} -m mdagents run", "python is another one here"
 
 
 def test_an_output_folder_that_cannot_be_written(provider: FakeProvider, run: Run) -> None:

@@ -443,7 +443,10 @@ def test_a_control_that_differs_in_more_is_said_to(capsys: pytest.CaptureFixture
     [
         (["--audit", "output/run-none"], "none is given"),
         (["--audit", "output/run-all", "output/run-all"], "the same run twice"),
-        (["--audit", "output/run-all", "--compare", "output/run-none"], "are 2 questions"),
+        (
+            ["--audit", "output/run-all", "--compare", "output/run-none"],
+            "cannot be combined; give one of them",
+        ),
         (["--audit", "output/run-all", "--input", "output/run-all"], "leave --input out"),
         (["--input", "output/run-all", "--json"], "--json belongs to --audit"),
         (["--audit", "output/run-all", "output/run-noise"], "the runs hold different questions"),

@@ -243,7 +243,7 @@ def test_all_addresses_of_ipv6_are_those_of_ipv4_as_well(followed: Path) -> None
 def test_what_is_no_folder_of_runs(followed: Path) -> None:
     status, out, err = end(start("outptu"))
     assert (status, out) == (2, "")
-    assert err == "error: there is no folder outptu; give that of --output-dir\n"
+    assert err == "error: there is no folder outptu; give a folder with runs or traces\n"
     Path("empty").mkdir()
     with view("empty") as (process, address):
         assert httpx2.get(f"{address}/api/runs").json()["runs"] == []
