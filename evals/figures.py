@@ -98,7 +98,7 @@ def _cost(metrics: AggregateMetrics) -> Figure:
             reach = [[max(0.0, low)], [max(0.0, high)]]
         axes.errorbar([cost], [coverage.mean], yerr=reach, fmt="o", capsize=3, color=_COLOURS[name])
         axes.annotate(name, (cost, coverage.mean), xytext=(6, 6), textcoords="offset points")
-    _label(axes, "M9 cost per case, CTU", "M4 coverage, 95 % interval", "Cost against coverage")
+    _label(axes, "M9 cost per case, CTU", "M4 coverage, 95% interval", "Cost against coverage")
     return figure
 
 

@@ -90,7 +90,7 @@ def flags(summary: AgentSummary) -> list[str]:
         found.append(f"cut: {_labels(summary.truncated_fields)}")
     if summary.emptied_fields:
         found.append(
-            f"emptied, since repeated or not said by any agent: {_labels(summary.emptied_fields)}"
+            f"emptied (repeated, or not said by any agent): {_labels(summary.emptied_fields)}"
         )
     return [line for flag in (*found, *summary.remarks) if (line := one_line(flag))]
 

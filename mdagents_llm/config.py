@@ -198,9 +198,11 @@ def check_base_url(url: str, name: str) -> None:
     if url and not is_one:
         raise ConfigError(f"{name} {shown} must begin with http:// or https:// and a host")
     if shown != url:
-        raise ConfigError(f"{name} {shown} must hold no password; a key goes into its own variable")
+        raise ConfigError(
+            f"{name} {shown} must not contain a password; put the key into its own variable"
+        )
     if urlsplit(url).path.rstrip("/").endswith("/chat/completions"):
-        raise ConfigError(f"{name} {url} must end before /chat/completions, mostly in /v1")
+        raise ConfigError(f"{name} {url} must not end in /chat/completions; it usually ends in /v1")
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:

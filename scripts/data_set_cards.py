@@ -96,14 +96,14 @@ def _license(name: str) -> str:
 def _way(name: str) -> str:
     if name in SHIPPED:
         return "comes with the program"
-    return "`mdagents data download`" if name in SOURCES else "by hand"
+    return "`python -m mdagents data download`" if name in SOURCES else "by hand"
 
 
 def _instructions(name: str) -> str:
     if name in SHIPPED:
         return f"comes with the program: `--dataset {name}`"
     if name in SOURCES:
-        return f"`mdagents data download {name}`"
+        return f"`python -m mdagents data download {name}`"
     first = _grouped()[0] if name == GROUPED else name
     steps = BY_HAND[first].instructions.replace("{folder}", f"data/{first}")
     steps = steps.replace("{split}", "test")

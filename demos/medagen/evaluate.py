@@ -272,7 +272,7 @@ def _shown(cases: Sequence[Case], judged: Mapping[str, Judged]) -> str:
     }
     for name, of in rows.items():
         table.add_row([name, *(str(of(one)) for one in all_.values())])
-    parts.append(f"{len(cases)} cases; 95 % intervals (Wilson)\n{table}")
+    parts.append(f"{len(cases)} cases; 95% intervals (Wilson)\n{table}")
     for name, one in all_.items():
         if name != _ALWAYS:
             parts.append(f"{name}\n{_matrix(one)}")

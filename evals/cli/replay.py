@@ -117,7 +117,9 @@ def replay(options: argparse.Namespace, files: Sequence[Path], out: Path) -> int
     made = len(done) - kept - len(errors)
     for error in sorted(errors):
         print_line(f"error: {error}")
-    print_result(f"{out / RUNS}: {made} run logs made, {kept} were there, {len(errors)} failed")
+    print_result(
+        f"{out / RUNS}: {made} run logs written, {kept} already present, {len(errors)} failed"
+    )
     return FOUND_PROBLEMS if errors else 0
 
 

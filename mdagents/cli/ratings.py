@@ -45,7 +45,9 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
         return 0
     ratings = read_ratings(folder)
     if not ratings:
-        raise ConfigError(f"{folder} holds no ratings; `view.py` has a page to rate each question")
+        raise ConfigError(
+            f"{folder} holds no ratings yet; `python -m mdagents view` has a page to rate each"
+        )
     if file.exists():
         raise ConfigError(
             f"{file} exists: --import adds its ratings to the run; to write those of the run, name "

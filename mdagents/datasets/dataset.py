@@ -125,7 +125,7 @@ def part_note(dataset: Dataset) -> str:
         return ""
     return (
         f"This file of {dataset.name} holds {len(dataset.index):,} of the {published:,} published "
-        f"questions: a score is one of this part, not of {dataset.name}."
+        f"questions: scores apply to this subset only."
     )
 
 
@@ -153,7 +153,7 @@ _TEST_ONLY = (TRIAGE_NAME, VQA_SAMPLE_NAME)
 SAMPLE_NOTICE = (
     "These questions were written for this project in the style of MedQA. They are not MedQA and "
     "were not reviewed by clinicians: use them to try the program, not to report a score. "
-    "`mdagents data download medqa` fetches the real test set."
+    "`python -m mdagents data download medqa` fetches the real test set."
 )
 
 TRIAGE_NOTICE = (
@@ -280,7 +280,7 @@ def _not_found(name: str, data_dir: Path, split: str, there: Mapping[str, list[s
     if name in KNOWN:
         return (
             f"data set '{name}' is not in {data_dir} yet; "
-            f"fetch it with mdagents data download {name}"
+            f"run: python -m mdagents data download {name}"
         )
     known = [*there, *_SHIPPED, *KNOWN]
     endings, one_of_these = " or ".join(ENDINGS), "one of these, " if there else ""

@@ -44,7 +44,7 @@ def train_file(path: Path, method: str = "few_shot") -> Path:
         raise ConfigError(
             f"--method {method} needs {path.with_name('train.jsonl')}, which is not there: write "
             f"solved questions into it in the form of {path.name} (of "
-            f"{', '.join(FETCHED_WITH_TRAIN)}, mdagents data download NAME fetches it)"
+            f"{', '.join(FETCHED_WITH_TRAIN)}, python -m mdagents data download NAME fetches it)"
         )
     return found
 

@@ -76,7 +76,7 @@ def counting_of(path: Path, lines: Iterable[tuple[int, bytes]]) -> Counting | No
     if not shown_by:
         raise ConfigError(
             f"{path}: field 'cop' may count from 0 or from 1, as no record has a 0 or a 4; say "
-            f"which: mdagents data download medmcqa --from {path} --cop-from 1 (the "
+            f"which: python -m mdagents data download medmcqa --from {path} --cop-from 1 (the "
             "authors' files) or 0 (openlifescienceai/medmcqa)"
         )
     ((first, reason),) = shown_by.items()

@@ -53,7 +53,8 @@ class OutOfScopeError(ConfigError):
 
     def __init__(self, where: str, reason: str) -> None:
         super().__init__(
-            f"{where}: {reason}; mdagents data download NAME --from FILE leaves such records out"
+            f"{where}: {reason}; python -m mdagents data download NAME --from FILE leaves such "
+            "records out"
         )
         self.reason = reason
 

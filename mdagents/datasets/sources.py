@@ -486,7 +486,7 @@ def _medagentsbench(name: str, folder: str) -> ByHand:
         f"download {folder}/test_hard-00000-of-00001.parquet of "
         "https://huggingface.co/datasets/super-dainiu/medagents-benchmark, or "
         f"data/{name}/test_hard.jsonl of https://github.com/gersteinlab/medagents-benchmark, then: "
-        f"mdagents data download medagentsbench/{name}_hard --from FILE",
+        f"python -m mdagents data download medagentsbench/{name}_hard --from FILE",
         About(
             "Apache 2.0, as the repository gersteinlab/medagents-benchmark says; the questions are "
             f"under the terms of {folder}",
@@ -508,7 +508,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "medbullets": ByHand(
             "download medbullets/medbullets_op4.csv (or _op5.csv) of "
             "https://github.com/HanjieChen/ChallengeClinicalQA, then: "
-            "mdagents data download medbullets --from medbullets_op4.csv",
+            "python -m mdagents data download medbullets --from medbullets_op4.csv",
             About(
                 "none is stated; the questions are those of https://step2.medbullets.com",
                 "Hanjie Chen, Zhouxiang Fang, Yash Singla, Mark Dredze. Benchmarking Large "
@@ -530,7 +530,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "medexqa": ByHand(
             "download the five tables in test/ (for --split train, in dev/) of "
             "https://huggingface.co/datasets/bluesky333/MedExQA, then: "
-            "mdagents data download medexqa --from test/*.tsv",
+            "python -m mdagents data download medexqa --from test/*.tsv",
             About(
                 "none is stated in the authors' repository, knowlab/MedExQA; see the card of "
                 "bluesky333/MedExQA",
@@ -542,7 +542,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "afrimedqa": ByHand(
             "download the table (afri_med_qa_15k_v2.5_phase_2_15275.csv) of "
             "https://huggingface.co/datasets/intronhealth/afrimedqa_v2, then: "
-            "mdagents data download afrimedqa --from FILE",
+            "python -m mdagents data download afrimedqa --from FILE",
             About(
                 "CC BY-NC-SA 4.0, as the authors' repository intron-innovation/AfriMed-QA says",
                 "Tobi Olatunji, Charles Nimo, Abraham Owodunni, et al. AfriMed-QA: A Pan-African, "
@@ -555,7 +555,7 @@ BY_HAND: Mapping[str, ByHand] = MappingProxyType(
         "hle": ByHand(
             "download data/test-00000-of-00001.parquet of https://huggingface.co/datasets/cais/hle "
             "(its authors ask for your consent first), then: "
-            "mdagents data download hle --from test-00000-of-00001.parquet",
+            "python -m mdagents data download hle --from test-00000-of-00001.parquet",
             About(
                 "MIT, as the card of cais/hle says; its authors ask not to publish its questions",
                 "Long Phan, Alice Gatti, Ziwen Han, et al. Humanity's Last Exam. 2025. "

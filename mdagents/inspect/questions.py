@@ -57,8 +57,8 @@ def dataset_of(config: RunConfig) -> Dataset:
     dataset = open_dataset(config.dataset, config.data_dir, config.split)
     if config.dataset.lower() in KNOWN and dataset.name.startswith(SAMPLE_NAME):
         raise ConfigError(
-            f"{config.dataset} is not there: mdagents data download {config.dataset} fetches it, "
-            f"or use the task {PACKAGE}/{dataset.name}"
+            f"{config.dataset} is not there: python -m mdagents data download {config.dataset} "
+            f"fetches it, or use the task {PACKAGE}/{dataset.name}"
         )
     return dataset
 
@@ -150,7 +150,7 @@ def question_said(messages: Sequence[ChatMessage]) -> SourceQuestion:
     """
     said = [one for one in reversed(messages) if isinstance(one, ChatMessageUser)]
     if not said:
-        raise ConfigError("a team answers a message of the user, and there is none")
+        raise ConfigError("there is no user message for the team to answer")
     with_options = next((one for one in said if read_prompt(one.text) is not None), said[0])
     question = _prompted(with_options.text, list(_images([with_options])))
     return replace(question, id=uuid.uuid4().hex)

@@ -68,7 +68,7 @@ def config_of(team: object, parameters: Mapping[str, object], *, of_task: bool =
     if not isinstance(team, str):
         raise ConfigError(f"team is {_as_flag(team)}; name one")
     if not of_task and (idle := sorted(parameters.keys() & OF_TASKS)):
-        raise ConfigError(f"{idle[0]} selects questions, and the task has them: leave it out")
+        raise ConfigError(f"{idle[0]} selects questions, but the task already does; leave it out")
     given = {name: _as_flag(value) for name, value in parameters.items() if value is not None}
     exaid = given.pop("exaid", "off")
     chosen = given.keys() & {"difficulty", "method"}

@@ -36,7 +36,7 @@ class Folders:
         for name in names:
             path = Path(name)
             if needed and not path.is_dir():
-                raise ConfigError(f"--allow names {name}, which is no folder")
+                raise ConfigError(f"--allow names {name}, which is not a folder")
             found.append(path.resolve())
         return cls(tuple(found))
 

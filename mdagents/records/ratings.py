@@ -177,4 +177,4 @@ def _validated(content: object, where: str) -> Rating:
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(map(str, problem["loc"]))
-        raise ConfigError(f"{where} is no rating: {name}: {problem['msg']}") from error
+        raise ConfigError(f"{where} is not a valid rating: {name}: {problem['msg']}") from error

@@ -16,6 +16,6 @@ def is_served(folder: Path) -> bool:
 def refusal_of_served(folder: Path) -> str:
     """Return why a server's folder is neither scored nor shown, as a message for the user."""
     return (
-        f"{folder} is of mdagents serve: questions of clients have no gold answers, so there is "
-        "nothing to score or to show as a run; samples.jsonl there has each debate"
+        f"{folder} was written by mdagents serve: clients' questions have no gold answers, so "
+        "there is nothing to score or to show as a run; the debates are in its samples.jsonl"
     )

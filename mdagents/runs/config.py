@@ -129,7 +129,7 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
                 else "--cache only makes no call; leave --batch out"
             )
         if self.is_distributed:
-            raise ConfigError(f"--batch asks from one process; leave {self._elsewhere} out")
+            raise ConfigError(f"--batch runs in one process; leave {self._elsewhere} out")
         for name in ("hedge_after", "rpm", "tpm", "sample_time_limit"):
             if getattr(self, name) is not None:
                 raise ConfigError(

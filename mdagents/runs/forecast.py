@@ -283,8 +283,8 @@ def forecast_of_several(forecasts: Mapping[str, Forecast]) -> list[Part]:
     known = sum(bool(of_run.history.questions) for of_run in forecasts.values())
     lines.append(
         f"from the questions of earlier runs with the same settings: {known} of {len(forecasts)} "
-        "runs; of the others replies are taken to be as long as in earlier runs of their models "
-        "and methods, or half as long as they may be"
+        "runs; for the others, reply lengths are those of earlier runs with the same models and "
+        "methods, or else half the limit"
     )
     table = Table(["run", "calls", "tokens", "USD"], rows, has_total=True)
     return [table, *lines]

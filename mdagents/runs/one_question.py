@@ -178,7 +178,9 @@ def question_of(
         letters = options
     else:
         if len(options) > len(LETTERS):
-            raise ConfigError(f"there are {len(options)} options; at most {len(LETTERS)} may be")
+            raise ConfigError(
+                f"there are {len(options)} options; at most {len(LETTERS)} are allowed"
+            )
         letters = letters_in_list(options)
         if letters is None:
             raise ConfigError(

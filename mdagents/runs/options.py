@@ -189,10 +189,11 @@ def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> N
         if name.startswith(_ENV_PREFIX) and name not in {*_NOT_FLAGS, *flags}:
             bare, *known = (n.removeprefix(_ENV_PREFIX) for n in (name, *sorted(flags)))
             meant = did_you_mean(bare, known).replace("'", f"'{_ENV_PREFIX}", 1) or "; unset it"
-            raise ConfigError(f"{name} {origin_of(name)} is no setting of this program{meant}")
+            raise ConfigError(f"{name} {origin_of(name)} is not a setting of this program{meant}")
         if meant := next((switch for switch in SWITCHES if _is_one_slip(name, switch)), ""):
             raise ConfigError(
-                f"{name} {origin_of(name)} is no setting of this program; did you mean '{meant}'?"
+                f"{name} {origin_of(name)} is not a setting of this program; did you mean "
+                f"'{meant}'?"
             )
 
 

@@ -164,6 +164,9 @@ def make_plan(config: RunConfig, environment: Environment, clock: Clock) -> Plan
     )
 
 
+_SKIPPING_PICTURES = "--skip-pictures leaves out every question that has or mentions a picture"
+
+
 def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     """Return the questions that the configuration selects, in their order.
 
@@ -186,6 +189,11 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
         entries = [entry for entry in entries if not _refers_to_picture(entry)]
     chosen = entries[selection.start : selection.stop]
     if not chosen:
+        if config.skip_pictures and not entries:
+            raise ConfigError(
+                f"every selected question of {dataset.path} has or mentions a picture, so "
+                "--skip-pictures leaves none"
+            )
         without = " without a picture" if config.skip_pictures else ""
         raise ConfigError(
             f"{dataset.path} has only {counted(len(entries), 'question')}{without}; check --limit"
@@ -195,7 +203,7 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
         raise ConfigError(
             f"{len(pictured)} of the {len(chosen)} questions have a picture that is not there "
             f"(first: {place(dataset.path, first.line)}, id {first.id}, {first.missing_picture}); "
-            "--skip-pictures leaves such questions out"
+            f"{_SKIPPING_PICTURES}"
         )
     return chosen
 
@@ -234,8 +242,8 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
     refer = "refers" if len(mentioning) == 1 else "refer"
     return (
         f"{len(mentioning)} of the {len(entries)} questions {refer} to a figure, an image or a "
-        f"table that may be missing (first: {mentioning[0].id}); mdagents data check lists them, "
-        "--skip-pictures leaves them out."
+        f"table that may be missing (first: {mentioning[0].id}); python -m mdagents data "
+        f"check lists them; {_SKIPPING_PICTURES}."
     )
 
 
@@ -372,7 +380,9 @@ def _without_machine_path(path: Path) -> str:
         here = Path.cwd()
         name = str(path.relative_to(here)) if path.is_relative_to(here) else path.name
     if (shown := well_formed(name)) != name:
-        raise ConfigError(f"the name {shown} is not UTF-8, as run.json needs it: rename it")
+        raise ConfigError(
+            f"the name {shown} is not valid UTF-8, which run.json requires; rename it"
+        )
     return name
 
 

@@ -280,7 +280,9 @@ class _Program:
     def _ids_to_rerun(options: argparse.Namespace) -> list[str]:
         """Return the ids that `--rerun-wrong` selects."""
         if options.sample_id:
-            raise ConfigError("--rerun-wrong and --sample-id both name questions; give one of them")
+            raise ConfigError(
+                "--rerun-wrong and --sample-id both select questions; give one of them"
+            )
         from mdagents.runs.rerun import ids_to_rerun  # not needed for most runs
 
         return ids_to_rerun(
@@ -417,7 +419,7 @@ def _of_exaid(result: RunResult) -> list[str]:
     ]
     if totals.emptied_fields:
         emptied = counted(totals.emptied_fields, "field")
-        lines.append(f"         {emptied} emptied, since repeated or not said by any agent")
+        lines.append(f"         {emptied} emptied (repeated, or not said by any agent)")
     for why, questions in sorted(totals.left_out.items(), key=lambda entry: -entry[1])[:3]:
         lines.append(f"         text left out of {counted(questions, 'question')}: {why}")
     return lines

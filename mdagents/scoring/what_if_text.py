@@ -88,7 +88,7 @@ def what_if_lines(what_if: WhatIf, shown: int) -> list[str]:
     if what_if.choice:
         lines.append(
             f"best in hindsight on all questions: «{what_if.choice.in_hindsight}»; the thresholds "
-            "in the table are chosen on all questions too, for use on new ones"
+            "in the table were also chosen on all questions: use them for new questions only"
         )
     lines.append("the oracle picks the best run per question in hindsight: an upper bound")
     more = len(_of_several(what_if)) - shown

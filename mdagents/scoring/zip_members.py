@@ -67,7 +67,7 @@ class ZipMembers:
                     members = archive.infolist()
         # A damaged directory raises more than BadZipFile: of its versions, numbers and names.
         except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
-            raise ConfigError(f"{path} is not a whole ZIP archive") from None
+            raise ConfigError(f"{path} is not a complete ZIP archive") from None
         self._members: Mapping[str, zipfile.ZipInfo] = {info.filename: info for info in members}
         whole = sum(info.file_size for info in self._members.values())
         if whole > min(LARGEST_WHOLE, max(ALWAYS_ALLOWED, MOST_EXPANSION * size)):
@@ -125,7 +125,9 @@ class ZipMembers:
                 with needs_extra("inspect", f"{self._path}, packed with Zstandard,"):
                     return _zstandard()
             case _:
-                raise ConfigError(f"{where} is packed by method {method}, which no log is")
+                raise ConfigError(
+                    f"{where} uses compression method {method}, which Inspect logs never use"
+                )
 
 
 def _zstandard() -> Unpack:

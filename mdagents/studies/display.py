@@ -88,7 +88,7 @@ class StudyLines(StudyDisplay):
         line = f"{run.cell}: {run.state}"
         match run.state:
             case State.UNDER_WAY:
-                line = f"{run.cell}: begun ({run.totals.done} of {run.questions} done before)"
+                line = f"{run.cell}: started ({run.totals.done} of {run.questions} already done)"
             case State.FINISHED:
                 line += f", {accuracy_so_far(run.totals)}"
             case State.STOPPED:

@@ -301,7 +301,9 @@ def _called_setting(name: str, value: str) -> str:
 
 def _refuse(key: str, path: Path) -> None:
     if key in _OF_THE_PROGRAM:
-        raise ConfigError(f"{path}: '{key}' is no setting of a study; see python study.py --help")
+        raise ConfigError(
+            f"{path}: '{key}' is not a setting of a study; see python -m mdagents study --help"
+        )
 
 
 def _value(value: Any, where: str) -> str | list[str]:

@@ -101,7 +101,9 @@ class Shape:
         try:
             self._validator = jsonschema_rs.validator_for(self.told)
         except (jsonschema_rs.ValidationError, ValueError) as error:
-            raise ConfigError(f"the schema of {name} is no JSON schema: {_line(error)}") from None
+            raise ConfigError(
+                f"the schema of {name} is not a valid JSON schema: {_line(error)}"
+            ) from None
         self.is_open = False
         """Whether any value is requested as a string that holds JSON."""
         self.asked = self._asked(self._schema)

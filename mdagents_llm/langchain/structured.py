@@ -61,7 +61,9 @@ def _of_json(text: str, longest: int | None) -> Output:
 @lru_cache(maxsize=256)
 def _of_class(schema: type, longest: int | None) -> Output:
     if not isinstance(schema, type):
-        raise ConfigError(f"{schema!r} is no schema: give a pydantic class, a TypedDict or a dict")
+        raise ConfigError(
+            f"{schema!r} is not a schema; pass a pydantic class, a TypedDict or a dict"
+        )
     if issubclass(schema, BaseModel):
         model = schema
 
@@ -92,7 +94,7 @@ def _converted(schema: dict[str, Any] | type) -> JsonSchema:
     try:
         return convert_to_json_schema(schema)
     except ValueError as error:
-        raise ConfigError(f"{schema!r} is no schema: {str(error).splitlines()[0]}") from None
+        raise ConfigError(f"{schema!r} is not a schema: {str(error).splitlines()[0]}") from None
 
 
 def _output(

@@ -77,9 +77,9 @@ def choice_of(tool_choice: object, names: Sequence[str]) -> str:
             )
     if choice not in (ANY, *names):
         known = f"those are {', '.join(names) or 'none'}{did_you_mean(choice, names)}"
-        raise ConfigError(f"tool_choice='{choice}' is no tool that was bound; {known}")
+        raise ConfigError(f"tool_choice='{choice}' is not a bound tool; {known}")
     if not names:
-        raise ConfigError("tool_choice wants a call of a tool, and none was bound")
+        raise ConfigError("tool_choice requires a tool call, but no tool is bound")
     return choice
 
 
@@ -92,7 +92,9 @@ def names_of(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     for tool in tools:
         if "function" not in tool:
             kind = tool.get("type")
-            raise ConfigError(f"the tool '{kind}' is a service of one vendor, which is not called")
+            raise ConfigError(
+                f"the tool '{kind}' is a vendor-specific tool, which the adapter does not support"
+            )
     return [str(tool["function"]["name"]) for tool in tools]
 
 

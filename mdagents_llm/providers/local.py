@@ -58,7 +58,7 @@ class LocalServer:
                 await self.aclose()
                 self._deaths += 1
                 if self._deaths > _DEATHS_ALLOWED:
-                    raise ConfigError("the local model's server died again; is memory short?")
+                    raise ConfigError("the local model's server crashed again; check free memory")
             if self._model is None:
                 gguf = await asyncio.to_thread(self._find_weights)
                 self._server = await LlamaServer.astart(

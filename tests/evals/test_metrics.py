@@ -556,7 +556,7 @@ def test_a_few_cases_show_a_difference_without_an_interval(
     assert coverage.n_cases == 9
     assert coverage.difference.mean == pytest.approx(0.2)
     assert (coverage.difference.ci_low, coverage.difference.ci_high) == (None, None)
-    (row,) = (line for line in metrics_table(metrics, 9).splitlines() if "M4 95 %" in line)
+    (row,) = (line for line in metrics_table(metrics, 9).splitlines() if "M4 95% interval" in line)
     assert [cell.strip() for cell in row.split("|")[2:4]] == ["–", "–"]
     assert len(draw_metrics(tmp_path, metrics, [one.record for one in (*v0, *v2)])) == 4
     assert AggregateMetrics.model_validate_json(metrics.model_dump_json()) == metrics

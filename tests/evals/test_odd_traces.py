@@ -77,10 +77,10 @@ def test_run_all_says_it_once(
     shown = capsys.readouterr()
     assert told_of(shown.err) == LEFT_OUT
     assert shown.err.count("late") == 1
-    assert "6 run logs made, 0 were there, 0 failed" in shown.out
+    assert "6 run logs written, 0 already present, 0 failed" in shown.out
     (odd / "figures" / "ablation.png").unlink()
     assert run_all([str(odd), "--variants", "V0,V3", *model_options("--cache", "only")]) == 1
-    assert "0 run logs made, 6 were there" in capsys.readouterr().out
+    assert "0 run logs written, 6 already present" in capsys.readouterr().out
 
 
 def test_the_late_delta_is_summarised_with_its_turn(tmp_path: Path, model_options: Options) -> None:

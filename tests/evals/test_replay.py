@@ -62,7 +62,7 @@ def test_a_variant_that_is_named_twice_is_replayed_once(
     traces: Path, model_options: Options, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert replay([str(traces), "--variants", "V1,V1,,V1", *model_options()]) == 0
-    assert "2 run logs made, 0 were there, 0 failed" in capsys.readouterr().out
+    assert "2 run logs written, 0 already present, 0 failed" in capsys.readouterr().out
 
 
 @pytest.mark.sweep
@@ -160,10 +160,10 @@ def test_run_logs_that_are_there_are_kept(
     asked = len(provider.calls)
     logs(traces)[0].unlink()
     assert replay(options) == 0
-    assert "1 run logs made, 1 were there, 0 failed" in capsys.readouterr().out
+    assert "1 run logs written, 1 already present, 0 failed" in capsys.readouterr().out
     assert asked < len(provider.calls) < 2 * asked
     assert replay([*options, "--fresh"]) == 0
-    assert "2 run logs made, 0 were there" in capsys.readouterr().out
+    assert "2 run logs written, 0 already present" in capsys.readouterr().out
 
 
 @pytest.mark.sweep

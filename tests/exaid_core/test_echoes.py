@@ -173,9 +173,7 @@ async def test_the_field_becomes_the_placeholder_and_is_named() -> None:
     assert result.summary.key_findings == PLACEHOLDER
     assert result.summary.status_action == TROPONIN
     assert result.summary.emptied_fields == ("key_findings",)
-    assert flags(result.summary) == [
-        "emptied, since repeated or not said by any agent: Key findings"
-    ]
+    assert flags(result.summary) == ["emptied (repeated, or not said by any agent): Key findings"]
 
 
 async def test_a_summary_of_nothing_that_was_said_is_none() -> None:

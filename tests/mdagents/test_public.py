@@ -116,7 +116,7 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
 @pytest.mark.parametrize(
     ("options", "arguments", "message"),
     [
-        ([f"option {n}" for n in range(12)], {}, "there are 12 options; at most 10 may be"),
+        ([f"option {n}" for n in range(12)], {}, "there are 12 options; at most 10 are allowed"),
         ("ABCD", {}, "options must be a list of texts"),
         ({"Iron", "Zinc"}, {}, "options must be a list of texts"),
         (["n/a", "Iron", "Zinc"], {"gold": "A"}, "that option is empty or n/a"),

@@ -698,15 +698,15 @@ async def test_tool_choice() -> None:
         ({"tool_choice": "get_wether"}, "did you mean 'get_weather'"),
         ({"temperatur": 1}, "did you mean 'temperature'"),
         ({"tool_choice": 3}, "tool_choice=3 is not known"),
-        ({"tool_choice": "any", "tools": []}, "none was bound"),
-        ({"tools": [{"type": "web_search"}]}, "'web_search' is a service of one vendor"),
+        ({"tool_choice": "any", "tools": []}, "no tool is bound"),
+        ({"tools": [{"type": "web_search"}]}, "'web_search' is a vendor-specific tool"),
         (
             {"tools": [{"name": "f", "parameters": {"properties": {"a": {"$ref": "#/x"}}}}]},
             "refers to #/x, which is not in it",
         ),
         (
             {"tools": [{"name": "f", "parameters": {"type": "objekt", "properties": {}}}]},
-            "is no JSON schema",
+            "is not a valid JSON schema",
         ),
         ({"tools": [get_weather, {"name": "get_weather"}]}, "two different tools"),
     ],
@@ -875,9 +875,9 @@ def test_structured_output_with_mistakes() -> None:
         structured(Finding, method="xml")
     with pytest.raises(ConfigError, match="object with named properties"):
         structured({"title": "f", "type": "array", "items": {"type": "string"}})
-    with pytest.raises(ConfigError, match="is no schema"):
+    with pytest.raises(ConfigError, match="is not a schema"):
         structured({"a": "b"})
-    with pytest.raises(ConfigError, match="is no schema"):
+    with pytest.raises(ConfigError, match="is not a schema"):
         structured(3)
     with pytest.raises(ConfigError, match="cannot be asked for this"):
         structured(Calling)

@@ -88,7 +88,7 @@ class QuestionFlags(Flags):
         if not isinstance(given, Mapping) or given.get("limit") is None:
             return given
         if given.get("num_samples") is not None:
-            raise ConfigError("--num-samples and --limit say the same thing; give one of them")
+            raise ConfigError("--num-samples and --limit cannot be combined; give one of them")
         start, stop = _range(str(given["limit"]))
         return given if start else {**given, "limit": None, "num_samples": stop}
 

@@ -177,7 +177,7 @@ def _of_influences(audit: Audit) -> list[Table]:
                 ]
             )
     headings = ["", "followed", "by chance", "points", "95% interval"]
-    title = "What experts followed who had a choice"
+    title = "What experts with a choice followed"
     return [Table(headings, rows, title=title)] if rows else []
 
 

@@ -84,7 +84,7 @@ def test_how_a_file_of_medmcqa_counts_is_asked_when_it_does_not_tell(
 
     line = refusal(workspace.run_real("medmcqa", "--from", str(mine)))
     assert f"error: {mine}: field 'cop' may count from 0 or from 1" in line
-    assert f"mdagents data download medmcqa --from {mine} --cop-from 1" in line
+    assert f"python -m mdagents data download medmcqa --from {mine} --cop-from 1" in line
 
     done = workspace.run_real("medmcqa", "--from", str(mine), "--cop-from", "1")
     assert done.returncode == 0, done

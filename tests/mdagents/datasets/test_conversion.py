@@ -135,5 +135,5 @@ def test_every_known_name_has_files_or_says_where_they_are() -> None:
 
 @pytest.mark.parametrize("name", [name for name in KNOWN if name != "medqa"])
 def test_a_known_data_set_that_is_not_there_says_how_to_get_it(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ConfigError, match=f"fetch it with mdagents data download {name}$"):
+    with pytest.raises(ConfigError, match=f"run: python -m mdagents data download {name}$"):
         open_dataset(name, tmp_path)

@@ -220,7 +220,7 @@ def test_a_name_may_have_two_parts(tmp_path: Path) -> None:
     write(tmp_path / "medagentsbench" / "medqa_hard" / "test.jsonl", GOOD)
     dataset = open_dataset("medagentsbench/medqa_hard", tmp_path)
     assert (dataset.name, len(dataset.index)) == ("medagentsbench/medqa_hard", 1)
-    with pytest.raises(ConfigError, match="fetch it with mdagents data download"):
+    with pytest.raises(ConfigError, match="yet; run: python -m mdagents data download"):
         open_dataset("medagentsbench/mmlu_hard", tmp_path)
 
 

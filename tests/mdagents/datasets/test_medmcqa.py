@@ -35,7 +35,7 @@ def test_a_file_that_does_not_tell_is_refused_and_says_how_to_tell(tmp_path: Pat
         opened(path)
     assert str(caught.value) == (
         f"{path}: field 'cop' may count from 0 or from 1, as no record has a 0 or a 4; say which: "
-        f"mdagents data download medmcqa --from {path} --cop-from 1 (the authors' files) "
+        f"python -m mdagents data download medmcqa --from {path} --cop-from 1 (the authors' files) "
         "or 0 (openlifescienceai/medmcqa)"
     )
 

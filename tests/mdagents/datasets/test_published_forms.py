@@ -315,7 +315,9 @@ def test_what_is_no_question_for_us_is_told_from_what_is_broken(
     with pytest.raises(OutOfScopeError) as caught:
         read(record)
     assert reason in caught.value.reason
-    assert str(caught.value).startswith(f"x.jsonl line 4: {caught.value.reason}; mdagents data ")
+    assert str(caught.value).startswith(
+        f"x.jsonl line 4: {caught.value.reason}; python -m mdagents data "
+    )
 
 
 def test_the_text_of_the_right_option_may_be_the_letter_of_another() -> None:

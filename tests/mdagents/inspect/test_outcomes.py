@@ -122,4 +122,4 @@ def test_mistakes_are_told_in_one_line(as_in_inspect: None, evaluate: Evaluate) 
         assert isinstance(raised.value.__cause__, ConfigError)
     with pytest.raises(PrerequisiteError) as raised:
         evaluate("mdagents/medqa")
-    assert "mdagents data download medqa" in str(raised.value.message)
+    assert "python -m mdagents data download medqa" in str(raised.value.message)

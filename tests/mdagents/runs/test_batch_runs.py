@@ -248,7 +248,7 @@ def test_a_fresh_start_names_the_batches_that_it_leaves(provider: FakeProvider) 
         ((*COT, "--sample-time-limit", "5"), "--sample-time-limit is for calls"),
         ((*COT, "--cache", "off"), "--batch keeps the replies of one step"),
         ((*COT, "--cache", "only"), "--cache only makes no call; leave --batch out"),
-        ((*COT, "--processes", "2"), "--batch asks from one process; leave --processes out"),
+        ((*COT, "--processes", "2"), "--batch runs in one process; leave --processes out"),
         ((*COT, "--model", "groq"), "groq takes no batches; leave --batch out"),
     ],
 )

@@ -218,7 +218,7 @@ def test_a_part_of_a_data_set_does_not_pass_for_the_whole(
     lines = (REPOSITORY / "data" / "medqa" / "sample.jsonl").read_text().splitlines()
     records = [json.loads(line) | {"meta_info": "step1"} for line in lines]
     (folder / "test.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
-    note = "This file of medqa holds 30 of the 1,273 published questions: a score is one of this"
+    note = "This file of medqa holds 30 of the 1,273 published questions: scores apply to this"
     asked = ["--data-dir", "data", "--dataset", "medqa", "--method", "zero_shot"]
     status, out, _ = run(*asked)
     assert status == 0

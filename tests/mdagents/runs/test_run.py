@@ -199,7 +199,7 @@ WRONG_USE = [
     (["--max-tokens", "expert=0"], "'0' but must be a whole number from 1 to 1,000,000"),
     (["--limit", "5-2"], "--limit is '5-2'"),
     (["--limit", "40-50"], "has only 30 questions"),
-    (["--limit", "2", "--num-samples", "2"], "say the same thing"),
+    (["--limit", "2", "--num-samples", "2"], "cannot be combined; give one of them"),
     (["--sample-id", "nope"], "has no question with id nope"),
     (["--dataset", "nope"], "there is no data set 'nope'"),
     (["--dataset", "nope.jsonl"], "there is no data set file nope.jsonl"),
@@ -224,7 +224,7 @@ WRONG_USE = [
     (["--resume", "nope"], "there is no run nope in output"),
     (["--resume"], "there is no unfinished run in output"),
     (["--model-base-url", "not-a-url"], "must begin with http:// or https://"),
-    (["--model-base-url", "http://u:pw@h/v1"], "http://***@h/v1 must hold no password"),
+    (["--model-base-url", "http://u:pw@h/v1"], "http://***@h/v1 must not contain a password"),
     (["--model-base-url", "ftp://u:pw@h/v1"], "ftp://***@h/v1 must begin with http"),
     (["--model-base-url", "http://h/v1?key=pw"], "must hold no query"),
     (["--bogus"], "there is no flag --bogus"),
@@ -243,7 +243,7 @@ WRONG_USE = [
     (["--sample-id", "sample-01"], "no question with id sample-01; did you mean 'sample-001'?"),
     (["--fresh", "--resume"], "--resume continues a run and --fresh starts it over; use only one"),
     (["--fresh", "--resume", "x"], "--resume continues a run and --fresh starts it over"),
-    (["--model-base-url", "http://h/v1/chat/completions"], "must end before /chat/completions"),
+    (["--model-base-url", "http://h/v1/chat/completions"], "must not end in /chat/completions"),
 ]
 
 
@@ -267,10 +267,10 @@ def test_wrong_use_is_one_line_and_writes_nothing(
         (
             "MDAGENTS_NUM_SAMPELS",
             "3",
-            "MDAGENTS_NUM_SAMPELS {place} is no setting of this program; "
+            "MDAGENTS_NUM_SAMPELS {place} is not a setting of this program; "
             "did you mean 'MDAGENTS_NUM_SAMPLES'?",
         ),
-        ("MDAGENTS_ZZZ", "3", "MDAGENTS_ZZZ {place} is no setting of this program; unset it"),
+        ("MDAGENTS_ZZZ", "3", "MDAGENTS_ZZZ {place} is not a setting of this program; unset it"),
         (
             "MDAGENTS_DIFFICULTY",
             "advnced",
@@ -291,12 +291,12 @@ def test_wrong_use_is_one_line_and_writes_nothing(
         (
             "SKIP_BASICS",
             "1",
-            "SKIP_BASICS {place} is no setting of this program; did you mean 'SKIP_BASIC'?",
+            "SKIP_BASICS {place} is not a setting of this program; did you mean 'SKIP_BASIC'?",
         ),
         (
             "SKIP_ADVACNED",
             "1",
-            "SKIP_ADVACNED {place} is no setting of this program; did you mean 'SKIP_ADVANCED'?",
+            "SKIP_ADVACNED {place} is not a setting of this program; did you mean 'SKIP_ADVANCED'?",
         ),
     ],
 )
@@ -327,7 +327,8 @@ def test_a_file_whose_name_is_not_utf_8_is_one_line(run: Run) -> None:
     path = Path(os.fsdecode(b"t\xe9st.jsonl"))
     path.write_text(SAMPLE.read_text())
     assert run("--dataset", str(path)) == (
-        2, "", "error: the name t\ufffdst.jsonl is not UTF-8, as run.json needs it: rename it\n"
+        2, "",
+        "error: the name t\ufffdst.jsonl is not valid UTF-8, which run.json requires; rename it\n",
     )  # fmt: skip
 
 

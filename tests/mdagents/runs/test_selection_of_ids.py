@@ -81,7 +81,7 @@ def test_only_what_was_wrong_is_answered_again(provider: FakeProvider, run: Run)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sample-id", "sample-001"], "--rerun-wrong and --sample-id both name questions"),
+        (["--sample-id", "sample-001"], "--rerun-wrong and --sample-id both select questions"),
         (["--resume"], "leave --rerun-wrong out"),
         (["--dataset", "triage_vignettes"], "not of triage_vignettes; see --dataset"),
     ],

@@ -180,7 +180,7 @@ def test_csv_that_is_no_ratings(content: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (",4,", ",7,", "line 2 is no rating"),
+        (",4,", ",7,", "line 2 is not a valid rating"),
         (AT, "01/01/2026 10:00", "line 2: at is '01/01/2026 10:00': write it as 2026-03-01T10:00"),
         (AT, "46023.41667", "line 2: at is '46023.41667': write it as"),  # onaio/onadata#1595
     ],
@@ -208,7 +208,7 @@ def test_a_header_without_ratings_and_a_short_row(tmp_path: Path) -> None:
     path.write_text(header)
     assert read_csv(path) == []
     path.write_text(f"{header}1.0.0,{AT},A\n")
-    with pytest.raises(ConfigError, match="line 2 is no rating: case_id: "):
+    with pytest.raises(ConfigError, match="line 2 is not a valid rating: case_id: "):
         read_csv(path)
 
 
@@ -221,7 +221,7 @@ def test_csv_in_another_encoding_is_refused_with_what_to_do(tmp_path: Path) -> N
 
 def test_damaged_lines_and_values(tmp_path: Path) -> None:
     (tmp_path / RATINGS).write_text('{"rater": "A"}\n')
-    with pytest.raises(ConfigError, match="line 1 is no rating"):
+    with pytest.raises(ConfigError, match="line 1 is not a valid rating"):
         read_ratings(tmp_path)
     for wrong in ({"useful": 6}, {"useful": 0}, {"item": "summary-0"}, {"rater": " \u202e"}):
         with pytest.raises(ValueError, match="validation error"):

@@ -364,7 +364,7 @@ ONE = json.dumps([result("1")])
         (ONE.encode() + b"]", "continues after its array"),
         (ONE.replace("Question", "Qu\xe9stion").encode("latin-1"), "is not UTF-8 text; save it"),
         (gzip.compress(ONE.encode()), "is compressed; unpack it first (gunzip)"),
-        (b"PK\x03\x04 and no more", "is not a whole ZIP archive"),
+        (b"PK\x03\x04 and no more", "is not a complete ZIP archive"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "is a Git LFS pointer; fe"),
         (ONE.replace('"1"', "9" * 5000).encode(), "record 1 has a whole number of more than"),
     ],

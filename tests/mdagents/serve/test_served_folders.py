@@ -13,7 +13,7 @@ from mdagents.view.cli import main as view
 from tests.fake_provider import FakeProvider
 from tests.mdagents.serve.served import serving
 
-WHY = "is of mdagents serve: questions of clients have no gold answers"
+WHY = "was written by mdagents serve: clients' questions have no gold answers"
 RUN = [{"label": "A", "options": {"A": "Iron", "B": "Zinc"}, "response": "Answer: A"}]
 
 

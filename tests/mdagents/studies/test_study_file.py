@@ -117,7 +117,7 @@ def test_the_file_goes_before_the_environment() -> None:
         ({"limits": {"tokens": 0.5}}, "'tokens' of 'limits' is '0.5' but must be a whole number"),
         ({"baseline": "zero_shots"}, "did you mean 'zero_shot'"),
         ({"name": "a/b"}, "'a/b' cannot be a name of files"),
-        ({"output-dir": "x"}, "'output-dir' is no setting of a study; see python study.py --help"),
+        ({"output-dir": "x"}, "'output-dir' is not a setting of a study; see python -m mdagents "),
         ({"methods": [{"difficulty": "basic", "rpm": 3}]}, "'rpm' holds for the whole study"),
         ({"methods": ["cot", "cot"]}, "has 'cot' 2 times; give each a 'label' of its own"),
         ({"models": [{"seed": 1}]}, "an entry needs 'model', beside seed"),

@@ -362,7 +362,7 @@ def test_without_a_train_split_one_line_says_what_to_do() -> None:
     assert "\n" not in str(e.value)
     assert "in the form of test.jsonl" in str(e.value)
     assert "(of medqa, medmcqa, pubmedqa, mmlu, " in str(e.value)
-    assert "mdagents data download NAME fetches it)" in str(e.value)
+    assert "python -m mdagents data download NAME fetches it)" in str(e.value)
 
 
 # -- several questions at once -------------------------------------------------------------------

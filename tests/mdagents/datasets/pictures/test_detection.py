@@ -149,7 +149,8 @@ def test_a_run_with_a_picture_is_refused_before_anything_is_asked(
     asked = ["--dataset", a_file(), "--method", "zero_shot"]
     line = (
         "error: 1 of the 4 questions have a picture that is not there (first: mine.jsonl line 2, "
-        "id b, field 'image': 'b.png' is not there); --skip-pictures leaves such questions out"
+        "id b, field 'image': 'b.png' is not there); --skip-pictures leaves out every question "
+        "that has or mentions a picture"
     )
     for more in ([], ["--dry-run"], ["--sample-id", "b,c"]):
         status, _, err = run(*asked, *more)
@@ -168,6 +169,17 @@ def test_questions_with_pictures_are_left_out_on_request(run: Run) -> None:
     assert note in " ".join(out.split())
     name = next(Path("output").glob("*/run.json")).parent.name
     assert run("--dataset", a_file(), "--resume", name)[0] == 0
+
+
+@pytest.mark.process
+def test_a_selection_without_questions_is_refused(run: Run) -> None:
+    asked = ["--dataset", a_file(), "--method", "zero_shot", "--sample-id", "b,c"]
+    status, _, err = run(*asked, "--skip-pictures")
+    assert status == 2
+    assert err == (
+        "error: every selected question of mine.jsonl has or mentions a picture, so "
+        "--skip-pictures leaves none\n"
+    )
 
 
 @pytest.mark.process

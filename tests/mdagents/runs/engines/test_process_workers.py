@@ -57,7 +57,7 @@ def test_a_machine_is_not_filled_with_processes(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (("--batch", "--method", "cot"), "--batch asks from one process; leave --processes out"),
+        (("--batch", "--method", "cot"), "--batch runs in one process; leave --processes out"),
         (("--cache", "only"), "needs no workers; leave --processes out"),
         (("--method", "medprompt"), "answers in one process; leave --processes out"),
         (("--model", "local"), "uses all cores of this machine from one process; leave"),
