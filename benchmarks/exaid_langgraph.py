@@ -225,7 +225,7 @@ def _show(found: Sequence[Sequence[Outcome]], ways: Sequence[str]) -> None:
                 "EXAID": way,
                 "wall, s": f"{median(one.wall for one in withs):.3f}",
                 f"{_WITHOUT}, s": f"{median(without.wall for without, _ in pairs):.3f}",
-                "ratio, 95 %": f"{p95(ratios):.3f}",
+                "ratio, 95%": f"{p95(ratios):.3f}",
                 "closing EXAID, s": f"{median(one.closing for one in withs):.2f}",
                 "summaries": f"{median(one.summaries for one in withs):g}",
                 "health": ", ".join(sorted({one.health for one in withs})),

@@ -232,12 +232,12 @@ def measure_verdict(study: Study) -> None:
             low, high = float(row["difference_low"]), float(row["difference_high"])
             covered += low <= effect <= high
             false_claims += (low > 0 or high < 0) and float(row["holm_p"]) < 0.05 and not effect
-            shown["difference (95 % interval), points"] = (
+            shown["difference (95% interval), points"] = (
                 f"{100 * float(row['difference']):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
             )
             shown["Holm p"] = f"{float(row['holm_p']):.4f}"
         else:
-            shown |= {"difference (95 % interval), points": "-", "Holm p": "-"}
+            shown |= {"difference (95% interval), points": "-", "Holm p": "-"}
         rows.append(shown)
     show_table("What was constructed, and what the study shows", rows)
     others = sum(method != WINNER for _, method in best.values())

@@ -221,7 +221,9 @@ for package in ("exaid_core", "mdagents", "mdagents_llm"):
 
 def test_the_core_imports_nothing_that_an_extra_brings(core: Path) -> None:
     contracts = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["importlinter"]
-    (doors,) = (c for c in contracts["contracts"] if c["name"].startswith("A room behind an extra"))
+    (doors,) = (
+        c for c in contracts["contracts"] if c["name"].startswith("A package behind an extra")
+    )
     rooms = [*doors["forbidden_modules"], "mdagents.__main__", "mdagents_llm.local_model.child"]
     call(core, "python", "-c", _IMPORTS_THE_CORE, *rooms)
 

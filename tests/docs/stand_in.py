@@ -23,7 +23,7 @@ REFUSED, CUT_OFF = "Patient 41 of a clinic", "Patient 67 of a clinic"
 """Questions that the model refuses, or never answers in full."""
 AGENTS = {
     "triage nurse": "Emergency: chest pain for two hours in a man of 58.",
-    "laboratory physician": "Troponin is requested, and open.",
+    "laboratory physician": "Troponin requested, result pending.",
     "cardiologist": "I suspect an acute coronary syndrome. ECG within ten minutes.",
 }
 """What the agents of the graph say."""

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import REPOSITORY
 from tests.docs.conftest import Run
 from tests.docs.page import Page
 from tests.fake_provider import FakeProvider
-from tests.support.pictured import png
 
 PAGE = Page("python.md")
 
@@ -34,8 +34,8 @@ def test_one_question_in_a_script(run: Run) -> None:
 
 
 def test_a_question_with_a_picture(run: Run) -> None:
-    Path("arrow.png").write_bytes(png((255, 255, 255)))
-    assert run(2) == "arrow.png True\n"
+    Path("data").symlink_to(REPOSITORY / "data")
+    assert run(2) == "01.jpg True\n"
 
 
 def test_a_run(run: Run) -> None:
