@@ -250,8 +250,9 @@ class Forecast:
             return "wall time: each step waits for a batch, which may take a day"
         if seconds is None:
             return "wall time: not known before a first run with these models"
-        minutes = _range(seconds[0] / 60, seconds[1] / 60)
-        return f"wall time: {minutes} min at {self.calls_at_once} calls at once"
+        shortest, longest = (each / 60 for each in seconds)
+        time = f"{_range(shortest, longest)} min" if longest >= 1 else "less than a minute"
+        return f"wall time: {time} at {self.calls_at_once} calls at once"
 
 
 def forecast_of_several(forecasts: Mapping[str, Forecast]) -> list[Part]:

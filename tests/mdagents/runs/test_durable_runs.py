@@ -674,6 +674,7 @@ def test_a_forecast_makes_no_call_and_is_near_the_run(provider: FakeProvider, ru
     received = int(out.split("tokens in, ")[1].split(" out")[0].replace(",", ""))
     assert received == pytest.approx(provider.totals.output, rel=0.05)
     assert "from 1 earlier run of these models" in out
+    assert "wall time: less than a minute at" in out
 
 
 @pytest.mark.parametrize(
