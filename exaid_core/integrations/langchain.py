@@ -26,6 +26,8 @@ P = ParamSpec("P")
 _BRANCH = "map:key:"  # prefix of LangChain's tag for a branch of a RunnableParallel
 _TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
+_ERROR_HANDLER = "__error_handler__"  # prefix of LangGraph's name for the error handler of a node
+_NODE_TIMEOUT = "NodeTimeoutError"  # in LangGraph; the run of the node itself is only canceled
 _OF_AN_AGENT = frozenset(
     {
         # Nodes of the single-agent graphs that `create_agent` and `create_react_agent` build.
@@ -81,6 +83,8 @@ class _Run:
     """Nodes in which the run takes place, from the outermost graph inward."""
     step: str = ""
     """Path of the node if the run is one; empty otherwise."""
+    failure: BaseException | None = None
+    """Exception of a node that is reported, if the run is the outermost; None without one."""
     turn: Turn | None = None
     """Turn in which a model speaks; None if the run is not a model."""
     tool: str = ""
@@ -334,7 +338,7 @@ class ExaidCallback(AsyncCallbackHandler):
         """Record who speaks in a run."""
         if run_id in self._runs:
             return
-        name = str(kwargs.get("name") or "")
+        name = str(kwargs.get("name") or "").removeprefix(_ERROR_HANDLER)
         node, place = _where(metadata)
         step = ""
         # The outermost run of a node or task has its name; runs inside may have the same name.
@@ -372,10 +376,23 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> None:
         """Report that a node failed, unless a model or tool in it already reported the failure."""
         run, step = self._end_chain(run_id)
-        if run and step and step.error is not error and not is_control_flow(error):
-            for each in run.steps:
-                each.error = error
-            self._feed.start_turn(run.agent).end(error)
+        if run is None or is_control_flow(error):
+            return
+        outermost = self._runs.get(run.root, run)
+        if step is not None:
+            agent, known = run.agent, step.error
+        elif type(error).__name__ == _NODE_TIMEOUT:
+            node = str(getattr(error, "node", ""))
+            agent, known = _agent(run, node, run.place, None, ""), outermost.failure
+            self._end_canceled(run.root, f"{run.place}|")
+        else:
+            return
+        if known is error:
+            return
+        outermost.failure = error
+        for each in run.steps:
+            each.error = error
+        self._feed.start_turn(agent).end(error)
 
     # All runs
 
@@ -419,12 +436,15 @@ class ExaidCallback(AsyncCallbackHandler):
         if run is None:
             return None, None
         if run.root == run_id:
-            # Canceled runs do not always report their end.
-            for other_id, other in tuple(self._runs.items()):
-                if other.root == run_id:
-                    self._steps.pop(other.step, None)
-                    self._end(other_id)
+            self._end_canceled(run_id)
         return run, self._steps.pop(run.step, None)
+
+    def _end_canceled(self, root: UUID, place: str = "") -> None:
+        """End the runs at a place, since canceled runs report their end late or never."""
+        for run_id, run in tuple(self._runs.items()):
+            if run.root == root and run.place.startswith(place):
+                self._steps.pop(run.step, None)
+                self._end(run_id)
 
     def _end(self, run_id: UUID, error: BaseException | None = None) -> None:
         self._say_later_calls(run_id)
@@ -503,7 +523,7 @@ def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
     """Return the graph node in which a run takes place, and the path of the node."""
     known = metadata or {}
     node, place = known.get("langgraph_node"), known.get("langgraph_checkpoint_ns")
-    return str(node or ""), str(place or "")
+    return str(node or "").removeprefix(_ERROR_HANDLER), str(place or "")
 
 
 def _agent(

@@ -20,13 +20,32 @@ _DEFAULTS: Mapping[str, object] = {"name": "", "tool_call_id": ""}
 
 
 @dataclass(slots=True)
+class _Known:
+    """A text or message of an input, kept so that no other object gets its identity."""
+
+    value: object
+    contents: tuple[object, object]
+    """What it contained before the node ran, which may change it in place."""
+
+    def said(self) -> list[str]:
+        """Return what a message said before the node ran."""
+        value, (body, calls) = self.value, self.contents
+        if isinstance(value, AIMessage):
+            value = value.model_copy(update={"content": body, "tool_calls": calls})
+        elif isinstance(value, BaseMessage):
+            value = value.model_copy(update={"content": body})
+        elif isinstance(value, Mapping):
+            value = {**value, "content": body, "tool_calls": calls}
+        return _said("", _message(value))
+
+
+@dataclass(slots=True)
 class Step:
     """A graph node in progress, made from its input before it runs: it may change that in place."""
 
     inputs: InitVar[object]
-    known: list[object] = field(init=False)
-    """Texts and messages of the input, kept so that no other object gets their identity."""
-    known_keys: set[object] = field(init=False)
+    known: dict[object, list[_Known]] = field(init=False)
+    """Texts and messages of the input by each of their keys."""
     has_spoken: bool = False
     """Whether a model has said something in the node."""
     results: set[str] = field(default_factory=set)
@@ -35,8 +54,11 @@ class Step:
     """Exception already reported as the failure of a turn in the node; None without one."""
 
     def __post_init__(self, inputs: object) -> None:
-        self.known = list(_values(inputs))
-        self.known_keys = {key for value in self.known for key in _keys(value)}
+        self.known = {}
+        for value in _values(inputs):
+            known = _Known(value, _contents(value))
+            for key in _keys(value):
+                self.known.setdefault(key, []).append(known)
 
 
 def content(message: BaseMessage) -> str:
@@ -87,17 +109,29 @@ def results(output: object) -> list[str]:
 
 def update(outputs: object, step: Step) -> list[str]:
     """Return the new texts in a node's update of the state."""
-    new = [
-        (name, value if isinstance(value, str) else _message(value))
-        for name, value in _changes(outputs)
-        if step.known_keys.isdisjoint(_keys(value))
-    ]
-    return [
-        text
-        for name, value in new
-        if not _is_of_a_tool(name, value, step)
-        for text in _said(name, value)
-    ]
+    changes = list(_changes(outputs))
+    returned = {id(value) for _, value in changes}
+    return [text for name, value in changes for text in _news(name, value, step, returned)]
+
+
+def _news(name: str, value: object, step: Step, returned: set[int]) -> list[str]:
+    """Return what a text or message of an update says that the input did not say.
+
+    A message of the input that has other words now, or whose id has, was corrected, unless the
+    update has both.
+    """
+    before = [known for key in _keys(value) for known in step.known.get(key, ())]
+    has_both = any(known.value is not value and id(known.value) in returned for known in before)
+    if before and (isinstance(value, str) or has_both):
+        return []
+    contents = _contents(value)
+    if any(known.contents == contents for known in before):
+        return []
+    value = value if isinstance(value, str) else _message(value)
+    if _is_of_a_tool(name, value, step):
+        return []
+    known_texts = {text.strip() for known in before for text in known.said()}
+    return [text for text in _said(name, value) if text.strip() not in known_texts]
 
 
 def _changes(outputs: object) -> Iterator[tuple[str, object]]:
@@ -148,6 +182,15 @@ def _keys(value: object) -> set[object]:
         return {value}
     own = value.get("id") if isinstance(value, Mapping) else getattr(value, "id", None)
     return {id(value), ("id", own)} if isinstance(own, str) and own else {id(value)}
+
+
+def _contents(value: object) -> tuple[object, object]:
+    """Return what a message contains; only the objects themselves, since states may be large."""
+    if isinstance(value, BaseMessage):
+        return value.content, getattr(value, "tool_calls", None) or []
+    if isinstance(value, Mapping):
+        return value.get("content"), value.get("tool_calls") or []
+    return value, []
 
 
 def _is_of_a_tool(name: str, value: object, step: Step) -> bool:

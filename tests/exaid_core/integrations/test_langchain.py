@@ -18,10 +18,11 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableParallel
 from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import NodeTimeoutError
 from langgraph.func import entrypoint, task
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import InjectedState
-from langgraph.types import Command, Send, interrupt
+from langgraph.types import Command, Send, TimeoutPolicy, interrupt
 
 from exaid_core import EXAID, TraceBus
 from exaid_core.integrations.langchain import ExaidCallback
@@ -432,3 +433,37 @@ async def test_a_model_that_fails_over_http(provider: FakeProvider) -> None:
         with pytest.raises(Exception, match="server had an error"):
             await program.ainvoke(CASE, config={"callbacks": [ExaidCallback(exaid)]})
     assert ears.heard == [("a", "[failed: InternalServerError]")]
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("pieces", [[], ["Give", " 5 mg."]])
+async def test_a_node_that_its_time_limit_ends_has_failed(
+    is_nested: bool, pieces: list[str]
+) -> None:
+    """The error is the graph's, not the node's (langchain-ai/langgraph#7631)."""
+
+    async def slow(state: State) -> State:
+        if pieces:
+            await streams(*pieces, pause=asyncio.Event().wait).ainvoke("?")
+        await asyncio.Event().wait()
+        return {}
+
+    graph: Any = StateGraph(State)
+    graph.add_node("slow", slow, timeout=TimeoutPolicy(run_timeout=0.05))
+    graph.add_edge(START, "slow")
+    program = graph_of(team=graph.compile()) if is_nested else graph.compile()
+    exaid, ears = listening()
+    async with exaid:
+        with pytest.raises(NodeTimeoutError):
+            await program.ainvoke(CASE, config={"callbacks": [ExaidCallback(exaid)]})
+    assert ears.heard == [("slow", f"{''.join(pieces[:1])}[failed: NodeTimeoutError]")]
+
+
+async def test_an_error_handler_speaks_as_its_node() -> None:
+    def fails(state: State) -> State:
+        raise ValueError
+
+    graph: Any = StateGraph(State)
+    graph.add_node("a", fails, error_handler=lambda state: {"plan": "Rest."})
+    graph.add_edge(START, "a")
+    assert (await hear(graph.compile(), CASE)).heard == [("a", "[failed: ValueError]plan: Rest.")]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import operator
+from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
+from unittest.mock import patch
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolCall, ToolMessage
 from langgraph.func import entrypoint, task
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Overwrite
 
+from exaid_core.integrations import langchain_text
+from exaid_core.integrations.feed import as_text
 from exaid_core.integrations.langchain import ExaidCallback
 from tests.exaid_core.integrations.langchain_programs import (
     CASE,
@@ -183,6 +188,94 @@ async def test_a_record_with_the_id_of_a_message() -> None:
     graph.add_edge(START, "a")
     for before, said in (({"id": "1"}, "I say."), ("1", "I say."), (AIMessage("I.", id="1"), "")):
         assert (await hear(graph.compile(), {"messages": [before]})).text_of("a") == said
+
+
+def _corrects(state: Any) -> Any:
+    message = state["messages"][-1]
+    message.content = "Give 5 mg."
+    return {"messages": [message]}
+
+
+@pytest.mark.parametrize(
+    "guardrail",
+    [
+        lambda _: {"messages": [AIMessage("Give 5 mg.", id="1")]},
+        lambda _: {"messages": [{"role": "assistant", "content": "Give 5 mg.", "id": "1"}]},
+        lambda _: {"messages": [RemoveMessage("1"), AIMessage("Give 5 mg.", id="1")]},
+        lambda _: {
+            "messages": [HumanMessage("How much?", id="0"), AIMessage("Give 5 mg.", id="1")]
+        },
+        _corrects,
+    ],
+)
+async def test_a_message_that_a_later_node_corrects_is_heard_once(guardrail: Any) -> None:
+    """A message with a known id replaces the earlier one (langchain-ai/langgraph#211)."""
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("doctor", lambda _: {"messages": [AIMessage("Give 50 mg.", id="1")]})
+    graph.add_node("guardrail", guardrail)
+    graph.add_node("editor", deepcopy)
+    graph.add_edge(START, "doctor")
+    graph.add_edge("doctor", "guardrail")
+    graph.add_edge("guardrail", "editor")
+    ears = await hear(graph.compile(), {"messages": [HumanMessage("How much?", id="0")]})
+    assert ears.heard == [("doctor", "Give 50 mg."), ("guardrail", "Give 5 mg.")]
+
+
+async def test_a_corrected_tool_call_is_heard_without_the_text_before_it() -> None:
+    """The middleware that asks a human edits it in place (langchain-ai/langchain#40463)."""
+
+    def human(state: Any) -> Any:
+        (message,) = state["messages"]
+        message.tool_calls = [ToolCall(name="give", args={"mg": 5}, id="1")]
+        return {"messages": [message]}
+
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("human", human)
+    graph.add_edge(START, "human")
+    call = ToolCall(name="give", args={"mg": 50}, id="1")
+    ears = await hear(
+        graph.compile(), {"messages": [AIMessage("Aspirin.", tool_calls=[call], id="1")]}
+    )
+    assert ears.heard == [("human", 'give: {"mg": 5}')]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<think>Hm.</think>\n\nGive 50 mg.",
+        [{"type": "text", "text": "Give 50 mg."}],
+        "Give 50 mg.\n",
+    ],
+)
+async def test_a_message_with_the_same_words_in_another_form_is_not_heard(content: Any) -> None:
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("a", lambda _: {"messages": [AIMessage("Give 50 mg.", id="1")]})
+    graph.add_edge(START, "a")
+    assert (await hear(graph.compile(), {"messages": [AIMessage(content, id="1")]})).heard == []
+
+
+async def test_all_versions_of_a_message_are_known() -> None:
+    class Log(TypedDict):
+        messages: Annotated[list[Any], operator.add]
+
+    graph: Any = StateGraph(Log)
+    graph.add_node("a", deepcopy)
+    graph.add_edge(START, "a")
+    versions = [AIMessage("Give 50 mg.", id="1"), AIMessage("Give 5 mg.", id="1")]
+    assert (await hear(graph.compile(), {"messages": versions})).heard == []
+
+
+async def test_copies_of_a_whole_state_are_not_read() -> None:
+    new = AIMessage("Rest.")
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("a", deepcopy)
+    graph.add_node("b", lambda state: {"messages": [*deepcopy(state["messages"]), new]})
+    graph.add_edge(START, "a")
+    graph.add_edge("a", "b")
+    before = {"messages": [AIMessage(f"{index} mg.", id=str(index)) for index in range(500)]}
+    with patch.object(langchain_text, "as_text", wraps=as_text) as read:
+        assert (await hear(graph.compile(), before)).heard == [("b", "Rest.")]
+    assert read.call_count == 1
 
 
 async def test_messages_in_other_forms_are_told_once() -> None:
