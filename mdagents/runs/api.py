@@ -53,7 +53,7 @@ async def answer(
     question: str,
     options: Mapping[str, str] | Sequence[str],
     *,
-    team: str | None = None,
+    team: str | Path | None = None,
     model: str | None = None,
     gold: str = "",
     images: Sequence[Path | str | bytes] = (),
@@ -68,9 +68,9 @@ async def answer(
         question: Text of the question.
         options: Letter -> text, with consecutive letters from A; or the texts alone. They are shown
             in this order; an option that is empty or `n/a` is left out, and the letters close up.
-        team: `adaptive` (a router decides), a level, or a method such as `cot`; None: the team of
-            `config`, by default `adaptive`. `few_shot` and `medprompt` need a data set, and
-            so a run.
+        team: `adaptive` (a router decides), a level, a method such as `cot`, or the file of your
+            own; None: the team of `config`, by default `adaptive`. `few_shot` and `medprompt` need
+            a data set, and so a run.
         model: Model, as for `--model`; None: the model of `config`, whose default depends on the
             API keys.
         gold: Letter of the right option; empty when it is unknown, and `correct` is None then.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import Case, make_case_id
@@ -201,13 +202,14 @@ def question_of(
 
 
 def config_of_team(
-    config: RunConfig, team: str | None, model: str | None = None, **changes: object
+    config: RunConfig, team: str | Path | None, model: str | None = None, **changes: object
 ) -> RunConfig:
     """Return the configuration with which a team answers single questions; EXAID is off.
 
     Args:
         config: All other settings.
-        team: `adaptive` (a router decides), a level, or a method; None: the team of `config`.
+        team: `adaptive` (a router decides), a level, a method or its file; None: the team of
+            `config`.
         model: Model, as for `--model`; None: the model of `config`.
         changes: Other flags to set.
 
@@ -215,6 +217,7 @@ def config_of_team(
         ConfigError: There is no such team, or it does not fit the other settings.
     """
     said = config.model_dump(exclude_unset=True)
+    team = str(team) if isinstance(team, Path) else team
     if team is not None and not isinstance(team, str):
         raise ConfigError(
             f"team is a {type(team).__name__} but must be a text such as 'cot', 'my_team.py' or "

@@ -62,8 +62,9 @@ def in_a_line(table: Table) -> str:
 
 def _latex_row(cells: Sequence[str]) -> str:
     row = " & ".join(cell.translate(_LATEX) for cell in cells) + r" \\"
-    # After the line above, `[` begins an optional argument and `*` is a part of the command.
-    return "{}" + row if row.startswith(("[", "*")) else row
+    # After the line above, also behind blanks, `[` begins an optional argument and `*` is a part
+    # of the command.
+    return "{}" + row if row.lstrip().startswith(("[", "*")) else row
 
 
 def _markdown_cell(cell: str) -> str:

@@ -39,3 +39,10 @@ def test_latex_rows_that_begin_with_a_bracket_or_a_star_are_no_arguments() -> No
         r"\toprule", r"{}[n] & a \\", r"\midrule",
         r"{}[a] one & [1] \\", r"{}* best & * \\", r"plain & [2] \\",
     ]  # fmt: skip
+
+
+def test_a_latex_row_that_begins_with_a_blank_and_a_bracket_is_no_argument() -> None:
+    table = Table(["n", "a"], [[" [a] one", "1"], ["\n* best", "2"], ["", "[3]"]], title="T")
+    assert as_latex(table).splitlines()[7] == r"{} [a] one & 1 \\"
+    assert r"{}" + "\n" + r"* best & 2 \\" in as_latex(table)
+    assert as_latex(table).splitlines()[10] == r" & [3] \\"

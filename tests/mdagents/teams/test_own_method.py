@@ -516,6 +516,12 @@ async def test_a_method_in_a_notebook_is_refused(monkeypatch: pytest.MonkeyPatch
         load("__main__:missing")
 
 
+async def test_its_file_as_a_path(provider: FakeProvider) -> None:
+    write(GOOD, "lab/my_team.py")
+    record = await mdagents.answer("Which?", ["one", "two"], team=Path("lab/my_team.py"))
+    assert (record.status, record.opinions[0].role) == ("answered", "Physician")
+
+
 def test_names() -> None:
     assert [name_of(m) for m in ("a/b.py", "x.y:solve", "x:go")] == ["b", "y", "x.go"]
     assert [m for m in ("cot", "a.py", "x.y:solve") if is_own(m)] == ["a.py", "x.y:solve"]
