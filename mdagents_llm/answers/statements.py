@@ -78,10 +78,11 @@ _VALUE_LETTER = re.compile(r"\W*(?P<letter>[A-J])(?![A-Za-z])(?:\s?번)?")
 _DENIED_BEHIND = pattern(
     rf"(?:\s?\([^()]{{0,60}}\))?[)\]\"']*(?![은는は](?!\s?아))"
     rf"(?:(?![(\[:;、,.–—-]|(?<![A-Za-z])[A-J](?![A-Za-z])|{any_of('clause behind')}).){{0,12}}?"
-    rf"{any_of('denied behind')}"
+    rf"{any_of('denied behind')}|[)\]]?[、,]\s?{any_of('denied behind a comma')}"
 )
 _LABEL_DENIED_BEHIND = pattern(
     rf"(?:[、,和与]\s?[A-J])*[)\]\"']*[^(\[:;、,.A-J–—-]{{0,2}}?{any_of('denied behind')}"
+    rf"|[)\]]?[、,]\s?{any_of('denied behind a comma')}"
 )
 _SUPPOSED = pattern(rf"{any_of('supposed', 'if')}|^\W*{any_of('supposed first')}")
 _CONDITION = pattern(any_of("if", "condition"))
@@ -97,6 +98,8 @@ _REPORTED = pattern(
 _QUOTED = pattern(
     rf"(?:{any_of('source')}\s?{any_of('reference')},?|{any_of('reference')}\s?{any_of('says')})"
     r"(?:\s[^\s,.;:]+){0,3}\s?$"
+    rf"|{any_of('was told')}(?:\sby\s[^,.;:]{{1,40}})?(?:\sthat)?(?:\sthe)?"
+    r"(?:\s(?:correct|right|best|final))?\s?$"
 )
 # "専門家2は答えはBだと言う": before "答え", and from B on
 _BY_A_PERSON = pattern(rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,20}}$")
@@ -111,6 +114,7 @@ _ATTRIBUTED = pattern(
     rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?"
     rf"{any_of('person', 'reference')}"
     rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
+    rf"|[,;]\s?(?:or so |so )?{any_of('was told')}(?=\W*$|\sby\b)"
     r"|\bor so (?:I thought|it (?:seems|appears))\b|\bwas my (?:first|initial)\b"
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"
 )
