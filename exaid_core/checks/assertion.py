@@ -340,11 +340,12 @@ def _found_on(between: str, finding: str, after: str) -> bool:
 def _stands_alone(between: str, finding: str, after: str) -> bool:
     """Return whether a finding after "no fever, " is no part of the denied list.
 
-    A measured value is none ("no chest pain, SpO2 70%"), nor is a state ("no trauma, comatose",
-    "no fever / in shock", "no pain and unresponsive").
+    A measured value is none ("no chest pain, SpO2 70%", "no pain / BP 60/40"), nor is a state ("no
+    trauma, comatose", "no fever / in shock", "no pain and unresponsive").
     """
     if _VALUE.search(finding):
-        return "," in between or _any("and").search(between) is not None
+        is_apart = "," in between or (" / " in between and not _BOUND.search(finding))
+        return is_apart or _any("and").search(between) is not None
     lead = _LEADS_TO_STATE.search(between)
     if not lead:
         return False
