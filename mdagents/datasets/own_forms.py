@@ -223,6 +223,19 @@ def from_objects(options: Sequence[object]) -> dict[str, object] | list[object]:
     return dict(zip(letters, texts, strict=True)) if letters else texts
 
 
+def _lines_in(text: str) -> list[str]:
+    """Return the options of a cell with one in each line; empty if lines may be parts of options.
+
+    Letters stand before all options or before none; other signs and numbers are not read.
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    labeled = sum(_LINE_LABEL.match(line) is not None for line in lines)
+    is_list = labeled == len(lines) or not (labeled or any(map(_OTHER_LABEL.match, lines)))
+    return lines if is_list and len(lines) > 1 else []
+
+
+_LINE_LABEL = re.compile(r"\(?[A-Ja-j][).:]\s")
+_OTHER_LABEL = re.compile(r"\d{1,2}[).:]|[^\w(]")
 _TEXTS = ("text", "content", "value", "label", "option", "description")  # names of a text
 _LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a letter
 
@@ -236,7 +249,7 @@ def _options(record: Record, where: str) -> tuple[object, Sequence[str]]:
     for name, options in record.items():
         if plain(name) in _LISTS:
             if isinstance(options, str):
-                options = list_in(options) or options
+                options = list_in(options) or _lines_in(options) or options
             if isinstance(options, list) and all(isinstance(option, dict) for option in options):
                 options = from_objects(options)
                 if not any(options.values() if isinstance(options, dict) else options):

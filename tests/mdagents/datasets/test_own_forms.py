@@ -94,6 +94,10 @@ def gold(**fields: Any) -> str:
             "options": "['Retinol' 'Thiamine'\n 'Ascorbic acid' \"Wilson's\"]",
             "answer": "C",
         },  # numpy
+        # one option in each line of a cell, DataTalksClub/course-management-platform#3
+        {"options": "Retinol\nThiamine\nAscorbic acid\nNiacin", "answer": "C"},
+        {"options": "A. Retinol\r\nB. Thiamine\r\nC. Ascorbic acid\r\n", "answer": "C"},
+        {"options": "(A) Retinol\n\n(B) Thiamine\n(C) Ascorbic acid", "answer": "Ascorbic acid"},
         *({"answer": name} for name in ("opc", "Opc", "opC", "op_c", "OP C")),
         # zonghui0228/CNMLEQA
         {"opa": "Retinol", "opb": "Thiamine", "opc": "Ascorbic acid", "answer": "opc"},
@@ -702,3 +706,17 @@ def test_a_last_option_that_pandas_found_empty_is_not_shown() -> None:
         assert written(*real) == (real, "")
     with pytest.raises(ConfigError, match="is 'E', and that option is empty or n/a"):
         written("x", "y", "z", "w", "nan", answer="E")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "A. Retinol\nin oil\nB. Thiamine\nC. Niacin",
+        "1. Retinol\n2. Thiamine\n3. Niacin",
+        "- Retinol\n- Thiamine\n- Niacin",
+        "Retinol, thiamine, niacin",
+    ],
+)
+def test_lines_of_a_cell_that_may_be_no_options_are_refused(options: str) -> None:
+    with pytest.raises(ConfigError, match="'options' must be an object with letters, or a list"):
+        gold(options=options, answer="C")
