@@ -94,11 +94,12 @@ _REPORTED = pattern(
     rf"(?![^.;\n]*(?:{_OWN}|[,、]\s?(?:因此|所以|因而)))"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
 )
+_BY_SOMEBODY = r"(?:\sby(?:\s(?!(?:that|to|so|and)\b)[\w'-]+){1,3})?"
 # "According to UpToDate, the correct", "UpToDate says that the", before "answer is B"
 _QUOTED = pattern(
     rf"(?:{any_of('source')}\s?{any_of('reference')},?|{any_of('reference')}\s?{any_of('says')})"
     r"(?:\s[^\s,.;:]+){0,3}\s?$"
-    rf"|{any_of('was told')}(?:\sby\s[^,.;:]{{1,40}})?(?:\sthat)?(?:\sthe)?"
+    rf"|{any_of('was told')}{_BY_SOMEBODY}(?:\sthat)?(?:\sthe)?"
     r"(?:\s(?:correct|right|best|final))?\s?$"
 )
 # "専門家2は答えはBだと言う": before "答え", and from B on
@@ -114,7 +115,8 @@ _ATTRIBUTED = pattern(
     rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?"
     rf"{any_of('person', 'reference')}"
     rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
-    rf"|[,;]\s?(?:or so |so )?{any_of('was told')}(?=\W*$|\sby\b)"
+    r"|^(?:(?!\b(?:because|since|as|due|given|which)\b)[^:;]){0,80}[,;]\s?(?:or so |so )?"
+    rf"{any_of('was told')}{_BY_SOMEBODY}\W*$"
     r"|\bor so (?:I thought|it (?:seems|appears))\b|\bwas my (?:first|initial)\b"
     rf"|\bis what (?:the )?(?:\w+ )?{any_of('person')} {any_of('says')}"
 )
