@@ -344,8 +344,11 @@ def _stands_alone(between: str, finding: str, after: str) -> bool:
     trauma, comatose", "no fever / in shock", "no pain and unresponsive").
     """
     if _VALUE.search(finding):
-        is_apart = "," in between or (" / " in between and not _BOUND.search(finding))
-        return is_apart or _any("and").search(between) is not None
+        if "," in between or _any("and").search(between):
+            return True
+        # "no pain / or BP 60/40" and "no pain / BP 60/40 or below" go on with the list
+        is_list = _OR.match(after) or _OR.match(between.rpartition("/")[2])
+        return " / " in between and not (is_list or _BOUND.search(finding))
     lead = _LEADS_TO_STATE.search(between)
     if not lead:
         return False

@@ -303,6 +303,8 @@ def test_a_denial_until_later_or_of_something_else(text: str) -> None:
         "r/o tamponade",
         "no shock / coma",
         "no hypoxia / SpO2 < 85%",
+        "no hypotension / or SBP 60",
+        "no hypotension / BP 80/50 or below",
         "no tachycardia / BP below 80/50",
         "no shock and no coma",
         "denies chest pain and loss of consciousness",
