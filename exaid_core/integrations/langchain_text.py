@@ -120,9 +120,10 @@ def _news(name: str, value: object, step: Step, returned: set[int]) -> list[str]
     A message of the input that has other words now, or whose id has, was corrected, unless the
     update has both.
     """
+    if isinstance(value, str) and value in step.known:
+        return []
     before = [known for key in _keys(value) for known in step.known.get(key, ())]
-    has_both = any(known.value is not value and id(known.value) in returned for known in before)
-    if before and (isinstance(value, str) or has_both):
+    if any(known.value is not value and id(known.value) in returned for known in before):
         return []
     contents = _contents(value)
     if any(known.contents == contents for known in before):

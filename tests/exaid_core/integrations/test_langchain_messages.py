@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import time
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
@@ -276,6 +277,13 @@ async def test_copies_of_a_whole_state_are_not_read() -> None:
     with patch.object(langchain_text, "as_text", wraps=as_text) as read:
         assert (await hear(graph.compile(), before)).heard == [("b", "Rest.")]
     assert read.call_count == 1
+
+
+def test_many_equal_texts_are_compared_quickly() -> None:
+    notes = {"notes": ["The patient is stable."] * 20_000}
+    start = time.process_time()
+    assert langchain_text.update(deepcopy(notes), langchain_text.Step(notes)) == []
+    assert time.process_time() - start < 5
 
 
 async def test_messages_in_other_forms_are_told_once() -> None:
