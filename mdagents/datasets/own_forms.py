@@ -226,7 +226,7 @@ def from_objects(options: Sequence[object]) -> dict[str, object] | list[object]:
 def _lines_in(text: str) -> list[str]:
     """Return the options of a cell with one in each line; empty if lines may be parts of options.
 
-    Letters stand before all options or before none; other signs and numbers are not read.
+    Letters stand before all options or before none; other labels, such as numbers, are not read.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     labeled = sum(_LINE_LABEL.match(line) is not None for line in lines)
@@ -235,7 +235,9 @@ def _lines_in(text: str) -> list[str]:
 
 
 _LINE_LABEL = re.compile(r"\(?[A-Ja-j][).:]\s")
-_OTHER_LABEL = re.compile(r"\d{1,2}[).:]|[^\w(]")
+_OTHER_LABEL = re.compile(
+    r"\(?(?:[A-Ja-jＡ-Ｊ]|\d{1,2}|[IVXivx]{2,4})\s?(?:[).:）．、：]|[–—-]\s)|[①-⑳]|[^\w(]"
+)
 _TEXTS = ("text", "content", "value", "label", "option", "description")  # names of a text
 _LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a letter
 

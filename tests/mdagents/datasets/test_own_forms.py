@@ -712,6 +712,10 @@ def test_a_last_option_that_pandas_found_empty_is_not_shown() -> None:
     "options",
     [
         "A. Retinol\nin oil\nB. Thiamine\nC. Niacin",
+        "A.Retinol\nin oil\nB.Thiamine\nC.Niacin",
+        "(A)Retinol\nin oil\n(B)Thiamine\n(C)Niacin",
+        "A．Retinol\nin oil\nB．Thiamine\nC．Niacin",
+        "A - Retinol\nin oil\nB - Thiamine\nC - Niacin",
         "1. Retinol\n2. Thiamine\n3. Niacin",
         "- Retinol\n- Thiamine\n- Niacin",
         "Retinol, thiamine, niacin",
