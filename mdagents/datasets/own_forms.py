@@ -224,20 +224,16 @@ def from_objects(options: Sequence[object]) -> dict[str, object] | list[object]:
 
 
 def _lines_in(text: str) -> list[str]:
-    """Return the options of a cell with one in each line; empty if lines may be parts of options.
+    """Return the options of a cell with a lettered option in each line; empty without letters.
 
-    Letters stand before all options or before none; other labels, such as numbers, are not read.
+    Without letters, a line may be the rest of the option above it, and shift those below.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    labeled = sum(_LINE_LABEL.match(line) is not None for line in lines)
-    is_list = labeled == len(lines) or not (labeled or any(map(_OTHER_LABEL.match, lines)))
-    return lines if is_list and len(lines) > 1 else []
+    is_list = len(lines) > 1 and all(map(_LINE_LABEL.match, lines))
+    return lines if is_list else []
 
 
 _LINE_LABEL = re.compile(r"\(?[A-Ja-j][).:]\s")
-_OTHER_LABEL = re.compile(
-    r"\(?(?:[A-Ja-jＡ-Ｊ]|\d{1,2}|[IVXivx]{2,4})\s?(?:[).:）．、：]|[–—-]\s)|[①-⑳]|[^\w(]"
-)
 _TEXTS = ("text", "content", "value", "label", "option", "description")  # names of a text
 _LETTERS = ("key", "letter", "label", "id", "option", "value")  # names of a letter
 
