@@ -112,6 +112,8 @@ class ErrorKind(StrEnum):
     """A connection was lost."""
     REDIRECTED = "redirected"
     """The endpoint named another address, to which nothing is sent."""
+    PROXY = "proxy"
+    """A proxy on the way asks for a password, or bars the endpoint."""
     TIMEOUT = "timeout"
     BAD_BODY = "bad_body"
     AUTH = "auth"

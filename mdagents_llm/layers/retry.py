@@ -18,6 +18,7 @@ FATAL = frozenset(
         ErrorKind.MODEL_NOT_FOUND,
         ErrorKind.QUOTA,
         ErrorKind.REDIRECTED,
+        ErrorKind.PROXY,
         ErrorKind.IMAGES_REFUSED,
     }
 )

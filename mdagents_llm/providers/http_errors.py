@@ -200,6 +200,10 @@ _NOT_SUPPORTED = re.compile(
 )
 """Xiaomi's wording about a model, which its name follows."""
 _NO_CHANNEL = ("无可用渠道", "no available channel")  # one-api: nobody serves the model
+_PROXY_PASSWORD = 407
+_SOCKS_PASSWORD = re.compile("(?i)invalid username/password|no acceptable methods")
+_BARS = (400, 401, 403, 404, 405, 451)
+"""HTTP statuses with which a proxy refuses an endpoint for good."""
 _NOT_ALLOWED = 405
 _NO_METHOD = re.compile(
     r"(?i)\b(method|post)\b[^.,;]{0,20}\bnot allowed\b|\b405 not allowed\b"
@@ -268,6 +272,8 @@ def status_error(
             about a schema means that the endpoint does not support it.
         asked_with_pictures: Whether the request had pictures.
     """
+    if status == _PROXY_PASSWORD:
+        return proxy_error(host, str(status))
     own = own_words(message)
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
@@ -462,12 +468,36 @@ def connection_error(host: str, place: str, error: Exception, *, timed_out: bool
     """
     if isinstance(error.__cause__, ProviderError):
         return error.__cause__  # raised in `sending`
+    if isinstance(error.__cause__, httpx2.ProxyError):
+        return proxy_error(host, str(error.__cause__))
     if _is_unreachable(error):
         message = f"{place} cannot be reached: {why_unreachable(error)}"
         return ProviderError(message, kind=ErrorKind.UNREACHABLE)
     if timed_out:
         return ProviderError(f"{host} did not answer in time", kind=ErrorKind.TIMEOUT)
     return ProviderError(f"connection to {host} failed: {_cause(error)}", kind=ErrorKind.CONNECTION)
+
+
+def proxy_error(host: str, said: str) -> ProviderError:
+    """Return the `ProviderError` for a proxy that makes no connection.
+
+    Args:
+        host: Host of the endpoint, for the message.
+        said: What the proxy answered, such as `407 Proxy Authentication Required`.
+    """
+    said = one_line(said)
+    status = int(said[:3]) if said[:3].isdecimal() else None
+    if status == _PROXY_PASSWORD or _SOCKS_PASSWORD.search(said):
+        message = (
+            f"a proxy asks for a user name and password ({said}); give them in HTTPS_PROXY or "
+            f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or name {host} in NO_PROXY"
+        )
+    elif status in _BARS:
+        message = f"a proxy bars {host} ({said}); allow it there, or name {host} in NO_PROXY"
+    else:
+        message = f"{host} cannot be reached over the proxy: {said}"
+        return ProviderError(message, kind=ErrorKind.UNREACHABLE)
+    return ProviderError(message, kind=ErrorKind.PROXY, status=status)
 
 
 def _is_unreachable(error: Exception) -> bool:

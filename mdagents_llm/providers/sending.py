@@ -19,6 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.http_errors import proxy_error, why_unreachable
 from mdagents_llm.wire import Endpoint
 
 KEEP_ALIVE = 4.0
@@ -87,7 +88,7 @@ def guarded(
     # Passed as arguments, they would replace the SDK's own transports and the user's proxies.
     client._transport = around(_Guard(client._transport))  # noqa: SLF001
     client._mounts = {  # noqa: SLF001
-        pattern: transport and around(_Guard(transport))
+        pattern: transport and around(_Guard(transport, is_proxy=True))
         for pattern, transport in client._mounts.items()  # noqa: SLF001
     }
     return client
@@ -114,15 +115,27 @@ class _OnUse(httpx2.AsyncBaseTransport):
 
 
 class _Guard(httpx2.AsyncBaseTransport):
-    """Transport that refuses redirects, limits the size of replies, and unifies errors."""
+    """Transport that refuses redirects, limits the size of replies, and unifies errors.
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+    Args:
+        inner: Transport of the requests.
+        is_proxy: Whether it connects to a proxy.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, is_proxy: bool = False) -> None:
         self._inner = inner
+        self._is_proxy = is_proxy
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         request.headers["accept-encoding"] = ENCODINGS
-        with known_errors():
-            response = await self._inner.handle_async_request(request)
+        try:
+            with known_errors():
+                response = await self._inner.handle_async_request(request)
+        except (httpx2.ProxyError, httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            if not self._is_proxy:
+                raise
+            said = str(error) if isinstance(error, httpx2.ProxyError) else why_unreachable(error)
+            raise proxy_error(request.url.host, said) from error
         if response.has_redirect_location:
             await response.aclose()
             raise redirected(request.url, response.headers["location"])

@@ -310,6 +310,7 @@ async def test_time_in_the_queue_does_not_count_against_the_call() -> None:
     [
         (ErrorKind.AUTH, EndpointDown),
         (ErrorKind.QUOTA, EndpointDown),
+        (ErrorKind.PROXY, EndpointDown),
         (ErrorKind.CONTEXT_LENGTH, ProviderError),
     ],
 )

@@ -24,6 +24,7 @@ from mdagents_llm.providers.openai_client import OpenAIClient
 from mdagents_llm.wire import Client, Endpoint
 
 KEY = "sk-of-this-test-0123456789"
+CLOSED = 1  # a port on which nothing listens
 CLIENTS: dict[str, type[Any]] = {
     "openai": OpenAIClient,
     "anthropic": AnthropicClient,
@@ -80,9 +81,11 @@ def model_at(wire: str, port: int) -> Iterator[tuple[ChatModel, Client]]:
     yield client.model("some-model", ModelInfo()), client
 
 
+LABELS = CallLabels("case", "phase", "agent", "expert")
+
+
 async def fail(wire: str, port: int, *, streams: bool) -> ProviderError:
-    labels = CallLabels("case", "phase", "agent", "expert")
-    request = ChatRequest((ChatMessage("user", "my chest hurts"),), 100, labels=labels)
+    request = ChatRequest((ChatMessage("user", "my chest hurts"),), 100, labels=LABELS)
     with model_at(wire, port) as (model, client):
         try:
             with pytest.raises(ProviderError) as caught:
@@ -118,6 +121,41 @@ async def test_no_redirect_is_followed(wire: str, streams: bool, status: int) ->
     assert f"http://localhost:{elsewhere}/v1" in str(error)
     assert KEY not in str(error)
     assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "answer", "kind", "said"),
+    [
+        # Public reports: ragas 940 and Bard-API 245, Auto-PPT 1, chatgpt-clone 77.
+        ("https", "407 Proxy Authentication Required", ErrorKind.PROXY, "http://USER:PASSWORD@"),
+        ("http", "407 Proxy Authentication Required", ErrorKind.PROXY, "http://USER:PASSWORD@"),
+        ("https", "400 Bad Request", ErrorKind.PROXY, "a proxy bars models.invalid (400 Bad"),
+        ("https", "403 Forbidden", ErrorKind.PROXY, "name models.invalid in NO_PROXY"),
+        ("https", "502 Bad Gateway", ErrorKind.UNREACHABLE, "over the proxy: 502 Bad Gateway"),
+        ("https", None, ErrorKind.UNREACHABLE, "models.invalid cannot be reached over the proxy"),
+        ("http", None, ErrorKind.UNREACHABLE, "models.invalid cannot be reached over the proxy"),
+    ],
+)
+@pytest.mark.parametrize("wire", CLIENTS)
+async def test_a_proxy_that_makes_no_connection_is_named(
+    wire: str,
+    scheme: str,
+    answer: str | None,
+    kind: ErrorKind,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with serving(f"HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n".encode()) as (proxy, _):
+        place = f"http://user:secret@127.0.0.1:{proxy if answer else CLOSED}"
+        monkeypatch.setenv("HTTPS_PROXY", place)
+        monkeypatch.setenv("HTTP_PROXY", place)
+        client = CLIENTS[wire](Endpoint(f"{scheme}://models.invalid/v1", KEY, 20.0))
+        request = ChatRequest((ChatMessage("user", "my chest hurts"),), 100, labels=LABELS)
+        with pytest.raises(ProviderError) as caught:
+            await client.model("some-model", ModelInfo()).generate(request)
+        await client.aclose()
+    assert (caught.value.kind, said in str(caught.value)) == (kind, True), str(caught.value)
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.sweep
