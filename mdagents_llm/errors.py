@@ -179,6 +179,10 @@ class ProviderError(BenchError):
         self.reply = reply
         self.queued = 0.0
         """Seconds that the attempt had waited for a connection; set by `Gate`."""
+        self.told_to_retry: bool | None = None
+        """The endpoint's own word on a retry (`x-should-retry`); None if it has none. It decides
+        where the status does not: a limit or an overload passes, whatever a gateway says that has
+        used up its own retries."""
 
     def __reduce__(self) -> tuple[Callable[..., ProviderError], tuple[str], dict[str, object]]:
         # From process to process.
@@ -187,6 +191,11 @@ class ProviderError(BenchError):
     @property
     def retryable(self) -> bool:
         """Whether the same call may succeed when it is made again."""
+        if (
+            self.kind in (ErrorKind.SERVER, ErrorKind.BAD_REQUEST)
+            and self.told_to_retry is not None
+        ):
+            return self.told_to_retry
         return self.kind in RETRYABLE_KINDS
 
 

@@ -47,7 +47,7 @@ from mdagents_llm.providers.http_errors import (
 from mdagents_llm.providers.picture_body import has_pictures, plain
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, WHOLE, Refused
-from mdagents_llm.providers.waits import retry_after_seconds
+from mdagents_llm.providers.waits import retry_after_seconds, told_to_retry
 
 _LONGEST_DRAIN = 0.1  # seconds
 
@@ -165,7 +165,10 @@ class SdkChat(ABC):
                 raise self.failure(None, error.body, body) from None
             wait = retry_after_seconds(error.response.headers, error.status_code)
             said = parsed(error.response)
-            raise self.failure(error.status_code, said, body, retry_after=wait) from None
+            failure = self.failure(error.status_code, said, body, retry_after=wait)
+            if isinstance(failure, ProviderError):
+                failure.told_to_retry = told_to_retry(error.response.headers)
+            raise failure from None
         except (sdk.APIConnectionError, httpx2.HTTPError) as error:
             timed_out = isinstance(error, sdk.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None

@@ -55,6 +55,15 @@ def retry_after_seconds(headers: Mapping[str, str], status: int | None = None) -
     return max(0.0, (date - datetime.now(UTC)).total_seconds())
 
 
+def told_to_retry(headers: Mapping[str, str]) -> bool | None:
+    """Return whether the header `x-should-retry` asks for a retry; None without a clear word.
+
+    Args:
+        headers: Headers, by their names in lower case.
+    """
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())
+
+
 def _reset_seconds(headers: Mapping[str, str]) -> float | None:
     """Return the seconds until a rate limit is reset; None if another limit was reached.
 

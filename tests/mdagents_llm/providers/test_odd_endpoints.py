@@ -422,6 +422,28 @@ async def test_the_reset_of_a_rate_limit(
     assert wait == (None if seconds is None else pytest.approx(seconds, abs=30))
 
 
+@pytest.mark.parametrize(
+    ("status", "told", "retried"),
+    [
+        (500, "false", False),  # pi#6586: a gateway has used up its own retries
+        (504, "False", False),
+        (500, "true", True),
+        (500, "perhaps", True),
+        (422, "true", True),
+        (422, "false", False),
+        (401, "true", False),  # a wrong key ends the run
+        # gajae-code#2444: what is told after a limit need not be so.
+        (429, "false", True),
+        (529, "false", True),
+    ],
+)
+async def test_the_endpoint_says_whether_to_retry(status: int, told: str, retried: bool) -> None:
+    model = chat({"error": {"message": "busy"}}, status, {"x-should-retry": told})
+    with pytest.raises(ProviderError) as caught:
+        await model.generate(REQUEST)
+    assert caught.value.retryable is retried
+
+
 async def test_a_wait_in_a_field_of_the_body() -> None:
     error = {"message": "User burst rate limit exceeded", "retry_after": 7}  # posthog#82310
     with pytest.raises(ProviderError) as caught:
