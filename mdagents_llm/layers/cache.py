@@ -136,9 +136,27 @@ class ReplyStore:
         except sqlite3.Error as error:
             if _is_damage(error):
                 return self._renewed()
+            is_barred = _code(error) in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+            if is_barred and self._path.is_file():
+                return self._read_only(str(error))
             return self._in_memory(str(error))
         except OSError as error:
             return self._in_memory(error.strerror or str(error))
+
+    def _read_only(self, why: str) -> sqlite3.Connection:
+        """Open a file in a folder that takes no files, as those of the WAL mode beside it."""
+        file = f"{self._path.absolute().as_uri()}?mode=ro"
+        for parameters in ("", "&immutable=1"):  # the first if a process has the file open
+            with suppress(sqlite3.Error):
+                db = sqlite3.connect(f"{file}{parameters}", uri=True, isolation_level=None)
+                try:
+                    db.execute(_CHECK)
+                    self._keep_in_memory(db, why)
+                except BaseException:
+                    db.close()
+                    raise
+                return db
+        return self._in_memory(why)
 
     def _connected_to_file(self) -> sqlite3.Connection:
         # An existing file keeps its mode: its owner may share it with a group.
@@ -285,7 +303,7 @@ class ReplyStore:
                 self._write()
             except sqlite3.Error as error:
                 if _code(error) == sqlite3.SQLITE_READONLY:
-                    self._keep_in_memory(str(error))
+                    self._keep_in_memory(self._db, str(error))
                 elif _is_damage(error):
                     self._renew()
                 else:
@@ -298,10 +316,10 @@ class ReplyStore:
             # The row is written with the next one; waiting each time would delay all calls.
             self._db.execute("PRAGMA busy_timeout = 0")
 
-    def _keep_in_memory(self, why: str) -> None:
+    def _keep_in_memory(self, db: sqlite3.Connection, why: str) -> None:
         """Add a table in memory, which takes the new rows of a file that cannot be written."""
-        self._db.execute("PRAGMA temp_store = MEMORY")
-        self._db.execute(f"CREATE TEMP TABLE {_TABLE}")
+        db.execute("PRAGMA temp_store = MEMORY")
+        db.execute(f"CREATE TEMP TABLE {_TABLE}")
         self._replies = "(SELECT * FROM temp.reply UNION ALL SELECT * FROM main.reply)"
         self._say(f"NOTE: the cache {self._path} keeps no new replies of this run ({why})")
 
@@ -332,6 +350,7 @@ _Row = tuple[str, int, str]
 
 
 _TABLE = "reply (key TEXT PRIMARY KEY, truncated INTEGER NOT NULL, content TEXT NOT NULL)"
+_CHECK = "SELECT key, truncated, content FROM reply LIMIT 0"  # of the columns
 
 
 def _connected(path: str, patience: float) -> sqlite3.Connection:
@@ -340,7 +359,7 @@ def _connected(path: str, patience: float) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")  # survives a kill; a power cut may not
         db.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE}")
-        db.execute("SELECT key, truncated, content FROM reply LIMIT 0")  # checks the columns
+        db.execute(_CHECK)
     except BaseException:
         db.close()
         raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
-from tests.support.environment import bare_environment
+from tests.support.environment import WITHOUT_RIGHTS, bare_environment
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the names of Linux")
 
@@ -39,11 +38,9 @@ def test_a_file_of_keys_that_may_not_be_read_says_so(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     file.write_text("OPENAI_API_KEY=x\n")
     file.chmod(0o000)
-    # Root may read every file, unless it gives its capabilities up.
-    as_user = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
     reads = "from mdagents_llm.config import read_variables; read_variables()"
     done = subprocess.run(
-        [*as_user, sys.executable, "-c", reads],
+        [*WITHOUT_RIGHTS, sys.executable, "-c", reads],
         cwd=tmp_path,
         env=bare_environment(PYTHONPATH=str(REPOSITORY)),
         capture_output=True,

@@ -6,6 +6,13 @@ import os
 
 _MEASURED = {name: value for name, value in os.environ.items() if name.startswith("COVERAGE_")}
 
+WITHOUT_RIGHTS = (
+    ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0
+    else []
+)
+"""Beginning of a command that may not read and write everywhere, as root may (Linux)."""
+
 
 def bare_environment(**variables: str) -> dict[str, str]:
     """These variables, the path and, while coverage is measured, that it is."""

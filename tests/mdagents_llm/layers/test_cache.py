@@ -7,6 +7,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -34,6 +36,8 @@ from mdagents_llm.layers.cache import Cache, Hits, Replay, ReplyStore, cache_key
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import CallRow, Ledger, Price
+from tests.conftest import REPOSITORY
+from tests.support.environment import WITHOUT_RIGHTS, bare_environment
 from tests.support.function_model import FunctionModel, text_reply
 
 
@@ -486,6 +490,45 @@ def test_a_file_that_cannot_be_written_is_read(
     assert note.startswith(f"NOTE: the cache {path} keeps no new replies of this run (")
     with closing(ReplyStore(path)) as store:
         assert found_in(store, 3) == ["reply 0"]
+
+
+READS = """
+from pathlib import Path
+
+from mdagents_llm.layers.cache import ReplyStore
+from tests.mdagents_llm.layers.test_cache import found_in, key_of, text_reply
+
+store = ReplyStore(Path("replies.sqlite"), print)
+store.put(key_of(1), text_reply("reply 1"))
+print(found_in(store, 2))
+store.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="rights of Linux")
+@pytest.mark.process
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_file_in_a_folder_that_takes_no_files_is_read(is_open: bool, tmp_path: Path) -> None:
+    # A shared cache that is mounted read-only, as in tt-forge-models 10.
+    folder = tmp_path / "100% shared?"
+    owner = ReplyStore(folder / "replies.sqlite")
+    owner.put(key_of(0), text_reply("reply 0"))
+    if not is_open:
+        owner.close()
+    folder.chmod(0o555)
+    done = subprocess.run(
+        [*WITHOUT_RIGHTS, sys.executable, "-c", READS],
+        cwd=folder,
+        env=bare_environment(PYTHONPATH=str(REPOSITORY)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    folder.chmod(0o755)
+    owner.close()
+    *said, found = done.stdout.splitlines()
+    assert found == "['reply 0', 'reply 1']", done.stderr
+    assert is_open or "keeps no new replies of this run" in said[0]
 
 
 def test_what_is_had_while_another_program_locks_the_file_is_written_later(tmp_path: Path) -> None:
