@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from io import StringIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -110,13 +111,15 @@ def choices() -> tuple[str, ...]:
 def read_variables() -> dict[str, str]:
     """Return the nearest `.env` overlaid by the process environment; empty values are unset.
 
+    A `.env` that is a pipe, as of a password manager, is read once.
+
     Raises:
         ConfigError: `.env` cannot be read, is not UTF-8 text, has a line that is not NAME=VALUE, or
             sets a variable of this program to a value that refers to an undefined one.
     """
-    path = find_dotenv(usecwd=True)
+    path = _env_path()
     try:
-        text = Path(path).read_text(encoding="utf-8-sig") if path else ""
+        text = _text_of(path) if path else ""
     except PermissionError as error:
         raise ConfigError(
             f"{os.path.relpath(path)} cannot be read: permission denied; run as the user who owns "
@@ -154,6 +157,27 @@ def read_variables() -> dict[str, str]:
     return {name: value for name, value in merged.items() if value}
 
 
+def _env_path() -> str:
+    """Return the path of the nearest `.env`; empty if there is none."""
+    try:
+        return find_dotenv(usecwd=True)
+    except FileNotFoundError:
+        raise ConfigError(
+            "the working directory no longer exists; change to another, or to the new one of this "
+            "name (cd .)"
+        ) from None
+
+
+def _text_of(path: str) -> str:
+    return _text_of_pipe(path) if Path(path).is_fifo() else Path(path).read_text("utf-8-sig")
+
+
+@cache
+def _text_of_pipe(path: str) -> str:
+    """Return what a pipe holds; a second reader would wait forever, or find nothing."""
+    return Path(path).read_text("utf-8-sig")
+
+
 def _is_ours(name: str) -> bool:
     """Return whether a variable sets a key, a model, an endpoint or a flag."""
     return name.startswith("MDAGENTS_") or name in {*choices(), *load_model_configs().key_names()}
@@ -173,7 +197,7 @@ def origin_of(name: str) -> str:
 
 def env_file() -> str:
     """Return the relative path of the `.env` file in use; empty if there is no such file."""
-    path = find_dotenv(usecwd=True)
+    path = _env_path()
     return os.path.relpath(path) if path else ""
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from mdagents_llm.config import parse_environment, read_variables
+from mdagents_llm.config import origin_of, parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.support.environment import WITHOUT_RIGHTS, bare_environment
@@ -57,4 +59,32 @@ def test_a_file_of_keys_that_is_no_text_says_so(
     monkeypatch.chdir(tmp_path)
     Path(".env").write_bytes(b"OPENAI_API_KEY=\xff\n")
     with pytest.raises(ConfigError, match=r"^\.env is not UTF-8 text; save it as UTF-8$"):
+        read_variables()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with a name")
+def test_a_file_of_keys_that_is_a_pipe_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 1Password gives a `.env` as a pipe (python-dotenv 586, just 3246).
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(".env")
+    writer = threading.Thread(target=Path(".env").write_text, args=("OPENAI_API_KEY=piped\n",))
+    writer.start()
+    read = [read_variables()["OPENAI_API_KEY"] for _ in range(5)]
+    writer.join()
+    assert read == ["piped"] * 5
+    assert origin_of("OPENAI_API_KEY") == "in .env"
+
+
+@linux
+def test_a_working_directory_that_is_gone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Public reports: gigantum-cli 39 and pip 4255.
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match=r"^the working directory no longer exists; "):
         read_variables()
