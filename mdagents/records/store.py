@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import warnings
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -65,7 +66,7 @@ def writable(output_dir: Path) -> Iterator[None]:
         what = f"cannot write to {output_dir}: {error.strerror}"
         if error.errno in _NO_ROOM:
             raise StorageError(what) from error
-        if error.errno in _NO_FILE:
+        if error.errno in _NO_FILE and error.filename:
             what = f"cannot write to {error.filename}: {error.strerror}"
             raise ConfigError(f"{what}; move it away") from error
         raise ConfigError(f"{what}; choose another --output-dir") from error
@@ -478,7 +479,10 @@ def _made(summaries: SummariesFile, item: ItemKey, attempt: int) -> CaseSummarie
 def _locked(folder: Path) -> filelock.BaseFileLock:
     lock = filelock.FileLock(folder / ".lock", blocking=False)
     try:
-        lock.acquire()
+        with warnings.catch_warnings():
+            # Without locks of the system, filelock uses one that tells by its content who holds it.
+            warnings.filterwarnings("ignore", "flock not supported")
+            lock.acquire()
     except filelock.Timeout:
         raise ConfigError(
             f"another process is writing to {folder}; wait for it, or give another --output-dir"

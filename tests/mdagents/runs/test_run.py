@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -508,6 +510,30 @@ def test_an_output_folder_that_cannot_be_written(provider: FakeProvider, run: Ru
     assert status == 2
     assert err.splitlines()[-1].startswith("error: cannot write to output")
     assert provider.calls == []
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        # Lustre, NFS and others: filelock 67, 289 and 480.
+        (errno.ENOSYS, ""),
+        (errno.EINVAL, "cannot write to output: Invalid argument; choose another --output-dir"),
+        (errno.ENOLCK, "cannot write to output: No locks available; choose another --output-dir"),
+    ],
+)
+def test_a_file_system_without_locks(
+    number: int, said: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def flock(file: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        status, _, err = run("--num-samples", "1")
+    assert (status, said in err) == (2 if said else 0, True), err
 
 
 def test_flag_over_environment_over_file(
