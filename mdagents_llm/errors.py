@@ -179,6 +179,8 @@ class ProviderError(BenchError):
         self.reply = reply
         self.queued = 0.0
         """Seconds that the attempt had waited for a connection; set by `Gate`."""
+        self.stopped = 0.0
+        """Seconds of the attempt for which this process did not run; set by `Attempt`."""
         self.told_to_retry: bool | None = None
         """The endpoint's own word on a retry (`x-should-retry`); None if it has none. It decides
         where the status does not: a limit or an overload passes, whatever a gateway says that has

@@ -16,13 +16,19 @@ from mdagents_llm.ledger import ABORTED, CallRow, Ledger, Logged, PriceOf
 
 ATTEMPT_TIMEOUT = 120.0
 """Default timeout of one attempt at an endpoint, in seconds."""
+_LATE = 1.0
+"""Seconds after which a timeout that is due has been held up: the process was stopped (Ctrl-Z,
+SIGSTOP, `docker pause`) or the machine slept."""
+_BEFORE = 0.001  # seconds; of the timers that are due, the earliest goes first
+_TO_READ = 5.0
+"""Seconds to read what came in the meantime."""
 
 
 class Attempt:
     """Layer that times out a hanging attempt, and records a row for every attempt.
 
     An HTTP client's own read timeout restarts with each byte, so that an endpoint that trickles
-    bytes would never time out.
+    bytes would never time out. A reply that came while this process was stopped is read.
 
     Args:
         inner: Model of the provider.
@@ -76,6 +82,8 @@ class Attempt:
         try:
             reply = await self._in_time(request, on_text)
         except ProviderError as error:
+            late = elapsed() - self._timeout
+            error.stopped = late if late > _LATE else 0.0
             book(error.reply, elapsed(), error.kind.value)
             raise
         except LimitExceeded as error:
@@ -99,9 +107,21 @@ class Attempt:
         return replace(reply, latency=latency)
 
     async def _in_time(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
+        loop = asyncio.get_running_loop()
+        due = loop.time() + self._timeout
+        limit = asyncio.timeout_at(due)
+
+        def look() -> None:
+            if loop.time() - due > _LATE:
+                limit.reschedule(loop.time() + _TO_READ)
+
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._inner.generate(request, on_text)
+            async with limit:
+                looking = loop.call_at(due - _BEFORE, look)
+                try:
+                    return await self._inner.generate(request, on_text)
+                finally:
+                    looking.cancel()
         except TimeoutError:
             message = f"no complete reply within {self._timeout:g} s"
             raise ProviderError(message, kind=ErrorKind.TIMEOUT) from None

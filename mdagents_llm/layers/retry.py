@@ -52,9 +52,11 @@ class RetryPolicy:
     max_retries: int = 5
     """Maximum number of retries. Two cases do not count and are bounded by `timeout` alone: a rate
     limit that names a pause of a second or more, and an endpoint that has replied before but is
-    unreachable now. A refused setting does not count either; there are only a few."""
+    unreachable now. A refused setting does not count either; there are only a few. Nor does an
+    attempt during which this process was stopped."""
     timeout: float = 600.0
-    """Seconds of a call, excluding its time in the queue, after which there are no more retries."""
+    """Seconds of a call after which there are no more retries, excluding its time in the queue and
+    while this process was stopped."""
     base: float = 0.25
     """Base of the backoff in seconds: the n-th backoff of a call is drawn from 0 to base · 2^(n-1)
     (full jitter)."""
@@ -132,7 +134,7 @@ class Retry:
     async def _until_it_replies(self, request: ChatRequest, on_text: OnText | None) -> ChatReply:
         first = in_transit(request)
         started, number, before = self._monotonic(), 1, first.waited
-        queued = paused = 0.0
+        queued = paused = stopped = 0.0
         failures = 0  # only those that count toward `max_retries`
         while True:
             waited = before + paused + queued
@@ -147,11 +149,13 @@ class Retry:
                     number += 1
                     continue  # without a pause: the provider omits the setting from now on
                 is_outage = self._is_an_outage(error)
-                failures += not (is_outage or _is_asked_to_wait(error))
+                failures += not (is_outage or _is_asked_to_wait(error) or error.stopped)
                 pause = self._pause(error, number if is_outage else failures, is_outage=is_outage)
                 # Time in the queue is not the endpoint's fault and does not count.
                 queued += error.queued
-                elapsed = self._monotonic() - started - queued + pause
+                stopped += error.stopped
+                now = self._monotonic()
+                elapsed = now - started - queued - stopped + pause
                 allowed = self._policy.max_retries
                 if _is_too_long(error, self._policy) and not request.labels.background:
                     raise self._paused(error, pause) from error
@@ -162,6 +166,7 @@ class Retry:
                 if self._on_wait is not None:
                     self._on_wait(Wait(pause, number, error))
                 await self._sleep(pause)
+                stopped += max(0.0, self._monotonic() - now - pause)
             paused += pause
             number += 1
 

@@ -53,9 +53,8 @@ class Pool:
     def __init__(self, endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> None:
         self._is_secure = not endpoint.base_url.lower().startswith("http:")
         self._keep_alive = keep_alive
-        self._timeout = aiohttp.ClientTimeout(
-            sock_connect=CONNECT_TIMEOUT, sock_read=endpoint.attempt_timeout
-        )
+        # `Attempt` limits the rest, and knows whether this process was stopped in between.
+        self._timeout = aiohttp.ClientTimeout(sock_connect=CONNECT_TIMEOUT)
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: httpx2.URL, headers: Mapping[str, str], content: Pieces) -> Arrived:
@@ -133,8 +132,6 @@ def _httpx2_errors() -> Iterator[None]:
             yield
         except aiohttp.ConnectionTimeoutError as error:
             raise httpx2.ConnectTimeout(str(error)) from error
-        except aiohttp.ServerTimeoutError as error:
-            raise httpx2.ReadTimeout(str(error)) from error
         except aiohttp.ClientConnectorError as error:
             raise httpx2.ConnectError(str(error)) from error
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:

@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,23 @@ def test_answers_that_lack_votes_are_named_and_completed_on_request(
     assert "went on without" not in out
     assert run(*votes, "--retry-errors")[1] == out
     assert len(provider.calls) == calls + 3
+
+
+def test_a_run_that_was_stopped_for_longer_than_a_timeout_loses_nothing(
+    provider: FakeProvider,
+) -> None:
+    # Ctrl-Z and `fg`, `docker pause`, or a cluster that suspends jobs (spur 275).
+    hold = provider.hold()
+    process = program(provider, *BASIC, "--attempt-timeout", "1", "--timeout", "2")
+    hold.wait(1)
+    process.send_signal(signal.SIGSTOP)
+    hold.release()
+    time.sleep(4)
+    process.send_signal(signal.SIGCONT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert [record["status"] for record in records()] == ["answered"] * 6
+    assert {row["outcome"] for row in ledger_rows()} == {"ok"}, "each reply was read"
 
 
 def test_another_process_is_refused_while_one_writes(provider: FakeProvider, run: Run) -> None:

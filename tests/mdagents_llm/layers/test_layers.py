@@ -38,6 +38,7 @@ from mdagents_llm.layers.structured import Structured
 from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import CallRow, Ledger, Price, Totals
 from tests.support.function_model import FunctionModel, text_reply
+from tests.support.virtual_time import VirtualTimeLoop, virtual_time
 
 
 class Choice(BaseModel):
@@ -331,14 +332,16 @@ class Hanging:
         raise AssertionError("it never replies")
 
 
-def attempting(model: ChatModel, ledger: Ledger, price: Price | None = None) -> Attempt:
+def attempting(
+    model: ChatModel, ledger: Ledger, price: Price | None = None, clock: Clock | None = None
+) -> Attempt:
     return Attempt(
         model,
         ledger,
         provider="p",
         model="m",
         price=lambda _: price,
-        clock=Clock(),
+        clock=clock or Clock(),
         timeout=TIMEOUT,
     )
 
@@ -350,6 +353,57 @@ async def test_a_hanging_attempt_is_cut_and_booked() -> None:
     assert caught.value.kind is ErrorKind.TIMEOUT
     assert caught.value.retryable
     assert [row.outcome for row in rows] == ["timeout"]
+
+
+@virtual_time
+async def test_a_reply_that_came_while_the_process_was_stopped_is_read() -> None:
+    class Stopped:
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            stop(3600)
+            await asyncio.sleep(1)
+            return text_reply("read")
+
+    assert (await attempting(Stopped(), Ledger(lambda _: None)).generate(REQUEST)).text == "read"
+
+
+@virtual_time
+async def test_an_attempt_during_which_the_process_was_stopped_is_no_failure() -> None:
+    loop = asyncio.get_running_loop()
+    errors: list[ProviderError] = []
+
+    class Lost:
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            if len(errors) == 3:
+                return text_reply("asked again")
+            stop(3600)
+            await asyncio.Event().wait()
+            raise AssertionError("the connection is dead")
+
+    async def sleep(seconds: float) -> None:
+        stop(3600)  # also between two attempts
+
+    def on_wait(wait: Wait) -> None:
+        errors.append(wait.error)
+
+    model = Retry(
+        attempting(Lost(), Ledger(lambda _: None), clock=Clock(monotonic=loop.time)),
+        RetryPolicy(max_retries=1, timeout=60.0),
+        name="openai/gpt",
+        rng=random.Random(0),
+        monotonic=loop.time,
+        on_wait=on_wait,
+        sleep=sleep,
+    )
+    assert (await model.generate(REQUEST)).attempts == 4
+    assert {error.kind for error in errors} == {ErrorKind.TIMEOUT}
+    assert all(error.stopped == pytest.approx(3600, abs=10) for error in errors)
+
+
+def stop(seconds: float) -> None:
+    """Let time pass in which this process does nothing, as after Ctrl-Z."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    loop.now += seconds
 
 
 async def test_every_attempt_has_a_row_and_the_sums_equal_the_rows() -> None:
