@@ -47,7 +47,8 @@ class DirectPosts:
     """Posts the requests of one model.
 
     The SDK decides URL and headers, once. The requests go over a pool if there is one, and over the
-    transport of the SDK client where there is none or the user has set a proxy.
+    transport of the SDK client where there is none, the user has set a proxy, or the pool cannot
+    read the first head: that transport also takes a `Content-Length` beside chunks, for example.
 
     Args:
         sdk: Package of the client, for its exceptions.
@@ -65,6 +66,7 @@ class DirectPosts:
         self._path = path
         self._model = model
         self._pool = pool
+        self._is_read = False  # a head, by the pool
         self._prepared: httpx2.Request | None = None
         self._headers: dict[str, str] = {}
         self._transport: httpx2.AsyncBaseTransport | None = None
@@ -115,7 +117,14 @@ class DirectPosts:
 
     async def _post(self, prepared: httpx2.Request, content: Pieces) -> Response:
         if self._pool is not None:
-            return await self._pool.post(prepared.url, self._headers, content)
+            try:
+                arrived = await self._pool.post(prepared.url, self._headers, content)
+            except httpx2.RemoteProtocolError:
+                if not self._is_read:
+                    self._pool = None
+                raise
+            self._is_read = True
+            return arrived
         assert self._transport is not None, "set with the prepared request"
         request = httpx2.Request(
             prepared.method,

@@ -106,6 +106,33 @@ async def test_what_is_no_http_costs_one_attempt(wire: str, name: str, streams: 
     assert error.retryable, f"{error.kind}: {error}"
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        # A gateway that passes both on: openstreetmap/operations 910, TorSpider 23.
+        "content-length: {length}\r\ntransfer-encoding: chunked",
+        "transfer-encoding: chunked\r\ncontent-length: {length}",
+        # httpx 740 and httpx2 268.
+        "content-length: {length}\r\ncontent-length: {length}",
+        "content-length: {length}, {length}",
+    ],
+)
+async def test_a_length_that_is_said_twice_costs_one_attempt(head: str) -> None:
+    answer = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
+    body = json.dumps(answer).encode()
+    length = len(body)
+    if "chunked" in head:
+        body = b"%x\r\n%s\r\n0\r\n\r\n" % (length, body)
+    request = ChatRequest((ChatMessage("user", "my chest hurts"),), 100, labels=LABELS)
+    served = f"{OK}{head.format(length=length)}\r\n\r\n".encode() + body
+    with serving(served) as (port, _), model_at("openai", port) as (model, client):
+        with pytest.raises(ProviderError) as caught:
+            await model.generate(request)
+        assert caught.value.retryable
+        assert (await model.generate(request)).text == "hello"
+        await client.aclose()
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize("streams", [False, True], ids=["whole", "streaming"])
 @pytest.mark.parametrize("wire", CLIENTS)
