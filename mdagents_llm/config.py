@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
 from io import StringIO
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +29,7 @@ TYPED_CALLS = "LLM_TYPED_CALLS"
 """Variable that routes calls through the typed methods of the SDKs, for tools that wrap these
 methods; it applies to all providers whose SDK has them."""
 _OFF = ("", "0", "false", "no", "off")
+_LIKE_IPV4 = re.compile(r"\d+(\.\d+){3}")
 _USER = re.compile(r"//[^/?#]*@")  # user name and password in a URL
 
 
@@ -209,9 +211,11 @@ def check_base_url(url: str, name: str) -> None:
         name: Variable or flag that set it, for the message.
 
     Raises:
-        ConfigError: The URL has no scheme or no host, contains a password, or extends beyond the
-            base.
+        ConfigError: The URL has no scheme or no host, contains a password or a line break, or
+            extends beyond the base.
     """
+    if not url.isprintable():
+        raise ConfigError(f"{name} holds a line break, or a blank that no URL has; write it anew")
     shown = _USER.sub("//***@", url)
     try:
         parts = urlsplit(url)
@@ -221,12 +225,31 @@ def check_base_url(url: str, name: str) -> None:
         is_one = False
     if url and not is_one:
         raise ConfigError(f"{name} {shown} must begin with http:// or https:// and a host")
+    if url and not _is_host(parts.hostname or ""):
+        raise ConfigError(
+            f"{name} {shown} must name a host, but '{parts.hostname}' is neither a name nor an "
+            "address of one"
+        )
     if shown != url:
         raise ConfigError(
             f"{name} {shown} must not contain a password; put the key into its own variable"
         )
     if urlsplit(url).path.rstrip("/").endswith("/chat/completions"):
         raise ConfigError(f"{name} {url} must not end in /chat/completions; it usually ends in /v1")
+
+
+def _is_host(host: str) -> bool:
+    """Return whether a text can be the name or the address of a host."""
+    try:
+        if ":" in host:
+            IPv6Address(host)
+        elif _LIKE_IPV4.fullmatch(host):
+            IPv4Address(host)
+        else:
+            host.encode("idna")  # labels of 1 to 63 characters
+    except ValueError:
+        return False
+    return ":" in host or not set(host) & set(" %")
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -75,6 +76,35 @@ def test_a_file_of_keys_that_is_a_pipe_is_read_once(
     writer.join()
     assert read == ["piped"] * 5
     assert origin_of("OPENAI_API_KEY") == "in .env"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        # Public reports: openbikesensor/portal 301, favicon-getter 10, and python-genai 578.
+        ("http://models..ward.example/v1", "'models..ward.example' is neither a name nor"),
+        ("http://.example/v1", "must name a host"),
+        (f"http://{'a' * 64}.example/v1", "must name a host"),
+        ("http://ward models:8000/v1", "'ward models' is neither a name nor"),
+        ("http://ward%20models/v1", "must name a host"),
+        ("http://10.0.0.256:8000/v1", "'10.0.0.256' is neither"),
+        ("http://ward.example/v1\n", "holds a line break"),
+        ("http://ward\tmodels/v1", "holds a line break"),
+    ],
+)
+def test_a_base_url_without_a_host_is_named_in_one_line(url: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(said)) as caught:
+        parse_environment({"OPENAI_BASE_URL": url})
+    assert str(caught.value).startswith("OPENAI_BASE_URL ")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["model_server", "ward.example.", "10.0.0.25", "[::1]", "[fe80::1%eth0]", "klinik-münchen.de"],
+)
+def test_a_host_may_have_any_name(host: str) -> None:
+    parse_environment({"OPENAI_BASE_URL": f"http://{host}:8000/v1"})
 
 
 @linux
