@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.request import getproxies
 
 import google.auth
 import httpx2
@@ -18,7 +19,7 @@ from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.gemini_batches import GeminiBatches
 from mdagents_llm.providers.gemini_bodies import GeminiBodies
 from mdagents_llm.providers.http_errors import one_line
-from mdagents_llm.providers.sending import goes_around_proxies, guarded
+from mdagents_llm.providers.sending import PROBES, goes_around_proxies, guarded
 from mdagents_llm.wire import BatchApi, Endpoint
 
 _USE_VERTEX = "GOOGLE_GENAI_USE_VERTEXAI"
@@ -41,12 +42,15 @@ class GeminiClient:
     def __init__(self, endpoint: Endpoint) -> None:
         # With clients passed in, the SDK does not use aiohttp, which it otherwise prefers if
         # installed, and which silently resends a call after a lost connection.
-        around: dict[str, Any] = {}
-        if goes_around_proxies(endpoint):
-            around = {"trust_env": False, "verify": httpx2.create_ssl_context()}
         limits = httpx2.Limits(max_connections=_MAX_CONNECTIONS)
-        self._http = guarded(httpx2.AsyncClient(limits=limits, **around), GeminiBodies)
-        self._unused_http = httpx2.Client(**around)
+        if getproxies() and not goes_around_proxies(endpoint):
+            client, self._unused_http = httpx2.AsyncClient(limits=limits), httpx2.Client()
+        else:
+            tls = httpx2.create_ssl_context()
+            transport = httpx2.AsyncHTTPTransport(verify=tls, limits=limits, socket_options=PROBES)
+            client = httpx2.AsyncClient(transport=transport)
+            self._unused_http = httpx2.Client(trust_env=False, verify=tls)
+        self._http = guarded(client, GeminiBodies)
         self._api_key = endpoint.api_key
         account = _account(endpoint)
         self._is_vertex = bool(account["vertexai"])

@@ -6,6 +6,7 @@ connection for every request. Redirects, size, encodings and errors are as in `s
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from mdagents_llm.providers.sending import (
     CONNECT_TIMEOUT,
     KEEP_ALIVE,
     MOST_CONNECTIONS,
+    PROBES,
     LimitedBody,
     known_errors,
     redirected,
@@ -95,6 +97,7 @@ class Pool:
                 limit=MOST_CONNECTIONS,
                 keepalive_timeout=self._keep_alive,
                 ssl=httpx2.create_ssl_context() if self._is_secure else True,
+                socket_factory=_probing,
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -107,6 +110,13 @@ class Pool:
                 max_headers=_MOST_HEADERS,
             )
         return self._session
+
+
+def _probing(address: aiohttp.AddrInfoType) -> socket.socket:
+    made = socket.socket(*address[:3])
+    for option in PROBES:
+        made.setsockopt(*option)
+    return made
 
 
 class _Body:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import socket
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,20 @@ _OF_A_BATCH = re.compile(r"/files/[^/]+/content$|/batches/[^/]+(?:/results)?$")
 
 CONNECT_TIMEOUT = 10.0
 """Seconds after which a connection that is not made has failed."""
+PROBES = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    *(
+        (socket.IPPROTO_TCP, getattr(socket, name), value)
+        for name, value in (
+            ("TCP_KEEPIDLE" if hasattr(socket, "TCP_KEEPIDLE") else "TCP_KEEPALIVE", 30),
+            ("TCP_KEEPINTVL", 30),
+            ("TCP_KEEPCNT", 4),
+        )
+        if hasattr(socket, name)
+    ),
+]
+"""Options of sockets that keep silent connections alive while a model thinks: routers forget one
+after a minute or more (NAT), and its reply never comes."""
 MOST_CONNECTIONS = 1_000
 """Maximum number of connections; `Gate` enforces the real limit."""
 ENCODINGS = "gzip, deflate"
@@ -64,7 +79,9 @@ def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any
         client = httpx2.AsyncClient(timeout=timeout, limits=limits, follow_redirects=False)
     else:
         has_tls = not endpoint.base_url.lower().startswith("http:")
-        transport = _OnUse(lambda: httpx2.AsyncHTTPTransport(verify=has_tls, limits=limits))
+        transport = _OnUse(
+            lambda: httpx2.AsyncHTTPTransport(verify=has_tls, limits=limits, socket_options=PROBES)
+        )
         client = httpx2.AsyncClient(transport=transport, timeout=timeout, follow_redirects=False)
     return {"max_retries": 0, "timeout": timeout, "http_client": guarded(client)}
 

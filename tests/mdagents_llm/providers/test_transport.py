@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import socket
 import socketserver
 import threading
 import zlib
@@ -183,6 +184,31 @@ async def test_a_proxy_that_makes_no_connection_is_named(
         await client.aclose()
     assert (caught.value.kind, said in str(caught.value)) == (kind, True), str(caught.value)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("many_at_once", [False, True])
+@pytest.mark.parametrize("wire", CLIENTS)
+async def test_a_silent_connection_is_kept_alive(
+    wire: str, many_at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Public reports: openai-python 3269 and python-genai 2705.
+    options: list[tuple[int, ...]] = []
+
+    class Socket(socket.socket):
+        def setsockopt(self, *option: Any) -> None:
+            options.append(option)
+            super().setsockopt(*option)
+
+    monkeypatch.setattr(socket, "socket", Socket)
+    with serving(b"") as (port, _):
+        options.clear()  # those of the server
+        endpoint = Endpoint(f"http://127.0.0.1:{port}", KEY, 20.0, many_at_once=many_at_once)
+        client = CLIENTS[wire](endpoint)
+        request = ChatRequest((ChatMessage("user", "my chest hurts"),), 100, labels=LABELS)
+        with pytest.raises(ProviderError):
+            await client.model("some-model", ModelInfo()).generate(request)
+        await client.aclose()
+    assert set(sending.PROBES) <= set(options)
 
 
 @pytest.mark.sweep
