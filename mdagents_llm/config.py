@@ -30,6 +30,7 @@ TYPED_CALLS = "LLM_TYPED_CALLS"
 methods; it applies to all providers whose SDK has them."""
 _OFF = ("", "0", "false", "no", "off")
 _LIKE_IPV4 = re.compile(r"\d+(\.\d+){3}")
+_LONGEST_LABEL = 63  # characters
 _USER = re.compile(r"//[^/?#]*@")  # user name and password in a URL
 
 
@@ -246,10 +247,13 @@ def _is_host(host: str) -> bool:
         elif _LIKE_IPV4.fullmatch(host):
             IPv4Address(host)
         else:
-            host.encode("idna")  # labels of 1 to 63 characters
+            labels = host.removesuffix(".").split(".")
+            return all(0 < len(label) <= _LONGEST_LABEL for label in labels) and not (
+                set(host) & set(" %")
+            )
     except ValueError:
         return False
-    return ":" in host or not set(host) & set(" %")
+    return True
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:

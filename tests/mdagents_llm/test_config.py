@@ -101,7 +101,15 @@ def test_a_base_url_without_a_host_is_named_in_one_line(url: str, said: str) -> 
 
 @pytest.mark.parametrize(
     "host",
-    ["model_server", "ward.example.", "10.0.0.25", "[::1]", "[fe80::1%eth0]", "klinik-münchen.de"],
+    [
+        "model_server",
+        "ward.example.",
+        "10.0.0.25",
+        "[::1]",
+        "[fe80::1%eth0]",
+        "klinik-münchen.de",
+        "מרפאה1.example",  # in IDNA 2008, but not in 2003
+    ],
 )
 def test_a_host_may_have_any_name(host: str) -> None:
     parse_environment({"OPENAI_BASE_URL": f"http://{host}:8000/v1"})
