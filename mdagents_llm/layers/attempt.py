@@ -82,8 +82,6 @@ class Attempt:
         try:
             reply = await self._in_time(request, on_text)
         except ProviderError as error:
-            late = elapsed() - self._timeout
-            error.stopped = late if late > _LATE else 0.0
             book(error.reply, elapsed(), error.kind.value)
             raise
         except LimitExceeded as error:
@@ -110,9 +108,12 @@ class Attempt:
         loop = asyncio.get_running_loop()
         due = loop.time() + self._timeout
         limit = asyncio.timeout_at(due)
+        was_stopped = False
 
         def look() -> None:
-            if loop.time() - due > _LATE:
+            nonlocal was_stopped
+            was_stopped = loop.time() - due > _LATE
+            if was_stopped:
                 limit.reschedule(loop.time() + _TO_READ)
 
         try:
@@ -124,4 +125,9 @@ class Attempt:
                     looking.cancel()
         except TimeoutError:
             message = f"no complete reply within {self._timeout:g} s"
-            raise ProviderError(message, kind=ErrorKind.TIMEOUT) from None
+            error = ProviderError(message, kind=ErrorKind.TIMEOUT)
+            error.stopped = loop.time() - due if was_stopped else 0.0
+            raise error from None
+        except ProviderError as error:
+            error.stopped = loop.time() - due if was_stopped else 0.0
+            raise

@@ -399,6 +399,26 @@ async def test_an_attempt_during_which_the_process_was_stopped_is_no_failure() -
     assert all(error.stopped == pytest.approx(3600, abs=10) for error in errors)
 
 
+@virtual_time
+async def test_a_model_that_takes_long_to_stop_was_not_stopped() -> None:
+    class Slow:
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(30)
+            raise AssertionError("it never replies")
+
+    with pytest.raises(ProviderError) as caught:
+        await attempting(
+            Slow(),
+            Ledger(lambda _: None),
+            clock=Clock(monotonic=asyncio.get_running_loop().time),
+        ).generate(REQUEST)
+    assert caught.value.kind is ErrorKind.TIMEOUT
+    assert caught.value.stopped == 0
+
+
 def stop(seconds: float) -> None:
     """Let time pass in which this process does nothing, as after Ctrl-Z."""
     loop = asyncio.get_running_loop()
