@@ -210,8 +210,9 @@ class Retry:
             return False
         if error.kind in FATAL and self._has_replied:
             # A 403 can concern the request (a filter in front of the endpoint). If it concerns the
-            # model, the third in a row ends the run; if it was transient, no call is lost.
-            return error.status != _FORBIDDEN
+            # model, the third in a row ends the run; if it was transient, no call is lost. A proxy
+            # knows the host alone.
+            return error.kind is ErrorKind.PROXY or error.status != _FORBIDDEN
         return error.retryable
 
     def _is_an_outage(self, error: ProviderError) -> bool:

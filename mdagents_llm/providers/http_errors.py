@@ -272,9 +272,9 @@ def status_error(
             about a schema means that the endpoint does not support it.
         asked_with_pictures: Whether the request had pictures.
     """
-    if status == _PROXY_PASSWORD:
-        return proxy_error(host, str(status))
     own = own_words(message)
+    if status == _PROXY_PASSWORD:
+        return proxy_error(host, f"{status} {own}")
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
     said = one_line(own)
@@ -468,8 +468,6 @@ def connection_error(host: str, place: str, error: Exception, *, timed_out: bool
     """
     if isinstance(error.__cause__, ProviderError):
         return error.__cause__  # raised in `sending`
-    if isinstance(error.__cause__, httpx2.ProxyError):
-        return proxy_error(host, str(error.__cause__))
     if _is_unreachable(error):
         message = f"{place} cannot be reached: {why_unreachable(error)}"
         return ProviderError(message, kind=ErrorKind.UNREACHABLE)
@@ -490,7 +488,7 @@ def proxy_error(host: str, said: str) -> ProviderError:
     if status == _PROXY_PASSWORD or _SOCKS_PASSWORD.search(said):
         message = (
             f"a proxy asks for a user name and password ({said}); give them in HTTPS_PROXY or "
-            f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or name {host} in NO_PROXY"
+            f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or name the endpoint's host in NO_PROXY"
         )
     elif status in _BARS:
         message = f"a proxy bars {host} ({said}); allow it there, or name {host} in NO_PROXY"

@@ -549,6 +549,13 @@ async def test_what_an_endpoint_forbids_is_not_asked_again() -> None:
     assert (await retry.generate(REQUEST)).text == '{"answer": "B"}'
 
 
+async def test_a_proxy_that_bars_an_endpoint_for_a_moment_costs_no_call() -> None:
+    barred = ProviderError("a proxy", kind=ErrorKind.PROXY, status=403)
+    retry = retrying(in_turn('{"answer": "A"}', barred, '{"answer": "B"}'), [])
+    await retry.generate(REQUEST)
+    assert (await retry.generate(REQUEST)).text == '{"answer": "B"}'
+
+
 async def test_who_stops_a_call_does_not_meet_a_full_disk_instead() -> None:
     def full(row: CallRow) -> None:
         raise StorageError("no room")

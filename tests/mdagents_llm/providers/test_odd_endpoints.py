@@ -444,6 +444,12 @@ async def test_the_endpoint_says_whether_to_retry(status: int, told: str, retrie
     assert caught.value.retryable is retried
 
 
+async def test_the_words_of_a_407_are_shown() -> None:
+    model = chat({"error": {"message": "account is overdue"}}, 407)  # of a gateway, not a proxy
+    with pytest.raises(ProviderError, match="407 account is overdue"):
+        await model.generate(REQUEST)
+
+
 async def test_a_wait_in_a_field_of_the_body() -> None:
     error = {"message": "User burst rate limit exceeded", "retry_after": 7}  # posthog#82310
     with pytest.raises(ProviderError) as caught:
