@@ -400,6 +400,21 @@ async def test_an_attempt_during_which_the_process_was_stopped_is_no_failure() -
 
 
 @virtual_time
+async def test_a_timeout_that_a_busy_processor_held_up_is_a_failure() -> None:
+    class Busy:
+        async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
+            stop(TIMEOUT + 4)
+            await asyncio.Event().wait()
+            raise AssertionError("it never replies")
+
+    clock = Clock(monotonic=asyncio.get_running_loop().time)
+    with pytest.raises(ProviderError) as caught:
+        await attempting(Busy(), Ledger(lambda _: None), clock=clock).generate(REQUEST)
+    assert caught.value.kind is ErrorKind.TIMEOUT
+    assert caught.value.stopped == 0
+
+
+@virtual_time
 async def test_a_model_that_takes_long_to_stop_was_not_stopped() -> None:
     class Slow:
         async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
