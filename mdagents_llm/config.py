@@ -166,8 +166,8 @@ def _env_path() -> str:
         return find_dotenv(usecwd=True)
     except FileNotFoundError:
         raise ConfigError(
-            "the working directory no longer exists; change to another, or to the new one of this "
-            "name (cd .)"
+            "the working directory no longer exists; change to one that does (if it was made again: "
+            "cd .)"
         ) from None
 
 
@@ -216,7 +216,7 @@ def check_base_url(url: str, name: str) -> None:
             extends beyond the base.
     """
     if not url.isprintable():
-        raise ConfigError(f"{name} holds a line break, or a blank that no URL has; write it anew")
+        raise ConfigError(f"{name} contains a line break or an invisible character; type it again")
     shown = _USER.sub("//***@", url)
     try:
         parts = urlsplit(url)
@@ -228,8 +228,7 @@ def check_base_url(url: str, name: str) -> None:
         raise ConfigError(f"{name} {shown} must begin with http:// or https:// and a host")
     if url and not _is_host(parts.hostname or ""):
         raise ConfigError(
-            f"{name} {shown} must name a host, but '{parts.hostname}' is neither a name nor an "
-            "address of one"
+            f"{name} {shown}: '{parts.hostname}' is not a valid host name or IP address"
         )
     if shown != url:
         raise ConfigError(

@@ -488,10 +488,10 @@ def proxy_error(host: str, said: str) -> ProviderError:
     if status == _PROXY_PASSWORD or _SOCKS_PASSWORD.search(said):
         message = (
             f"a proxy asks for a user name and password ({said}); give them in HTTPS_PROXY or "
-            f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or name the endpoint's host in NO_PROXY"
+            f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or add the endpoint's host to NO_PROXY"
         )
     elif status in _BARS:
-        message = f"a proxy bars {host} ({said}); allow it there, or name {host} in NO_PROXY"
+        message = f"a proxy blocks {host} ({said}); allow it there, or add {host} to NO_PROXY"
     else:
         message = f"{host} cannot be reached over the proxy: {said}"
         return ProviderError(message, kind=ErrorKind.UNREACHABLE)

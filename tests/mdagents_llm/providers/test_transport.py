@@ -157,8 +157,8 @@ async def test_no_redirect_is_followed(wire: str, streams: bool, status: int) ->
         # Public reports: ragas 940 and Bard-API 245, Auto-PPT 1, chatgpt-clone 77.
         ("https", "407 Proxy Authentication Required", ErrorKind.PROXY, "http://USER:PASSWORD@"),
         ("http", "407 Proxy Authentication Required", ErrorKind.PROXY, "http://USER:PASSWORD@"),
-        ("https", "400 Bad Request", ErrorKind.PROXY, "a proxy bars models.invalid (400 Bad"),
-        ("https", "403 Forbidden", ErrorKind.PROXY, "name models.invalid in NO_PROXY"),
+        ("https", "400 Bad Request", ErrorKind.PROXY, "a proxy blocks models.invalid (400 Bad"),
+        ("https", "403 Forbidden", ErrorKind.PROXY, "add models.invalid to NO_PROXY"),
         ("https", "502 Bad Gateway", ErrorKind.UNREACHABLE, "over the proxy: 502 Bad Gateway"),
         ("https", None, ErrorKind.UNREACHABLE, "models.invalid cannot be reached over the proxy"),
         ("http", None, ErrorKind.UNREACHABLE, "models.invalid cannot be reached over the proxy"),
