@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 Interval = tuple[float, float]
 Z95 = 1.959963984540054
@@ -11,12 +12,47 @@ Z95 = 1.959963984540054
 _PRECISION = 1e-12  # of the ends of an interval
 
 
-def wilson(successes: float, n: int) -> Interval | None:
+def design_effect(
+    sums: Sequence[float], sizes: Sequence[int], *, lowest: int, least: float = 1.0
+) -> float:
+    """Return how many of these grouped values tell as much about their mean as one independent one.
+
+    A few groups that differ say little about how values belong together. Half a group whose values
+    are all the lowest, and half a group whose values are all 1, are therefore counted as well: they
+    outweigh such few groups, and are outweighed by many.
+
+    Args:
+        sums: Sum of the values of each group; not empty.
+        sizes: Number of values in each group, from 1. A value is −1, 0 or 1.
+        lowest: Smallest value that is possible, −1 or 0.
+        least: Smallest effect to return; below 1 only where the values are means, which vary less.
+
+    Returns:
+        The ratio of two variances of the mean: of these groups, and of as many independent values.
+        At most that of groups whose values are all equal, which is their size if they have one.
+
+    Source: Kish, L. (1965), Survey Sampling, sections 5.4 and 8.2; for score intervals, Korn and
+    Graubard (1998), Survey Methodology 24, 193-201.
+    """
+    squared_sizes = sum(n * n for n in sizes)
+    most = added = squared_sizes / sum(sizes)
+    n = sum(sizes) + added
+    mean = (sum(sums) + added * (1 + lowest) / 2) / n
+    independent = (sum(map(abs, sums)) + added * (1 - lowest) / 2) / n - mean * mean
+    squares = sum(s * s for s in sums) + added * added * (1 + lowest * lowest) / 2
+    products = (
+        sum(s * n for s, n in zip(sums, sizes, strict=True)) + added * added * (1 + lowest) / 2
+    )
+    grouped = (squares - 2 * mean * products + mean * mean * (squared_sizes + added * added)) / n
+    return min(most, max(least, grouped / independent))
+
+
+def wilson(successes: float, n: float) -> Interval | None:
     """Return the 95% Wilson score interval of a proportion; None for n = 0.
 
     Args:
-        successes: Number of successes, 0 to n; fractional when each trial is itself a mean.
-        n: Number of independent trials.
+        successes: Number of successes, 0 to n.
+        n: Number of independent trials; both are fractional where a `design_effect` divides them.
 
     Source: Wilson, E. B. (1927), J. Am. Stat. Assoc. 22, 209-212.
     """
@@ -25,17 +61,20 @@ def wilson(successes: float, n: int) -> Interval | None:
     p, z2 = successes / n, Z95**2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = Z95 / (1 + z2 / n) * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)
+    # Without rounding where all trials are alike.
+    return (
+        max(0.0, centre - half) if successes > 0 else 0.0,
+        min(1.0, centre + half) if successes < n else 1.0,
+    )
 
 
-def tango(better: float, worse: float, n: int) -> Interval | None:
+def tango(better: float, worse: float, n: float) -> Interval | None:
     """Return Tango's 95% score interval of the difference of two paired proportions.
 
     Args:
-        better: Number of pairs in which only the second trial is a success, 0 to n; fractional when
-            each trial is itself a mean.
+        better: Number of pairs in which only the second trial is a success, 0 to n.
         worse: Number of pairs in which only the first trial is a success.
-        n: Number of independent pairs.
+        n: Number of independent pairs; all are fractional where a `design_effect` divides them.
 
     Returns:
         The interval of the second proportion minus the first, within −1 to 1; None for n = 0.

@@ -73,7 +73,7 @@ def card_text(card: RunCard) -> str:
 
 def _result(card: RunCard) -> str:
     of = card.figures
-    method = "Wilson" if of.n == of.questions else "over questions, with all epochs"
+    method = "Wilson" if of.n == of.questions else "Wilson, epochs by their design effect"
     out = excluded(card.statuses)
     right = f"{of.correct:,} of {of.n:,}"
     accuracy = {

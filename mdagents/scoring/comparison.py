@@ -20,7 +20,6 @@ from mdagents.scoring.run_names import names_of
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm
 from mdagents.settings import Status
-from mdagents_llm.bootstrap import RESAMPLES, SEED
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,23 +100,14 @@ class Comparison:
     """Labels of a run of the study without answers -> reason."""
     comparisons: int
     """Number of pairs in all blocks: the family of Holm's adjustment."""
-    bootstrap_seed: int
-    bootstrap_resamples: int
 
     def place(self, block: Block) -> str:
         """Return the prefix of a sentence about a block; empty for a single block."""
         return f"{block.name}: " if len(self.blocks) > 1 else ""
 
     def as_dict(self) -> dict[str, object]:
-        """Return the content of `{study}.json`, or without a study of `compare_….json`.
-
-        The latter is the only block with the settings of the bootstrap.
-        """
-        figures = asdict(self)
-        if self.name:
-            return figures
-        settings = ("bootstrap_seed", "bootstrap_resamples")
-        return {**figures["blocks"][0], **{name: figures[name] for name in settings}}
+        """Return the content of `{study}.json`, or without a study of `compare_….json`."""
+        return asdict(self if self.name else self.blocks[0])
 
 
 def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
@@ -189,8 +179,6 @@ def _comparison(blocks: Sequence[Block]) -> Comparison:
         blocks=list(blocks),
         missing={},
         comparisons=len(p_values),
-        bootstrap_seed=SEED,
-        bootstrap_resamples=RESAMPLES,
     )
 
 

@@ -112,9 +112,9 @@ def comparison_lines(comparison: Comparison) -> list[str]:
     if total := comparison.comparisons:
         holm = f"; Holm over all {total} comparisons" if total > 1 else ""
         has_epochs = any(block.answers > block.questions for block in comparison.blocks)
-        bootstrap = ", where epochs differ bootstrap over questions" if has_epochs else ""
+        epochs = ", epochs by their design effect" if has_epochs else ""
         lines.append(
-            f"differences: Tango's interval{bootstrap}; p: McNemar's exact test{holm}; Pareto: no "
+            f"differences: Tango's interval{epochs}; p: McNemar's exact test{holm}; Pareto: no "
             "other run is as accurate with as few tokens"
         )
     if not all(block.shows(pair) for block in comparison.blocks for pair in block.pairs):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
-from mdagents_llm.proportions import Interval, tango, wilson
+from mdagents_llm.proportions import Interval, design_effect, tango, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +142,7 @@ def chance_of(chances: Mapping[float | None, int]) -> float | None:
 
 
 def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:
-    """Return the 95% interval of accuracy.
-
-    Use Wilson's interval when each question has one answer, which is right or wrong, or several
-    that say the same, else the bootstrap over questions. Where all questions have the same
-    accuracy, the bootstrap interval has zero width and is uninformative; use Wilson's interval for
-    that many questions instead.
+    """Return the 95% interval of accuracy: Wilson's, for as many answers as are independent.
 
     Args:
         right: Number of right answers to each question.
@@ -156,46 +151,29 @@ def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval 
     Returns:
         The interval; (None, None) without a question.
     """
-    kinds = set(zip(right, answers, strict=True))
-    if _is_one_each(kinds) or len({r / n for r, n in kinds}) == 1:
-        mean_right = sum(r / n for r, n in zip(right, answers, strict=True))
-        return wilson(mean_right, len(right)) or (None, None)
-    from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
-
-    # Sorted, because a resample depends on the order of the questions.
-    pairs = sorted(zip(right, answers, strict=True))
-    return clustered_bootstrap([r for r, _ in pairs], [n for _, n in pairs]) or (None, None)
+    if not answers:
+        return None, None
+    effect = design_effect(right, answers, lowest=0)
+    return wilson(sum(right) / effect, sum(answers) / effect) or (None, None)
 
 
-def difference_interval(differences: Sequence[float], answers: Sequence[int]) -> Interval:
+def difference_interval(
+    differences: Sequence[float], answers: Sequence[int], *, of_means: bool = False
+) -> Interval:
     """Return the 95% interval of the difference of two accuracies on the same questions.
 
-    Use Tango's interval when each run has one answer to each question, or several that say the
-    same, else the bootstrap over questions. Where the difference is the same at all questions, use
-    Tango's interval for that many questions, as `accuracy_interval` uses Wilson's.
+    It is Tango's, for as many answers as are independent.
 
     Args:
         differences: Number of the second run's right answers to each question, minus the first's;
             not empty.
         answers: Number of each run's answers to each question.
+        of_means: Whether an answer may be a mean over several, as that of a coin between two runs.
     """
-    kinds = Counter(zip(differences, answers, strict=True))
-    if _is_one_each(kinds) or len({gain / n for gain, n in kinds}) == 1:
-        better = sum(count * gain / n for (gain, n), count in kinds.items() if gain > 0)
-        worse = -sum(count * gain / n for (gain, n), count in kinds.items() if gain < 0)
-        return tango(better, worse, len(answers)) or (-1.0, 1.0)
-    from mdagents_llm.bootstrap import clustered_bootstrap  # loads numpy: only when needed
-
-    return clustered_bootstrap(differences, answers) or (-1.0, 1.0)
-
-
-def _is_one_each(kinds: Collection[tuple[float, int]]) -> bool:
-    """Return whether there is one answer to each question, or several that say the same.
-
-    Args:
-        kinds: Pairs (right answers or their difference, number of answers) of the questions.
-    """
-    return len({n for _, n in kinds}) == 1 and all(abs(right) in (0, n) for right, n in kinds)
+    effect = design_effect(differences, answers, lowest=-1, least=0.0 if of_means else 1.0)
+    better = sum(gain for gain in differences if gain > 0)
+    worse = -sum(gain for gain in differences if gain < 0)
+    return tango(better / effect, worse / effect, sum(answers) / effect) or (-1.0, 1.0)
 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:

@@ -40,7 +40,7 @@ class Pair:
     difference: float
     """Accuracy of the second run minus that of the first, from −1 to 1."""
     difference_low: float
-    """Lower end of the 95% interval: Tango's; with epochs, from the bootstrap over questions."""
+    """Lower end of the 95% interval: Tango's; epochs count by their design effect."""
     difference_high: float
     mcnemar_p: float
     """Two-sided exact p-value. With several epochs, a question counts for the run that got it right

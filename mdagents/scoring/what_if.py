@@ -17,7 +17,7 @@ from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import names_of
 from mdagents.scoring.statistics import mcnemar_exact
-from mdagents_llm.bootstrap import RESAMPLES, SEED
+from mdagents_llm.bootstrap import SEED
 from mdagents_llm.proportions import Interval
 
 HOW = (
@@ -137,8 +137,7 @@ class WhatIf:
     folds: int
     """Number of folds; 0 when there are too few questions to choose."""
     seed: int
-    """Seed of the folds and the bootstrap."""
-    bootstrap_resamples: int
+    """Seed of the folds."""
     how: str
     """Description of how thresholds and policies were chosen."""
     notices: list[str]
@@ -192,7 +191,6 @@ def what_if(runs: Sequence[RunOutput], *, common: bool = False) -> WhatIf:
         },
         folds=FOLDS if scoring.can_choose else 0,
         seed=SEED,
-        bootstrap_resamples=RESAMPLES,
         how=HOW if scoring.can_choose else TOO_FEW,
         notices=notices_of(runs, names, shared),
         runs={name: make_group(rows) for name, rows in zip(names, shared, strict=True)},
@@ -267,7 +265,7 @@ class _Scoring:
             in_hindsight=validation.name_of(validation.best_in_hindsight(validation.all)),
             beside_best_run=Difference(
                 float((right - best).sum()) / sum(self.sizes),
-                *self._difference_interval(best, right),
+                *difference_interval((right - best).tolist(), self.sizes),
                 mcnemar_exact(worse, better),
                 questions_better=better,
                 questions_worse=worse,
@@ -293,7 +291,7 @@ class _Scoring:
             share,
             accuracy,
             reached.accuracy - accuracy,
-            *self._difference_interval(mixed, right),
+            *difference_interval((right - mixed).tolist(), self.sizes, of_means=True),
         )
 
     def _outcome(self, place: int) -> FamilyOutcome:
@@ -334,12 +332,6 @@ class _Scoring:
         assert low is not None, "there is a question"
         assert high is not None, "there is a question"
         return low, high
-
-    def _difference_interval(
-        self, first: NDArray[np.int64] | NDArray[np.float64], second: NDArray[np.int64]
-    ) -> Interval:
-        differences: list[float] = (second - first).tolist()
-        return difference_interval(differences, self.sizes)
 
 
 def _merit(outcome: FamilyOutcome) -> tuple[int, float]:

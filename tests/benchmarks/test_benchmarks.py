@@ -18,6 +18,7 @@ from benchmarks import (
     exaid_langgraph,
     faults,
     harness,
+    intervals,
     medagen,
     memory,
     overhead,
@@ -146,6 +147,12 @@ pytestmark = pytest.mark.skipif(
             "--records 300 --rounds 1",
             ["json.loads of each line", "scoring the lines: wall", "scoring the array: peak"],
             id="scoring",
+        ),
+        pytest.param(
+            intervals.main,
+            "--simulations 4",
+            ["Accuracies", "Differences", "effective answers", "below 93%"],
+            id="intervals",
         ),
         pytest.param(
             texts.main,

@@ -143,7 +143,7 @@ class Audit(Changes):
     net_effect: float
     """(`to_right` - `to_wrong`) / `n`."""
     net_low: float | None
-    """Lower end of its 95% interval: Tango's; with epochs, from the bootstrap over questions."""
+    """Lower end of its 95% interval: Tango's; epochs count by their design effect."""
     net_high: float | None
     mcnemar_p: float
     """Two-sided exact p-value of `questions_better` beside `questions_worse`."""

@@ -17,6 +17,7 @@ from mdagents.scoring.audit.measures import Influence, Measure, Turned
 from mdagents.scoring.audit.text import verdict_of
 from mdagents.scoring.rows import read_output
 from mdagents.scoring.statistics import minimum_detectable_difference, questions_needed
+from mdagents_llm.proportions import tango
 from tests.mdagents.scoring.result_records import ours, write
 
 
@@ -287,7 +288,8 @@ def test_epochs_of_a_question_are_one_sample() -> None:
     figures = audited(*records, debated("2", "AAA", "A"))
     assert (figures.questions, figures.n, figures.to_right) == (2, 4, 3)
     assert figures.mcnemar_p == 1  # one question that changed, not three
-    assert figures.net_low == 0
+    # The sizes 3 and 1 have a design effect of (9 + 1) / 4, since no question's epochs differ.
+    assert (figures.net_low, figures.net_high) == pytest.approx(tango(3 / 2.5, 0, 4 / 2.5))
 
 
 def test_questions_needed_count_a_question_whose_epochs_differ_by_their_share() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from statsmodels.stats import (  # type: ignore[import-untyped]
     multitest,
 )
 
-from mdagents.scoring.group import difference_interval
+from mdagents.scoring.group import accuracy_interval, difference_interval
 from mdagents.scoring.statistics import (
     calibration,
     fisher_exact,
@@ -315,7 +315,7 @@ def test_bootstrap_is_seeded_and_heeds_no_order(questions: list[tuple[int, int]]
 
 def test_pairing_removes_what_both_share() -> None:
     second_more = [0] * 190 + [1] * 5 + [0] * 5  # five of 200 more right: 2.5 points
-    for times in (1, 2):  # with two equal epochs: from the bootstrap
+    for times in (1, 2):
         gains, answers = [times * gain for gain in second_more], [times] * 200
         low, high = difference_interval(gains, answers)
         assert 0 < low < 0.025 < high < 0.06
@@ -369,3 +369,75 @@ def test_tango_covers_the_difference_in_95_of_100(shares: tuple[float, float]) -
             if low <= up - down <= high:
                 covered += ways * up**better * down**worse * (1 - up - down) ** same
     assert 0.94 <= covered <= 0.995
+
+
+def test_one_answer_that_differs_does_not_narrow_an_interval() -> None:
+    """An error of resampling: 40 questions of 40 differ in one of their 120 answers."""
+    alike, differ = ([[3] * 40, [2] + [3] * 39], [[0] * 40, [1] + [0] * 39])
+    sizes = [3] * 40
+    (low, _), (low_of_one, _) = (accuracy_interval(right, sizes) for right in alike)
+    assert low == pytest.approx(0.9124, abs=1e-4)
+    assert low_of_one == pytest.approx(0.9104, abs=0.01)
+    none, one = (difference_interval(gains, sizes) for gains in differ)
+    assert none == pytest.approx((-0.0876, 0.0876), abs=1e-4)
+    assert one[1] - one[0] > 0.75 * (none[1] - none[0])
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("correlation", [0, 0.3, 0.6, 0.9, 1])
+@pytest.mark.parametrize("accuracy", [0.5, 0.7, 0.9, 0.95])
+def test_accuracies_in_two_epochs_are_covered_in_95_of_100(
+    accuracy: float, correlation: float
+) -> None:
+    """Over all outcomes of 40 questions in two epochs whose answers are correlated."""
+    differ = 2 * accuracy * (1 - accuracy) * (1 - correlation)
+    chances = (1 - accuracy - differ / 2, differ, accuracy - differ / 2)
+    covered = 0.0
+    for wrong in range(41):
+        for half in range(41 - wrong):
+            counts = (wrong, half, 40 - wrong - half)
+            right = [value for value in range(3) for _ in range(counts[value])]
+            low, high = accuracy_interval(right, [2] * 40)
+            assert low is not None
+            assert high is not None
+            if low <= accuracy <= high:
+                ways = math.comb(40, wrong) * math.comb(40 - wrong, half)
+                covered += ways * math.prod(p**n for p, n in zip(chances, counts, strict=True))
+    assert 0.93 <= covered <= 0.99
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize(
+    "chances",
+    # Shares of the questions with a gain of -2, -1, 0, 1 and 2.
+    [
+        (0, 0.02, 0.96, 0.02, 0),
+        (0.02, 0, 0.96, 0, 0.02),
+        (0, 0.1, 0.6, 0.3, 0),
+        (0.05, 0, 0.75, 0, 0.2),
+        (0.01, 0.05, 0.7, 0.14, 0.1),
+    ],
+)
+def test_differences_in_two_epochs_are_covered_in_95_of_100(chances: tuple[float, ...]) -> None:
+    """Over all outcomes of 20 questions in two epochs."""
+    effect = sum(p * gain for gain, p in enumerate(chances, start=-2)) / 2
+    covered = 0.0
+    for ends in combinations(range(24), 4):
+        bounds = (-1, *ends, 24)
+        counts = [after - before - 1 for before, after in pairwise(bounds)]
+        if any(n and not p for n, p in zip(counts, chances, strict=True)):
+            continue
+        gains = [gain for gain, n in enumerate(counts, start=-2) for _ in range(n)]
+        low, high = difference_interval(gains, [2] * 20)
+        if low <= effect <= high:
+            ways = math.factorial(20) / math.prod(map(math.factorial, counts))
+            covered += ways * math.prod(p**n for p, n in zip(chances, counts, strict=True))
+    assert covered >= 0.935
+
+
+def test_a_coin_between_runs_varies_less_than_a_run() -> None:
+    gains = [0.5, -0.5] * 20  # of a run over a fair coin between two others
+    # With one loss or gain added in halves, the squares sum to 11 and the sizes to 21.
+    of_means = difference_interval(gains, [1] * 40, of_means=True)
+    assert of_means == pytest.approx(tango(10 * 21 / 11, 10 * 21 / 11, 40 * 21 / 11))
+    assert difference_interval(gains, [1] * 40) == pytest.approx(tango(10, 10, 40))
