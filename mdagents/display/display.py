@@ -12,6 +12,7 @@ from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.group import accuracy_interval
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.settings import Status
 from mdagents_llm.errors import ErrorKind
 from mdagents_llm.layers.retry import Wait
@@ -21,8 +22,6 @@ from mdagents_llm.text import counted
 IN_DETAIL_UP_TO = 20
 """Maximum number of questions of a run of which displays show each step and each summary. Of a
 longer run, a terminal shows only its panel, and lines of text show only results."""
-
-_FEWEST = 10  # minimum number of answers for a percentage
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,15 +181,17 @@ def left_to_summarise(snapshot: Snapshot, questions: int) -> str:
 def accuracy_so_far(totals: RunTotals) -> str:
     """Return `accuracy 61.5% (52.1–70.0)`, with its 95% confidence interval as in the report.
 
-    Fewer than `_FEWEST` answers are too few for a percentage and give `3 of 5 right`. If questions
-    are asked several times, the interval is unknown before the end of the run.
+    Fewer than `SMALLEST_FOR_RATES` questions are too few for a percentage, as in the report, and
+    give `3 of 5 right`. If questions are asked several times, the interval is unknown before the
+    end of the run, and their number is taken to be that of the answers by the epochs begun.
     """
     scored = totals.scored
     if not scored:
         return "accuracy -"
     if not totals.correct and not totals.status_counts.get(Status.ANSWERED):
         return f"none of {scored} answered"
-    if scored < _FEWEST:
+    pairs = totals.by_question()
+    if (scored / totals.epochs if pairs is None else len(pairs)) < SMALLEST_FOR_RATES:
         return f"{totals.correct} of {scored} right"
     words = f"accuracy {totals.correct / scored:.1%}"
     ends = interval_so_far(totals)

@@ -21,7 +21,14 @@ from mdagents.pages.canvas import (
 )
 from mdagents.pages.labels import Box, boxes_of_line, place_labels
 from mdagents.scoring.agreement import Agreement
-from mdagents.scoring.formatting import interval, number, p_equation, percent, points
+from mdagents.scoring.formatting import (
+    chance_in_words,
+    interval,
+    number,
+    p_equation,
+    percent,
+    points,
+)
 from mdagents.scoring.group import Group
 from mdagents.scoring.pairs import Pair
 from mdagents.scoring.statistics import Calibration
@@ -62,7 +69,7 @@ def _accuracy(groups: Mapping[str, Group], total: str, width: int) -> Canvas:
     if overall.chance is not None:
         at = scale(100 * overall.chance)
         canvas.line([(at, _TOP), (at, bottom)], "text3", 1.5, dotted=True,
-                    title=f"chance {100 * overall.chance:.3g}%")  # fmt: skip
+                    title=chance_in_words(overall.chance))  # fmt: skip
         canvas.text(at + 6, _TOP + 6, "chance", "text3", size=SMALL)
     for place, (name, group) in enumerate(groups.items()):
         y = _TOP + _ROW * place + 22

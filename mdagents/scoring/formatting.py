@@ -90,6 +90,11 @@ def percent(value: float | None) -> str:
     return number(value, ".1%")
 
 
+def chance_in_words(chance: float) -> str:
+    """Format 0.25 as `chance 25%`, and 1 / 12 as `chance 8.3%`."""
+    return f"chance {percent(chance).replace('.0%', '%')}"
+
+
 def share(part: int, whole: int) -> str:
     """Format a rate as `61.5%`, or as `3 of 7` below `SMALLEST_FOR_RATES`."""
     if not whole:

@@ -10,7 +10,7 @@ from typing import Any
 from mdagents.datasets.sources import published_size
 from mdagents.scoring.agreement import Agreement, majority_is_right
 from mdagents.scoring.fields import text_of
-from mdagents.scoring.formatting import counts, interval, p_equation, percent, points
+from mdagents.scoring.formatting import chance_in_words, counts, interval, p_equation, percent
 from mdagents.scoring.report import ALL, Report
 from mdagents.scoring.run_names import described
 from mdagents.scoring.scored_row import ScoredRow
@@ -142,7 +142,7 @@ def _uncertainty(report: Report, manifest: Mapping[str, Any]) -> str:
     if group.questions >= SMALLEST_FOR_RATES:
         parts.append(f"95% interval {interval(group.accuracy_low, group.accuracy_high)}")
     if group.chance is not None:
-        parts.append(f"chance {points(group.chance, '.3g')}%")
+        parts.append(chance_in_words(group.chance))
     published = published_size(name)
     if published is not None and group.questions < published:
         parts.append(f"{group.questions:,} of the {published:,} published {name} questions")

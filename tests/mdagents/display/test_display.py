@@ -48,6 +48,16 @@ def test_the_interval_of_several_epochs_is_that_of_the_report() -> None:
     assert accuracy_so_far(replace_right(totals, {"2/2": 10**9})) == "accuracy 45.0%"
 
 
+def test_a_percentage_needs_ten_questions_however_often_they_are_asked() -> None:
+    few = RunTotals(
+        questions=18, status_counts={"answered": 18}, correct=12, epochs=3, right={"2/3": 6}
+    )
+    assert accuracy_so_far(few) == "12 of 18 right"
+    assert accuracy_so_far(replace_right(few, {})) == "12 of 18 right", "6 questions, it seems"
+    ten = RunTotals(questions=20, status_counts={"answered": 20}, correct=12, epochs=2)
+    assert accuracy_so_far(ten) == "accuracy 60.0%"
+
+
 def replace_right(totals: RunTotals, right: dict[str, int]) -> RunTotals:
     return totals.model_copy(update={"right": right})
 

@@ -767,7 +767,9 @@ def test_calls_that_were_given_up_are_no_failed_attempts(provider: FakeProvider,
 
 
 def test_the_interval_of_several_epochs_is_the_same_everywhere(run: Run) -> None:
-    status, out, err = run("--method", "zero_shot", "--num-samples", "6", "--epochs", "3", "--json")
+    status, out, err = run(
+        "--method", "zero_shot", "--num-samples", "12", "--epochs", "3", "--json"
+    )
     assert status == 0, err
     overall = json.loads(out)["overall"]
     (path,) = Path("output").glob("*/run.json")

@@ -6,7 +6,7 @@ import pytest
 
 from mdagents.pages.charts import Difference, forest_figure
 from mdagents.scoring.comparison import compare
-from mdagents.scoring.formatting import Table, points
+from mdagents.scoring.formatting import Table, chance_in_words, points
 from mdagents.scoring.table_formats import as_latex
 from tests.mdagents.scoring.made_up_runs import made_up
 
@@ -22,6 +22,14 @@ from tests.mdagents.scoring.made_up_runs import made_up
 )  # fmt: skip
 def test_points_are_rounded_once(value: float, form: str, text: str) -> None:
     assert points(value, form) == text
+
+
+@pytest.mark.parametrize(
+    ("chance", "text"),
+    [(0.25, "25%"), (1 / 3, "33.3%"), (1 / 12, "8.3%"), (0.1, "10%"), (0.02, "2%")],
+)
+def test_chance_has_the_decimal_of_the_accuracy_beside_it(chance: float, text: str) -> None:
+    assert chance_in_words(chance) == f"chance {text}"
 
 
 def test_a_forest_plot_shows_no_negative_zero() -> None:
