@@ -183,15 +183,14 @@ def accuracy_so_far(totals: RunTotals) -> str:
 
     Fewer than `SMALLEST_FOR_RATES` questions are too few for a percentage, as in the report, and
     give `3 of 5 right`. If questions are asked several times, the interval is unknown before the
-    end of the run, and their number is taken to be that of the answers by the epochs begun.
+    end of the run.
     """
     scored = totals.scored
     if not scored:
         return "accuracy -"
     if not totals.correct and not totals.status_counts.get(Status.ANSWERED):
         return f"none of {scored} answered"
-    pairs = totals.by_question()
-    if (scored / totals.epochs if pairs is None else len(pairs)) < SMALLEST_FOR_RATES:
+    if totals.asked < SMALLEST_FOR_RATES:
         return f"{totals.correct} of {scored} right"
     words = f"accuracy {totals.correct / scored:.1%}"
     ends = interval_so_far(totals)

@@ -95,6 +95,8 @@ class RunTotals(BaseModel):
     exaid_cost_usd: float | None = 0.0
     """None when the price of a model that EXAID used is not known."""
     exaid: ExaidTotals = Field(default_factory=ExaidTotals)
+    _scored_in_first_epoch: int = 0
+    """Known of the records that were added, and not of totals that were read."""
 
     def add_summaries(self, made: CaseSummaries) -> None:
         """Add EXAID's results for one more answer."""
@@ -112,6 +114,7 @@ class RunTotals(BaseModel):
         usage = record.token_usage
         self.questions += 1
         self.epochs = max(self.epochs, record.epoch)
+        self._scored_in_first_epoch += record.epoch == 1 and record.status != Status.SKIPPED
         self.status_counts[record.status] = self.status_counts.get(record.status, 0) + 1
         self.incomplete += record.is_incomplete
         self.correct += bool(record.correct)
@@ -136,6 +139,16 @@ class RunTotals(BaseModel):
             for right, answers in [share.split("/")] * questions
         ]
         return pairs if sum(answers for _, answers in pairs) == self.scored else None
+
+    @property
+    def asked(self) -> float:
+        """Number of distinct questions that are scored, about that where it is unknown.
+
+        It never falls while records are added: epochs are asked one after the other.
+        """
+        if (pairs := self.by_question()) is not None:
+            return len(pairs)
+        return self._scored_in_first_epoch or self.scored / self.epochs
 
     @property
     def scored(self) -> int:

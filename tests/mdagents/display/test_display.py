@@ -12,6 +12,7 @@ from mdagents.scoring.formatting import interval
 from mdagents.scoring.group import accuracy_interval
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.retry import Wait
+from tests.mdagents.display.told import record
 
 
 def snapshot(now: float, cooling: float = 0.0) -> Snapshot:
@@ -56,6 +57,15 @@ def test_a_percentage_needs_ten_questions_however_often_they_are_asked() -> None
     assert accuracy_so_far(replace_right(few, {})) == "12 of 18 right", "6 questions, it seems"
     ten = RunTotals(questions=20, status_counts={"answered": 20}, correct=12, epochs=2)
     assert accuracy_so_far(ten) == "accuracy 60.0%"
+
+
+def test_a_percentage_stays_when_the_next_epoch_begins() -> None:
+    totals, shown = RunTotals(), []
+    for epoch in (1, 2, 3):
+        for number in range(12):
+            totals.add(record(f"{number}", "C").model_copy(update={"epoch": epoch}))
+            shown.append(accuracy_so_far(totals))
+    assert [text.startswith("accuracy") for text in shown] == [False] * 9 + [True] * 27
 
 
 def replace_right(totals: RunTotals, right: dict[str, int]) -> RunTotals:

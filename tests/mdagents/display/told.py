@@ -128,4 +128,6 @@ def record(
         wall_seconds=seconds,
         calls=9,
         token_usage=TokenUsageRecord(total_tokens=tokens),
+        exaid=ExaidRecord(),
+        left_out=[],
     )
