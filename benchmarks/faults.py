@@ -35,6 +35,7 @@ from benchmarks.harness import (
     make_parser,
     parse,
     records,
+    result_of,
     show_machine,
     show_results,
     show_table,
@@ -59,8 +60,6 @@ WALL_AIM = 2.0
 """Maximum wall time relative to a run without faults."""
 
 _POLL = 0.01  # seconds
-_NOT_A_RESULT = ("wall_seconds",)
-"""Fields of a record that may differ between two runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +273,7 @@ def _kill(
 
 def _results(found: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the records by question id, without the fields that may differ between runs."""
-    return {
-        record["question_id"]: {k: v for k, v in record.items() if k not in _NOT_A_RESULT}
-        for record in found
-    }
+    return {record["question_id"]: result_of(record) for record in found}
 
 
 def _show_kills(done: Sequence[Kill], questions: int, duration: float, cache_mode: str) -> None:

@@ -472,6 +472,17 @@ def records(state: Path) -> list[dict[str, Any]]:
     return loaded
 
 
+def result_of(record: Mapping[str, Any], *without: str) -> dict[str, Any]:
+    """Return a record without the fields that differ where a run was killed and resumed.
+
+    Args:
+        record: The record of a question.
+        without: Further fields to leave out.
+    """
+    left_out = {"wall_seconds", "restart", *without}
+    return {name: value for name, value in record.items() if name not in left_out}
+
+
 def ledger(state: Path) -> list[CallRow]:
     """Return the ledger rows of the finished run in `state`."""
     folder = run_folder(state)

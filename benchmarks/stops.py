@@ -38,6 +38,7 @@ from benchmarks.harness import (
     make_parser,
     parse,
     records,
+    result_of,
     show_machine,
     show_results,
     show_table,
@@ -400,12 +401,7 @@ def try_stop(
 
 
 def _results(folder: Path) -> dict[str, Any]:
-    kept = {}
-    for record in records(folder):
-        for name in (*_EXAIDS_OWN, "wall_seconds", "restart"):
-            record.pop(name, None)
-        kept[record["question_id"]] = record
-    return kept
+    return {record["question_id"]: result_of(record, *_EXAIDS_OWN) for record in records(folder)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

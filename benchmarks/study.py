@@ -41,6 +41,7 @@ from benchmarks.harness import (
     judged,
     make_parser,
     parse,
+    result_of,
     show_machine,
     show_results,
     show_table,
@@ -121,12 +122,9 @@ class Study:
         return out
 
     def records(self, output: str) -> dict[str, list[dict[str, Any]]]:
-        """Return the records by run, without wall times."""
+        """Return the records by run, without the fields that may differ between runs."""
         return {
-            file.stem: [
-                {key: value for key, value in record.items() if key != "wall_seconds"}
-                for record in json.loads(file.read_bytes())
-            ]
+            file.stem: list(map(result_of, json.loads(file.read_bytes())))
             for file in (self.folder / output).glob("*.json")
         }
 

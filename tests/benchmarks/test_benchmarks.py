@@ -26,6 +26,7 @@ from benchmarks import (
     retrieval,
     scoring,
     startup,
+    study,
     teams,
     texts,
     throughput,
@@ -240,6 +241,19 @@ def test_the_questions_are_real_and_different(tmp_path: Path) -> None:
     first = sample.load(sample.index[0])
     assert first.text in many.load(many.index[30]).text
     assert many.load(many.index[30]).options == first.options
+
+
+def test_a_resumed_question_differs_by_its_answer_alone(tmp_path: Path) -> None:
+    whole = {"question_id": "1", "predicted": "A", "restart": 0, "wall_seconds": 1.0}
+    for output, record in (
+        ("whole", whole),
+        ("resumed", {**whole, "restart": 1, "wall_seconds": 2.0}),
+        ("other", {**whole, "predicted": "B"}),
+    ):
+        (tmp_path / output).mkdir()
+        (tmp_path / output / "run.json").write_text(json.dumps([record]), encoding="utf-8")
+    records_of = study.Study(tmp_path, {}, []).records
+    assert records_of("whole") == records_of("resumed") != records_of("other")
 
 
 @pytest.mark.process
