@@ -18,7 +18,7 @@ _KINDS: Sequence[tuple[frozenset[str], str, bool]] = (
     (frozenset({"question_id", "exaid", "watched"}), "what EXAID made of a run", True),
     (frozenset({"tag", "submitted_at", "keys"}), "the batches of a run", True),
     (frozenset({"overall", "by_difficulty"}), "the score of a run", False),
-    (frozenset({"pairs", "nobody_right"}), "a comparison of runs", False),
+    (frozenset({"pairs", "runs"}), "a comparison of runs", False),
     (frozenset({"families", "best_run"}), "a table of policies over runs", False),
     (frozenset({"runs", "baseline"}), "the list of a study's runs", False),
     (frozenset({"question", "options", "answer_idx"}), _QUESTIONS, False),

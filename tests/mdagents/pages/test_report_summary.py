@@ -192,7 +192,7 @@ def test_of_a_handful_nothing_is_claimed(capsys: pytest.CaptureFixture[str]) -> 
 def test_an_interval_beside_zero_is_not_enough_without_a_small_p(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # The bootstrap's interval of five gains and no loss leaves out 0; McNemar's p is 0.0625.
+    # Tango's interval of five gains and no loss leaves out 0; McNemar's p is 0.0625.
     _, printed = compared("B" * 5 + "A" * 5, "A" * 10, capsys)
     assert "no significant difference: team − plain is +50.0 points" in printed
     assert "p = 0.0625" in printed

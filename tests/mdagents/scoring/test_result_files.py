@@ -322,6 +322,8 @@ def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[
         "output/run/run.json": json.dumps({"config_hash": "0", "item_ids": []}),
         "output/run/calls.jsonl": '{"provider": "openai", "outcome": "ok", "attempt": 1}\n' * 2,
         "run.summary.json": json.dumps({"overall": {}, "by_difficulty": {}}),
+        "compare.json": json.dumps({"questions": 9, "runs": [], "pairs": [], "nobody_right": []}),
+        "earlier.json": json.dumps({"bootstrap_seed": 42, "runs": [], "pairs": [], "router": None}),
         "questions.jsonl": '{"question": "Q?", "options": {"A": "x"}, "answer_idx": "A"}\n' * 2,
     }
     for name, text in files.items():
@@ -335,6 +337,8 @@ def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[
         "output/run/calls.jsonl": "is the ledger of a run; give its folder, output/run",
         "output/run": "is a run without a finished question",
         "run.summary.json": "is the score of a run; give the folder of a run",
+        "compare.json": "is a comparison of runs; give the folder of a run",
+        "earlier.json": "is a comparison of runs; give the folder of a run",
         "questions.jsonl": "is a file of questions, without the answers of a model",
         "READMEE.md": "cannot be read: No such file or directory; did you mean 'README.md'?",
     }.items():
