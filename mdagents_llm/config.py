@@ -166,8 +166,8 @@ def _env_path() -> str:
         return find_dotenv(usecwd=True)
     except FileNotFoundError:
         raise ConfigError(
-            "the working directory no longer exists; change to one that does (if it was made again: "
-            "cd .)"
+            "the working directory no longer exists; change to one that does (cd . if it was made "
+            "again)"
         ) from None
 
 
