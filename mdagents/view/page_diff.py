@@ -85,11 +85,9 @@ class Stage:
 
 def _after(before: _Shown | None, part: Part, version: int) -> _Shown:
     """Return the new state of a part, given the previous one."""
-    is_longer = True
-    if before is not None and part.grows is not None:
-        is_longer = part.grows.startswith((before.part.grows or "")[:64])
-        is_longer &= len(part.grows) >= len(before.part.grows or "")
-    if before is None or not is_longer:
+    # A question that is asked again may begin with the same words.
+    has_grown = (part.grows or "").startswith((before and before.part.grows) or "")
+    if before is None or not has_grown:
         lengths = [] if part.grows is None else [(version, len(part.grows))]
         return _Shown(part, part.html(), version, lengths)
     if before.part.key != part.key:

@@ -82,6 +82,17 @@ def test_a_browser_shows_what_is_there_however_often_it_or_the_server_was_away(
     assert browser.shown == expected
 
 
+def test_a_turn_that_is_asked_again_is_shown_anew() -> None:
+    """HKUDS/nanobot#4038: a retry that begins like the first try was joined to half of it."""
+    begun = "The findings fit aortic dissection, since the pain is tearing and the pulses differ. "
+    browser, stage = Browser(), Stage(1)
+    for version, said in enumerate([f"{begun}So A.", f"{begun}But it may be B instead."], start=2):
+        now = {"a": part("a", "x", said)}
+        stage.update(now.values(), version)
+        browser.apply(stage.since(version - 1), now)
+        assert browser.shown["a"] == ("<x>", said)
+
+
 @pytest.mark.parametrize("seed", seeds(20))
 async def test_who_leaves_at_any_moment_leaves_nothing_behind(seed: int) -> None:
     chance, ticks = random.Random(seed), 0
