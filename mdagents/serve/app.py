@@ -28,13 +28,15 @@ from mdagents.serve.responses_api import ResponsesWire
 from mdagents.serve.service import Service
 from mdagents_llm.errors import ConfigError, is_debugging
 from mdagents_llm.files.json_text import load_json
-from mdagents_llm.web.guard import guards, is_from_own_page
+from mdagents_llm.web.guard import bearer_of, guards, is_from_own_page
 
 LARGEST_BODY = 32 * 2**20
 """Maximum size of the body of a request in bytes: a question with several pictures."""
 _TO_RETURN = 10  # seconds after which a server may be back
 _OPEN = frozenset({"/health"})
 """Paths that need no token."""
+_DISCOVERY = "/.well-known/"
+"""Where MCP clients ask without a token for an authorization server; 404 says there is none."""
 _NOT_FOUND = 404
 _OFFERED = (
     "POST /v1/chat/completions, POST /v1/responses and GET /v1/models are: end the base URL in /v1"
@@ -88,7 +90,6 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
         middleware=[
             *guards(["*"] if token else hosts, "", flag="--host"),
             Middleware(Access, token=token),
-            Middleware(WithoutSlash),
         ],
         exception_handlers={
             ApiError: _failed,
@@ -99,22 +100,6 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
     app.router.redirect_slashes = False
     app.state.timing = timing or Timing()
     return app
-
-
-class WithoutSlash:
-    """Middleware that answers `/v1/models/` as `/v1/models`.
-
-    A redirect would name the address that this server sees, which is not that of a proxy.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request to the app."""
-        if scope["type"] == "http":
-            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
-        await self._app(scope, receive, send)
 
 
 class Access:
@@ -135,12 +120,10 @@ class Access:
     def _refusal(self, request: HTTPConnection) -> ApiError | None:
         if not is_from_own_page(request):
             return ApiError(403, "pages of other sites are not answered", "forbidden_origin")
-        if not self._token or request.scope["path"] in _OPEN:
+        path = request.scope["path"]
+        if not self._token or path in _OPEN or path.startswith(_DISCOVERY):
             return None
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and secrets.compare_digest(
-            given.strip().encode(), self._token
-        ):
+        if secrets.compare_digest(bearer_of(request).encode(), self._token):
             return None
         return ApiError(401, "give the server's token as the API key", "invalid_api_key")
 

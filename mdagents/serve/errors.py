@@ -21,6 +21,7 @@ from mdagents_llm.errors import (
     UnexpectedError,
 )
 from mdagents_llm.ledger import Totals
+from mdagents_llm.web.guard import CHALLENGE
 
 TOO_MUCH = 413
 BAD_REQUEST = 400
@@ -73,11 +74,13 @@ class ApiError(Exception):
         return {"error": fields} | ({"mdagents": self.details} if self.details else {})
 
     def headers(self) -> dict[str, str]:
-        """Return the headers that tell a client whether to retry.
+        """Return the headers that tell a client whether and how to retry.
 
         The SDKs of OpenAI retry each 429 and 5xx twice unless `x-should-retry` forbids it, and the
         calls of a team have their own retries: a question would be paid for three times.
         """
+        if self.status == 401:
+            return {"x-should-retry": "false", **CHALLENGE}
         if self.accepts:  # RFC 9110, section 15.5.16
             return {"x-should-retry": "false", "accept-encoding": self.accepts}
         if self.retry_after is None:

@@ -14,7 +14,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
-_IN_URL = ":/%#?=@[]!$&'()*+,;"
+CHALLENGE = {"www-authenticate": 'Bearer realm="mdagents"'}
+"""Headers of a 401: how the token is given (RFC 9110, section 15.5.2)."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'",
@@ -30,12 +31,14 @@ def guards(hosts: Sequence[str], token: str, *, flag: str = "--view-host") -> li
     Args:
         hosts: Allowed values of the Host header; others indicate a page of another site that
             reaches for this server (DNS rebinding).
-        token: Token that `?token=…` or the cookie set by this middleware must hold; empty for none.
+        token: Token that `?token=…`, the cookie set by this middleware or a bearer token must be;
+            empty for none.
         flag: Flag that names a further host, for the error message.
     """
     return [
         Middleware(HostGuard, hosts=hosts, flag=flag),
         Middleware(Guard, token=token),
+        Middleware(WithoutSlash),
     ]
 
 
@@ -105,12 +108,34 @@ class Guard:
         # A browser sends a cookie to all ports: one view must not take the cookie of another.
         cookie = f"token-{request.url.port}"
         in_address = request.query_params.get("token", "")
-        given = in_address or request.cookies.get(cookie, "")
+        given = in_address or request.cookies.get(cookie, "") or bearer_of(request)
         if not secrets.compare_digest(given.encode(), self._token.encode()):
-            return Response("give the token that was printed with the address", 401)
+            return Response("give the token that was printed with the address", 401, CHALLENGE)
         if in_address and not is_socket and "text/html" in request.headers.get("accept", ""):
             return _without_token(request, cookie)
         return self._app
+
+
+class WithoutSlash:
+    """Middleware that answers `/v1/models/` as `/v1/models`.
+
+    A redirect would name the address that this server sees, which is not that of a proxy.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the app."""
+        if scope["type"] == "http":
+            scope = {**scope, "path": scope["path"].rstrip("/") or "/"}
+        await self._app(scope, receive, send)
+
+
+def bearer_of(request: HTTPConnection) -> str:
+    """Return the bearer token that a request gives; empty without one."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.lower() == "bearer" else ""
 
 
 def is_from_own_page(request: HTTPConnection) -> bool:
@@ -133,12 +158,10 @@ def _without_token(request: HTTPConnection, cookie: str) -> Response:
     A redirect would not work: after a link from another site it counts as a cross-site request, in
     which a browser omits a strict cookie. So a `refresh` header is used.
     """
-    url = request.url.remove_query_params("token")
+    query = request.url.remove_query_params("token").query
     # Without scheme and host, which may be those of a proxy; `//` would begin with a host.
-    there = "/" + url.path.lstrip("/") + (f"?{url.query}" if url.query else "")
-    answer = Response(
-        headers={"refresh": f"0; url={quote(there, safe=_IN_URL)}"}, media_type="text/html"
-    )
+    there = "/" + quote(request.scope["path"].lstrip("/")) + (f"?{query}" if query else "")
+    answer = Response(headers={"refresh": f"0; url={there}"}, media_type="text/html")
     token = request.query_params["token"]
     answer.set_cookie(cookie, token, path="/", httponly=True, samesite="strict")
     return answer

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 
-from mdagents.mcp.cli import well_formed_line
+from mdagents.mcp.cli import PATH, well_formed_line
 from tests.fake_provider import FakeProvider
 from tests.mdagents.mcp.test_tools import ASKED
 from tests.support.environment import bare_environment
@@ -216,6 +216,21 @@ def test_a_token_is_required_where_one_is_set(provider: FakeProvider) -> None:
     with over_http(provider, MDAGENTS_SERVE_TOKEN=token) as url:
         assert post(url).status_code == 401
         assert post(url, authorization=f"Bearer {token}").status_code != 401
+        # modelcontextprotocol/typescript-sdk#2783: another status than 404 ended the discovery.
+        assert post(url).headers["www-authenticate"].startswith("Bearer realm=")
+        for name in ("oauth-protected-resource/mcp", "oauth-authorization-server"):
+            asked = httpx2.get(f"{url.removesuffix(PATH)}/.well-known/{name}", timeout=60)
+            assert asked.status_code == 404
+        assert httpx2.get(f"{url.removesuffix(PATH)}/register", timeout=60).status_code == 401
+
+
+def test_a_slash_at_the_end_is_no_redirect(provider: FakeProvider) -> None:
+    """sparfenyuk/mcp-proxy#89: a redirect named an address that the client does not reach."""
+    with over_http(provider) as url:
+        answers = [post(f"{url}{slash}") for slash in ("", "/")]
+        assert [answer.status_code for answer in answers] == [answers[0].status_code] * 2
+        assert answers[0].text == answers[1].text
+        assert httpx2.put(url, timeout=60).headers["allow"]
 
 
 @pytest.mark.parametrize(

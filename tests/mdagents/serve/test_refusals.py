@@ -243,8 +243,10 @@ def test_who_is_not_answered(provider: FakeProvider) -> None:
             response = served.post(json=body(), headers={"authorization": key} if key else {})
             assert response.status_code == 401
             assert response.json()["error"]["code"] == "invalid_api_key"
+            assert response.headers["www-authenticate"].startswith("Bearer realm=")
         assert served.get("/metrics").status_code == 401
         assert served.get("/health").json()["status"] == "ok"
+        assert served.get("/health/").status_code == 200
         with served.client() as client:
             assert client.models.list().data
         stranger = served.client(default_headers={"authorization": "Bearer no"})

@@ -1,13 +1,16 @@
-"""Sockets open only for holders of the token, from pages of this server or from no page."""
+"""Only holders of the token are answered; sockets open for pages of this server or for no page."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 from starlette.applications import Starlette
-from starlette.routing import WebSocketRoute
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -25,11 +28,16 @@ async def _greet(socket: WebSocket) -> None:
     await socket.close()
 
 
+async def _named(request: Request) -> Response:
+    return PlainTextResponse(request.path_params["name"])
+
+
 @pytest.fixture(params=["", TOKEN], ids=["loopback", "token"])
 async def port(request: pytest.FixtureRequest) -> AsyncIterator[int]:
     """The port of a server, with a token or without."""
     app = Starlette(
-        routes=[WebSocketRoute("/ws", _greet)], middleware=guards(LOOPBACK, request.param)
+        routes=[WebSocketRoute("/ws", _greet), Route("/of/{name}", _named)],
+        middleware=guards(LOOPBACK, request.param),
     )
     place = listen("", 0)
     with place.socket:
@@ -75,6 +83,36 @@ async def test_the_token_is_asked_for(port: int) -> None:
     assert await _status(port, "", Cookie=f"token-{port}={TOKEN}") == 101
     assert await _status(port, "", Cookie=f"token-{port + 1}={TOKEN}") == 401
     assert await _status(port, Accept="text/html") == 101
+
+
+@pytest.mark.parametrize("port", [TOKEN], indirect=True)
+async def test_a_refusal_says_how_the_token_is_given(port: int) -> None:
+    """RFC 9110, section 15.5.2; czlonkowski/n8n-mcp#604 misses the header."""
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        for key in ("", f"Basic {TOKEN}", "Bearer x", TOKEN):
+            refused = await client.get("/of/x", headers={"authorization": key} if key else {})
+            assert refused.status_code == 401
+            assert refused.headers["www-authenticate"].startswith("Bearer realm=")
+        given = await client.get("/of/x", headers={"authorization": f"bearer {TOKEN}"})
+    assert (given.status_code, given.text) == (200, "x")
+
+
+async def test_a_slash_at_the_end_leads_to_no_other_scheme(port: int) -> None:
+    """Kludex/starlette#1396: the redirect of a page behind TLS led to http://."""
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        answer = await client.get("/of/x/", params={"token": TOKEN})
+    assert (answer.status_code, answer.text) == (200, "x")
+
+
+@pytest.mark.parametrize("port", [TOKEN], indirect=True)
+@pytest.mark.parametrize(
+    "path", ["50%25", "50%2541", "a%0D%0Ab", "a%3Fb%23c", "a%3Bb%27", "%C3%A9"]
+)
+async def test_a_name_stays_in_the_address_without_the_token(path: str, port: int) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client:
+        address = f"/of/{path}?a=1%26b&token={TOKEN}"
+        answer = await client.get(address, headers={"accept": "text/html"})
+        assert answer.headers["refresh"] == f"0; url=/of/{path}?a=1%26b"
 
 
 async def test_another_host_is_refused(port: int) -> None:
