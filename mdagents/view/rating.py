@@ -58,13 +58,17 @@ class Item:
 
 def rating_routes() -> list[Route]:
     """Return the routes of the rating pages; the application's state has `rating_key`."""
-    path = "/runs/{run}/questions/{case}/rate"
-    return [Route(path, _show, methods=["GET"]), Route(path, _rate, methods=["POST"])]
+    # One route for both methods: that of a 405 names the methods of its own.
+    return [Route("/runs/{run}/questions/{case}/rate", _ratings, methods=["GET", "POST"])]
 
 
 def new_key() -> str:
     """Return the key that a form must send back, which no page of another site can read."""
     return secrets.token_urlsafe()
+
+
+async def _ratings(request: Request) -> Response:
+    return await (_rate if request.method == "POST" else _show)(request)
 
 
 async def _show(request: Request) -> Response:
@@ -95,7 +99,7 @@ async def _rate(request: Request) -> Response:
         await asyncio.to_thread(add_ratings, watch.run.folder, [rating])
     except ConfigError as error:
         raise HTTPException(500, "the rating cannot be saved in the folder of the run") from error
-    response = RedirectResponse(f"{request.url.path}#{rating.item}", 303)
+    response = RedirectResponse(f"{quote(request.scope['path'])}#{rating.item}", 303)
     name = quote(rating.rater)
     response.set_cookie(_COOKIE, name, max_age=_A_YEAR, httponly=True, samesite="strict")
     return response

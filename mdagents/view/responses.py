@@ -36,7 +36,9 @@ def trouble(request: Request, what: str, status: int) -> Response:
 async def http_error(request: Request, error: Exception) -> Response:
     """Answer with the status and the detail of an HTTPException."""
     assert isinstance(error, HTTPException)
-    return trouble(request, error.detail, error.status_code)
+    response = trouble(request, error.detail, error.status_code)
+    response.headers.update(error.headers or {})
+    return response
 
 
 async def no_icon(_: Request) -> Response:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -103,6 +104,27 @@ def test_a_rating_from_elsewhere_or_too_large_or_wrong_is_refused(run: Path) -> 
         assert not (run / RATINGS).exists()
         assert sent(origin=address) == 303
         assert len(read_ratings(run)) == 1
+
+
+@pytest.mark.parametrize("name", ["50%", "50%41", "a\nb", "a?b#c", "é;'"])
+def test_who_has_rated_is_led_back_to_the_page(run: Path, name: str) -> None:
+    run.rename(run.with_name(name))
+    with served(make_app(run.parent)) as address, httpx2.Client(timeout=30) as client:
+        url = f"{address}/runs/{quote(name)}/{PATH}"
+        form = {"key": key_of(url), "item": "answer", "rater": "A", **SCORES}
+        sent = client.post(url, data=form)
+        assert sent.status_code == 303
+        assert sent.headers["location"] == f"/runs/{quote(name)}/{PATH}#answer"
+        assert client.get(f"{address}{sent.headers['location']}").status_code == 200
+
+
+def test_what_a_page_takes_is_named(run: Path) -> None:
+    """etalab-ia/OpenGateLLM#1064: the methods of one of two routes of an address were named."""
+    with served(make_app(run.parent)) as address:
+        for path, taken in ((f"/runs/{run.name}/{PATH}", "GET HEAD POST"), ("/", "GET HEAD")):
+            refused = httpx2.put(f"{address}{path}", timeout=30)
+            assert refused.status_code == 405
+            assert set(refused.headers["allow"].split(", ")) == set(taken.split())
 
 
 def test_with_a_token_nobody_rates_without_it(run: Path) -> None:
