@@ -157,7 +157,10 @@ def read_chat(body: Mapping[str, Any]) -> Ask:
     named = wrapped.get("json_schema")
     schema = named.get("schema") if isinstance(named, dict) else None
     stop = [one for one in ([read.stop] if isinstance(read.stop, str) else read.stop or []) if one]
-    ask = _asked(read, turns, ignored, _kind_of(wrapped, schema, "response_format"), schema)
+    has_schema = _kind_of(wrapped, schema, "response_format")
+    if has_schema and stop:  # an object that is cut off is none
+        ignored = sorted([*ignored, "stop"])
+    ask = _asked(read, turns, ignored, has_schema, schema)
     cuts = (one for one in stop if ask.form.is_cut_by(one, ask.marks.values()))
     if ask.filling is None and (cut := next(cuts, None)):
         raise invalid(f"stop {cut!r:.40} would cut the letter off the answer", "stop")

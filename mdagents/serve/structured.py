@@ -76,6 +76,10 @@ _PERCENT = re.compile(
     re.IGNORECASE,
 )
 """Percent as the unit of a scale, not of an example (`0.85 is 85%`)."""
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "array": list, "boolean": bool, "integer": int, "null": type(None), "number": (int, float),
+    "object": dict, "string": str,
+}  # fmt: skip
 
 
 class _Part(Enum):
@@ -117,7 +121,7 @@ class Filling:
             confidence: Confidence of the team, 0 to 1; None if it stated none.
 
         Raises:
-            ApiError: The team stated no confidence, and the schema requires it.
+            ApiError: The team stated no confidence or no reasons, and the schema requires them.
         """
         filled: dict[str, object] = {}
         for one in self.properties:
@@ -126,7 +130,7 @@ class Filling:
                     filled[one.name] = _spelled(letter, one.schema)
                 case _Part.TEXT:
                     filled[one.name] = text
-                case _Part.REASONS:
+                case _Part.REASONS if analysis or not one.schema.get("minLength"):
                     filled[one.name] = _clipped(analysis, one.schema)
                 case _Part.LISTED_REASONS:
                     filled[one.name] = [analysis]
@@ -140,7 +144,8 @@ class Filling:
                 case _ if one.is_nullable:
                     filled[one.name] = None
                 case _ if one.is_required:
-                    raise ApiError(502, f"the team stated no {one.name}", "no_confidence")
+                    code = "no_confidence" if one.part is _Part.CONFIDENCE else "no_reasons"
+                    raise ApiError(502, f"the team stated no {one.name}", code)
         return filled
 
 
@@ -246,7 +251,9 @@ def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -
     """Return what a property is filled with, or why a team has nothing for it."""
     plain = plain_name(name)
     if "const" in schema:
-        return _Part.CONSTANT
+        _check_bounds(name, schema)
+        fits = _fits(schema["const"], schema)
+        return _Part.CONSTANT if fits else " because its const is not of its type or in its bounds"
     values = schema.get("enum")
     if not isinstance(values, list) and plain not in _LETTERS | _TEXTS | _REASONS | _CONFIDENCES:
         return "; it fills answer (a letter), reasoning and confidence"
@@ -255,18 +262,22 @@ def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -
         return f" because of its {' and '.join(found)}; leave that out{instead}"
     _check_bounds(name, schema)
     if isinstance(values, list):
-        if all(letter in values or letter.lower() in values for letter in options):
-            return _Part.LETTER
-        if all(text in values for text in options.values()):
-            return _Part.TEXT
+        letters = [_spelled(letter, schema) for letter in options]
+        for part, filled in ((_Part.LETTER, letters), (_Part.TEXT, list(options.values()))):
+            if all(one in values for one in filled):
+                fits = all(_fits(one, schema) for one in filled)
+                return part if fits else " because its enum is not of its type or in its bounds"
         return " because its enum has neither the letters nor the texts of all options"
+    least = max(1 if plain in _LETTERS else 0, schema.get("minLength", 0))
     match schema.get("type"):
-        case "string" if schema.get("minLength", 0) > 1:
+        case "string" if least > 1:
             return " because of its minLength; leave that out"
-        case "string" if plain in _LETTERS:
-            return _Part.LETTER
+        case "string" if schema.get("maxLength", least) < least:
+            return " because of its maxLength; leave that out"
         case "string" if plain in _TEXTS and "maxLength" in schema:
             return " because of its maxLength; leave that out"
+        case "string" if plain in _LETTERS:
+            return _Part.LETTER
         case "string" if plain in _TEXTS:
             return _Part.TEXT
         case "string" if plain in _REASONS:
@@ -290,6 +301,33 @@ def _check_bounds(name: str, schema: Mapping[str, Any]) -> None:
             raise _refused(f"{bound} of '{name}' is not a number")
         if bound in _SIZES and value < 0:
             raise _refused(f"{bound} of '{name}' is not a number of 0 or more")
+
+
+def _fits(value: object, schema: Mapping[str, Any]) -> bool:
+    """Return whether a value is of the type of a schema and within its bounds."""
+    kinds = schema.get("type", list(_TYPES))
+    if not any(_is_of(kind, value) for kind in (kinds if isinstance(kinds, list) else [kinds])):
+        return False
+    match value:
+        case bool():
+            return True
+        case int() | float():
+            least, most = schema.get("minimum", value), schema.get("maximum", value)
+            return bool(least <= value <= most)
+        case str():
+            length = len(value)
+            least, most = schema.get("minLength", length), schema.get("maxLength", length)
+            return bool(least <= length <= most)
+        case _:
+            return True
+
+
+def _is_of(kind: object, value: object) -> bool:
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if kind == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(kind, str) and isinstance(value, _TYPES.get(kind, ()))
 
 
 def _scale(schema: Mapping[str, Any]) -> float:

@@ -100,6 +100,9 @@ _LETTERS = st.sampled_from(
         {"anyOf": [{"$ref": "#/$defs/letter"}, {"type": "null"}]},
         {"type": "string", "enum": list(OPTIONS.values())},
         {"type": "string", "minLength": 1, "maxLength": 1},
+        {"type": "string", "maxLength": 0},
+        {"type": "integer", "enum": ["A", "B", "C"]},
+        {"enum": ["A", "B", "C"], "minLength": 2},
     ]
 )
 _MORE = st.dictionaries(
@@ -115,6 +118,11 @@ _MORE = st.dictionaries(
             {"type": "array", "items": {"type": "string"}},
             {"type": "array", "items": {"type": "string"}, "minItems": 2},
             {"const": "vitamin"},
+            {"type": "integer", "const": 1.0},
+            {"type": "string", "const": 1},
+            {"type": ["string", "null"], "const": None},
+            {"type": "string", "maxLength": 0},
+            {"type": "string", "minLength": 1},
             {"type": "string", "format": "date"},
         ]
     ),
@@ -219,6 +227,16 @@ def test_a_confidence_on_another_scale_is_refused(confidence: dict[str, object])
         ({"answer": LETTER, "confidence": LETTER}, "unless its type is number"),
         ({"answer": {"$ref": "#/$defs/Letter"}}, "'#/$defs/Letter' leads to no schema"),
         ({"answer": {"type": ["string", "null"], "pattern": "C"}}, "because of its pattern"),
+        # No value has such bounds, finos/datahelix#880.
+        ({"answer": LETTER | {"maxLength": 0}}, "because of its maxLength"),
+        ({"answer": LETTER, "reason": LETTER | {"minLength": 1, "maxLength": 0}}, "its maxLength"),
+        ({"answer": LETTER | {"enum": list("ABC"), "maxLength": 0}}, "because its enum is not"),
+        ({"answer": NUMBER | {"enum": list("ABC")}}, "because its enum is not of its type"),
+        ({"answer": LETTER, "kind": LETTER | {"const": 1}}, "because its const is not of its type"),
+        ({"answer": LETTER, "kind": NUMBER | {"const": True}}, "because its const is not"),
+        ({"answer": LETTER, "kind": LETTER | {"const": None}}, "because its const is not"),
+        ({"answer": LETTER, "kind": {"const": "ab", "maxLength": 1}}, "or in its bounds"),
+        ({"answer": LETTER, "kind": NUMBER | {"const": 2, "maximum": 1}}, "or in its bounds"),
     ],
     ids=str,
 )
@@ -259,6 +277,17 @@ def test_a_note_in_a_schema_is_no_condition(note: dict[str, object]) -> None:
     """Annotation keywords should not fail a schema, genkit-ai/genkit#3764."""
     filling = plan_filling(_schema(answer=LETTER | note), OPTIONS)
     assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
+
+
+def test_a_reason_that_may_not_be_empty() -> None:
+    """A value must be as long as the schema asks, mlc-ai/xgrammar#131."""
+    schema = _schema(answer=LETTER, reasoning=LETTER | {"minLength": 1})
+    filling = plan_filling(schema, OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "An acid.", None)["reasoning"] == "An acid."
+    with pytest.raises(ApiError, match="the team stated no reasoning"):
+        filling.fill("C", "Ascorbic acid", "", None)
+    optional = plan_filling(schema | {"required": ["answer"]}, OPTIONS)
+    assert optional.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
 
 
 def test_a_bound_of_a_property_that_is_left_out() -> None:

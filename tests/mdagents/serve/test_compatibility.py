@@ -24,6 +24,10 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {"name": "a", "schema": {"properties": {"answer": {"type": "string"}}}},
+}
 
 ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
     # Frameworks send what is unset as null, empty or false.
@@ -44,6 +48,8 @@ ACCEPTED: list[tuple[dict[str, Any], list[str]]] = [
     ({"seed": -1, "stop": []}, []),
     ({"stream_options": {"include_usage": True}}, []),
     ({"response_format": {"type": "text"}}, []),
+    # vllm-project/vllm#49227: a stop ended the object in the middle.
+    ({"response_format": SCHEMA, "stop": ["C", "}"], "user": "ann"}, ["stop", "user"]),
     ({"messages": [{"role": "developer", "content": "You are a helpful assistant."}, USER]}, []),
     ({"messages": [{"role": "system", "content": None}, USER | {"name": "ann"}]}, []),
     *(
