@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Annotated
 
@@ -144,25 +145,26 @@ def _api(assistant: Assistant, admission: Admission, reports: Reports) -> APIRou
 
 def _page(wording: Wording) -> APIRouter:
     router = APIRouter(include_in_schema=False)
+    get = partial(router.api_route, methods=["GET", "HEAD"])  # monitors ask with HEAD
     folder = files("demos.medagen").joinpath("page")
     texts = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _FILES}
 
-    @router.get("/")
+    @get("/")
     async def page() -> Response:
         headers = {"content-security-policy": _POLICY}
         return Response(texts["page.html"], media_type="text/html", headers=headers)
 
-    @router.get("/page/words.json")
+    @get("/page/words.json")
     async def words() -> JSONResponse:
         return JSONResponse(wording.texts)
 
-    @router.get("/page/{name}")
+    @get("/page/{name}")
     async def file(name: str) -> Response:
         if name not in texts:
             raise HTTPException(404)
         return Response(texts[name], media_type=_FILES[name])
 
-    @router.get("/healthz")
+    @get("/healthz")
     async def healthz() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 

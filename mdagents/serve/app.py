@@ -11,7 +11,7 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -222,6 +222,9 @@ async def _answer(request: Request, api: _Api) -> Response:
     except ApiError as error:
         counted(error.status)
         return _response_of(error)
+    except ClientDisconnect:
+        counted(_GONE)
+        return Response(status_code=_GONE)
     except Exception as error:
         if is_debugging():
             raise

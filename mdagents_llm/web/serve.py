@@ -7,6 +7,7 @@ import webbrowser
 from threading import Thread
 
 import uvicorn
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from mdagents_llm.web.address import SERVER
@@ -44,8 +45,12 @@ def server_of(
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Return whether a log record is a real error, not a stream cut off at shutdown."""
-    return record.exc_info is not None and isinstance(record.exc_info[1], Exception)
+    """Return whether a log record is a real error.
+
+    It is none if a stream was cut off at shutdown, or a client left before it had sent its request.
+    """
+    error = record.exc_info[1] if record.exc_info else None
+    return isinstance(error, Exception) and not isinstance(error, ClientDisconnect)
 
 
 def open_browser(url: str) -> None:

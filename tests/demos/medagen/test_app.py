@@ -76,6 +76,19 @@ async def test_rules_alone(client: httpx2.AsyncClient) -> None:
     assert (await client.get("/healthz")).json() == {"status": "ok"}
 
 
+async def test_a_monitor_asks_with_head(client: httpx2.AsyncClient) -> None:
+    """fastapi/fastapi#1773: FastAPI answers HEAD with 405 unless it is told to."""
+    for path in ("/", "/healthz", "/healthz/", "/page/page.css", "/page/words.json"):
+        whole, head = await client.get(path), await client.head(path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == whole.headers["content-length"]
+    refused = await client.put("/healthz")
+    assert (refused.status_code, set(refused.headers["allow"].split(", "))) == (
+        405,
+        {"GET", "HEAD"},
+    )
+
+
 async def test_nothing_tells_another_users_conversation_from_none(
     client: httpx2.AsyncClient,
 ) -> None:

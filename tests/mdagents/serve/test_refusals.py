@@ -420,3 +420,17 @@ def test_a_body_that_does_not_arrive(provider: FakeProvider) -> None:
                 b"content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
             )
             assert slow.recv(100).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_client_that_leaves_within_its_body(provider: FakeProvider) -> None:
+    """Counted as such, and as no error of the server: modelcontextprotocol/python-sdk#3469."""
+    with serving() as served:
+        host, port = served.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as leaving:
+            leaving.sendall(
+                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+            )
+        left = 'mdagents_requests_total{status="499",team="unknown"} 1.0'
+        until(lambda: left in served.get("/metrics").text)
+        assert 'status="500"' not in served.get("/metrics").text

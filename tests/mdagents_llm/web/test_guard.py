@@ -139,3 +139,27 @@ async def test_a_message_that_is_too_long_ends_the_connection() -> None:
             assert socket.close_code == 1009
         server.should_exit = True
         await serving
+
+
+async def test_who_leaves_within_a_request_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    """modelcontextprotocol/python-sdk#3469: such a client was logged as an error of the server."""
+    has_left = asyncio.Event()
+
+    async def read(request: Request) -> Response:
+        try:
+            return PlainTextResponse(await request.body())
+        finally:
+            has_left.set()
+
+    place = listen("", 0)
+    with place.socket:
+        server = server_of(Starlette(routes=[Route("/", read, methods=["POST"])]), 1)
+        serving = asyncio.create_task(server.serve(sockets=[place.socket]))
+        _, writer = await asyncio.open_connection("127.0.0.1", place.port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\nx")
+        await writer.drain()
+        writer.close()
+        await asyncio.wait_for(has_left.wait(), 10)
+        server.should_exit = True
+        await serving
+    assert not caplog.records
