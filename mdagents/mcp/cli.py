@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import re
 import signal
@@ -172,7 +173,7 @@ async def _serve_http(
 
     from mdagents.serve.app import Access
     from mdagents_llm.web.guard import guards
-    from mdagents_llm.web.serve import server_of
+    from mdagents_llm.web.serve import is_of_no_leaver, server_of
 
     async with _opened(config, names, folders) as server:
         app = server.streamable_http_app(
@@ -184,6 +185,7 @@ async def _serve_http(
         checks = guards(hosts, "", flag="--host")
         for guard in (Middleware(Access, token=place.token), *reversed(checks)):
             app.add_middleware(guard.cls, *guard.args, **guard.kwargs)
+        logging.getLogger("mcp.server.streamable_http").addFilter(is_of_no_leaver)
         web = server_of(app, _TO_END, "mdagents")
         for number in stop_signals():
             signal.signal(number, web.handle_exit)

@@ -44,13 +44,15 @@ def server_of(
     return uvicorn.Server(config)
 
 
-def _is_fault(record: logging.LogRecord) -> bool:
-    """Return whether a log record is a real error.
+def is_of_no_leaver(record: logging.LogRecord) -> bool:
+    """Return whether a log record is not of a client that left before it had sent its request."""
+    return not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
 
-    It is none if a stream was cut off at shutdown, or a client left before it had sent its request.
-    """
-    error = record.exc_info[1] if record.exc_info else None
-    return isinstance(error, Exception) and not isinstance(error, ClientDisconnect)
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """Return whether a log record is a real error, not a stream cut off at shutdown."""
+    is_error = record.exc_info is not None and isinstance(record.exc_info[1], Exception)
+    return is_error and is_of_no_leaver(record)
 
 
 def open_browser(url: str) -> None:

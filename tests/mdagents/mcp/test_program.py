@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -182,6 +183,7 @@ def over_http(provider: FakeProvider, *flags: str, **variables: str) -> Iterator
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait(timeout=30) == 0
+            assert "ClientDisconnect" not in process.stderr.read()
 
 
 def post(url: str, padding: int = 0, **headers: str) -> httpx2.Response:
@@ -231,6 +233,19 @@ def test_a_slash_at_the_end_is_no_redirect(provider: FakeProvider) -> None:
         assert [answer.status_code for answer in answers] == [answers[0].status_code] * 2
         assert answers[0].text == answers[1].text
         assert httpx2.put(url, timeout=60).headers["allow"]
+
+
+def test_a_client_that_leaves_within_its_request_is_no_error(provider: FakeProvider) -> None:
+    """The SDK logs a traceback for it, modelcontextprotocol/python-sdk#3469; see `over_http`."""
+    with over_http(provider) as url:
+        port = int(url.removesuffix(PATH).rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as leaving:
+            leaving.sendall(
+                f"POST {PATH} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+                "accept: application/json, text/event-stream\r\ncontent-length: 9\r\n\r\n{".encode()
+            )
+            post(url)  # the server has begun to read
+        post(url)
 
 
 @pytest.mark.parametrize(
