@@ -304,9 +304,13 @@ def _check_bounds(name: str, schema: Mapping[str, Any]) -> None:
 
 
 def _fits(value: object, schema: Mapping[str, Any]) -> bool:
-    """Return whether a value is of the type of a schema and within its bounds."""
-    kinds = schema.get("type", list(_TYPES))
-    if not any(_is_of(kind, value) for kind in (kinds if isinstance(kinds, list) else [kinds])):
+    """Return whether a value is of the type of a schema and within its bounds.
+
+    A type that JSON schema does not know, such as `STRING` of other APIs, is no condition.
+    """
+    given = schema.get("type")
+    kinds = [kind for kind in _TYPES if kind in (given if isinstance(given, list) else [given])]
+    if kinds and not any(_is_of(kind, value) for kind in kinds):
         return False
     match value:
         case bool():
@@ -322,12 +326,12 @@ def _fits(value: object, schema: Mapping[str, Any]) -> bool:
             return True
 
 
-def _is_of(kind: object, value: object) -> bool:
+def _is_of(kind: str, value: object) -> bool:
     if isinstance(value, bool):
         return kind == "boolean"
     if kind == "integer" and isinstance(value, float):
         return value.is_integer()
-    return isinstance(kind, str) and isinstance(value, _TYPES.get(kind, ()))
+    return isinstance(value, _TYPES[kind])
 
 
 def _scale(schema: Mapping[str, Any]) -> float:

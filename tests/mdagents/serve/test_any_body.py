@@ -279,6 +279,13 @@ def test_a_note_in_a_schema_is_no_condition(note: dict[str, object]) -> None:
     assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
 
 
+@pytest.mark.parametrize("kind", ["STRING", None, [], ["str", "null"]])
+def test_a_type_that_is_none_does_not_forbid_the_letters(kind: object) -> None:
+    """Google's schemas spell types in capitals, and some libraries write null for no type."""
+    filling = plan_filling(_schema(answer={"type": kind, "enum": list("ABC")}), OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
+
+
 def test_a_reason_that_may_not_be_empty() -> None:
     """A value must be as long as the schema asks, mlc-ai/xgrammar#131."""
     schema = _schema(answer=LETTER, reasoning=LETTER | {"minLength": 1})
