@@ -10,6 +10,7 @@ from itertools import pairwise
 from string import ascii_lowercase, ascii_uppercase
 
 from mdagents.datasets.empty_options import is_empty
+from mdagents_llm.text import single_spaced
 
 LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s|\Z)", re.MULTILINE)
 """Marks of options in published data sets: `A.` or `A)` at the start of a line."""
@@ -159,7 +160,7 @@ def lists_by_letter(question: str, options: Mapping[str, str]) -> bool:
 
 
 def _has_all(question: str, options: Collection[str]) -> bool:
-    words = " ".join(question.split())
+    words = single_spaced(question)
     return all(" ".join(text.split()) in words or is_empty(text) for text in options)
 
 

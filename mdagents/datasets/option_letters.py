@@ -69,6 +69,8 @@ def without_labels(options: Mapping[str, str]) -> dict[str, str]:
         options: Letter -> text; an empty text stays.
     """
     found = _labels(options)
+    if not found:  # nearly always
+        return dict(options)
     has_label_within = any(_LABEL_WITHIN.search(match[4]) for match in found.values())
     if has_label_within or _mention_options(found.values()):
         return dict(options)

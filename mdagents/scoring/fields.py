@@ -18,16 +18,13 @@ from mdagents.datasets.option_letters import (
 )
 from mdagents.datasets.own_forms import list_in
 from mdagents.datasets.questions import LETTERS
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import single_spaced, well_formed
 
 _LETTERS = frozenset(LETTERS)
 _ANY_LABEL = re.compile(r"\(([A-J])\)")
 _LABEL_APART = re.compile(r"(?<!\w)\(([A-J])\)(?!-\w)")  # not of Factor(B), or (E)-stilbene
 
 _BETWEEN_LETTERS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")
-
-_ODD_SPACE = ("  ", *"\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f")
-"""ASCII whitespace other than a single space."""
 
 _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may not be finite
 
@@ -251,9 +248,7 @@ def content_digest(question: str, texts: Collection[str], gold: str) -> int:
         texts: Texts of the options, sorted.
         gold: Text of the right option.
     """
-    question = without_options(question.strip(), texts)
-    if not question.isascii() or any(map(question.__contains__, _ODD_SPACE)):
-        question = " ".join(question.split())
+    question = single_spaced(without_options(question.strip(), texts))
     return hash((question, *texts, gold)) >> 4  # 60 bits take 16 bytes less
 
 
