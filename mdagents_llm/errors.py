@@ -113,7 +113,7 @@ class ErrorKind(StrEnum):
     REDIRECTED = "redirected"
     """The endpoint named another address, to which nothing is sent."""
     PROXY = "proxy"
-    """A proxy on the way asks for a password, or bars the endpoint."""
+    """A proxy on the way asks for a password, or blocks the endpoint."""
     TIMEOUT = "timeout"
     BAD_BODY = "bad_body"
     AUTH = "auth"

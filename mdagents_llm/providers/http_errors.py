@@ -202,8 +202,8 @@ _NOT_SUPPORTED = re.compile(
 _NO_CHANNEL = ("无可用渠道", "no available channel")  # one-api: nobody serves the model
 _PROXY_PASSWORD = 407
 _SOCKS_PASSWORD = re.compile("(?i)invalid username/password|no acceptable methods")
-_BARS = (400, 401, 403, 404, 405, 451)
-"""HTTP statuses with which a proxy refuses an endpoint for good."""
+_BLOCKS = (400, 401, 403, 404, 405, 451)
+"""HTTP statuses with which a proxy blocks an endpoint for good."""
 _NOT_ALLOWED = 405
 _NO_METHOD = re.compile(
     r"(?i)\b(method|post)\b[^.,;]{0,20}\bnot allowed\b|\b405 not allowed\b"
@@ -490,7 +490,7 @@ def proxy_error(host: str, said: str) -> ProviderError:
             f"a proxy asks for a user name and password ({said}); give them in HTTPS_PROXY or "
             f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or add the endpoint's host to NO_PROXY"
         )
-    elif status in _BARS:
+    elif status in _BLOCKS:
         message = f"a proxy blocks {host} ({said}); allow it there, or add {host} to NO_PROXY"
     else:
         message = f"{host} cannot be reached over the proxy: {said}"
