@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.harness import make_parser, parse, show_machine, show_table
-from mdagents.scoring.group import accuracy_interval, difference_interval
 from mdagents_llm.bootstrap import clustered_bootstrap
-from mdagents_llm.proportions import Interval, tango, wilson
+from mdagents_llm.proportions import Interval, accuracy_interval, difference_interval, tango, wilson
 
 QUESTIONS = (20, 100, 500)
 EPOCHS = (2, 5)

@@ -47,7 +47,7 @@ from benchmarks.harness import (
     show_table,
     write_questions,
 )
-from mdagents.scoring.group import difference_interval
+from mdagents_llm.proportions import difference_interval
 
 FORECAST_AIM = 0.15
 KILLS = 3

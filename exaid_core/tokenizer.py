@@ -7,11 +7,11 @@ Unicode Standard Annex 29. Words between spaces are never divided.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate, pairwise
-
-from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
+from typing import Literal
 
 UNMARKED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
 """Letters of Thai and Lao, whose sentences end without punctuation, for a character class."""
@@ -34,15 +34,16 @@ _SENTENCE_ENDS = frozenset(".?!\n։؝؞؟۔܀܁܂।॥၊။።፧፨។៕᠃�
 """Newline and the marks of living scripts with the property Sentence_Terminal (Unicode Standard
 Annex 44), except the rarer Latin ones, such as the interrobang."""
 
+_Unit = Literal["character", "word", "sentence"]
 _LONGEST_RUN = 128
 """Maximum characters without a space or mark that are looked up in a dictionary together."""
 _LOCALE = "root"  # includes the dictionaries of all languages
 _ENDS_UNMARKED = re.compile(rf"[{UNMARKED}][ \t]+\Z")
-_COUNTED = re.compile(rf"(?P<unspaced>[{UNSPACED}]+)|[^{UNSPACED}\s]+|\s+")
 _BETWEEN_SPACES = re.compile(r"\S+")
 _CLOSING = "，、。，．｡､：；！？）」』】〉》〕”’％"
-_PARTS = re.compile(rf"[{UNSPACED}]+|[^{UNSPACED}\s{_CLOSING}]+|[{_CLOSING}]+")
-_HAS_UNSPACED = re.compile(rf"[{UNSPACED}]")
+_UNSPACED_LETTER = f"[{UNSPACED}]"
+_COUNTED = rf"(?P<unspaced>[{UNSPACED}]+)|[^{UNSPACED}\s]+|\s+"
+_PARTS = rf"[{UNSPACED}]+|[^{UNSPACED}\s{_CLOSING}]+|[{_CLOSING}]+"
 
 
 @dataclass(slots=True)
@@ -71,7 +72,7 @@ class WordCount:
                 self.total += len(token.split()) - continues_word
                 self._in_word = not token[-1].isspace()
             return
-        for part in _COUNTED.finditer(token):
+        for part in _compiled(_COUNTED).finditer(token):
             text = part[0]
             if part["unspaced"]:
                 self._add_unspaced(text)
@@ -92,7 +93,7 @@ class WordCount:
         for start in range(0, len(text), _LONGEST_RUN):
             self._run = text[start : start + _LONGEST_RUN]
             self._run_words = sum(
-                any(map(str.isalnum, word)) for word in WordBreaker(self._run, _LOCALE)
+                any(map(str.isalnum, word)) for word in _broken("word", self._run)
             )
             self.total += self._run_words
         self._in_word = True
@@ -117,7 +118,7 @@ def ends_sentence(text: str) -> bool:
 
 def is_spaced(text: str) -> bool:
     """Return whether a text has no letters of scripts without spaces."""
-    return text.isascii() or not _HAS_UNSPACED.search(text)
+    return text.isascii() or not _compiled(_UNSPACED_LETTER).search(text)
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
@@ -133,30 +134,43 @@ def _divided(word: re.Match[str]) -> Iterator[tuple[int, int]]:
         yield word.span()
         return
     spans: list[tuple[int, int]] = []
-    for part in _PARTS.finditer(word[0]):
+    for part in _compiled(_PARTS).finditer(word[0]):
         start, end = (word.start() + offset for offset in part.span())
         if part[0][0] in _CLOSING and spans:
             spans[-1] = (spans[-1][0], end)
         elif is_spaced(part[0]):
             spans.append((start, end))
         else:
-            spans += pairwise([start, *(start + each for each in _ends(WordBreaker, part[0]))])
+            spans += pairwise([start, *(start + each for each in _ends("word", part[0]))])
     yield from spans
 
 
 def sentence_ends(text: str) -> list[int]:
     """Return the ends of all sentences, trailing white space included; the last ends the text."""
-    return list(_ends(SentenceBreaker, text))
+    return list(_ends("sentence", text))
 
 
 def character_ends(text: str) -> list[int]:
     """Return the ends of all user-perceived characters (grapheme clusters), ascending."""
-    return list(_ends(CharacterBreaker, text))
+    return list(_ends("character", text))
 
 
-def _ends(
-    breaker: type[CharacterBreaker | SentenceBreaker | WordBreaker], text: str
-) -> Iterator[int]:
+def _ends(unit: _Unit, text: str) -> Iterator[int]:
     # ICU takes UTF-8, which cannot encode a lone surrogate; "?" has the same length.
     encodable = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-    return accumulate(map(len, breaker(encodable, _LOCALE)))
+    return accumulate(map(len, _broken(unit, encodable)))
+
+
+def _broken(unit: _Unit, text: str) -> Iterable[str]:
+    """Return the parts of a text that ICU finds, which make up the text."""
+    # Loaded late: ICU takes 3 MB, and most texts are not divided.
+    from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
+
+    breakers = {"character": CharacterBreaker, "word": WordBreaker, "sentence": SentenceBreaker}
+    return breakers[unit](text, _LOCALE)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a pattern with the letters of `UNSPACED`, which take 2 ms to compile."""
+    return re.compile(pattern)

@@ -12,6 +12,41 @@ Z95 = 1.959963984540054
 _PRECISION = 1e-12  # of the ends of an interval
 
 
+def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:
+    """Return the 95% interval of accuracy: Wilson's, for as many answers as are independent.
+
+    Args:
+        right: Number of right answers to each question.
+        answers: Number of answers to each question.
+
+    Returns:
+        The interval; (None, None) without a question.
+    """
+    if not answers:
+        return None, None
+    effect = design_effect(right, answers, lowest=0)
+    return wilson(sum(right) / effect, sum(answers) / effect) or (None, None)
+
+
+def difference_interval(
+    differences: Sequence[float], answers: Sequence[int], *, of_means: bool = False
+) -> Interval:
+    """Return the 95% interval of the difference of two accuracies on the same questions.
+
+    It is Tango's, for as many answers as are independent.
+
+    Args:
+        differences: Number of the second run's right answers to each question, minus the first's;
+            not empty.
+        answers: Number of each run's answers to each question.
+        of_means: Whether an answer may be a mean over several, as that of a coin between two runs.
+    """
+    effect = design_effect(differences, answers, lowest=-1, least=0.0 if of_means else 1.0)
+    better = sum(gain for gain in differences if gain > 0)
+    worse = -sum(gain for gain in differences if gain < 0)
+    return tango(better / effect, worse / effect, sum(answers) / effect) or (-1.0, 1.0)
+
+
 def design_effect(
     sums: Sequence[float], sizes: Sequence[int], *, lowest: int, least: float = 1.0
 ) -> float:

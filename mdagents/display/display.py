@@ -11,12 +11,11 @@ from mdagents.records.manifest import RunTotals, Spent
 from mdagents.records.sample import CaseSummaries, SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.scoring.formatting import interval
-from mdagents.scoring.group import accuracy_interval
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
 from mdagents.settings import Status
 from mdagents_llm.errors import ErrorKind
 from mdagents_llm.layers.retry import Wait
-from mdagents_llm.proportions import Interval, wilson
+from mdagents_llm.proportions import Interval, accuracy_interval, wilson
 from mdagents_llm.text import counted
 
 IN_DETAIL_UP_TO = 20

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Status
-from mdagents_llm.proportions import Interval, design_effect, tango, wilson
+from mdagents_llm.proportions import accuracy_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,41 +139,6 @@ def chance_of(chances: Mapping[float | None, int]) -> float | None:
     if not known or len(known) < len(chances):
         return None
     return sum(chance * count for chance, count in known) / sum(chances.values())
-
-
-def accuracy_interval(right: Sequence[int], answers: Sequence[int]) -> Interval | tuple[None, None]:
-    """Return the 95% interval of accuracy: Wilson's, for as many answers as are independent.
-
-    Args:
-        right: Number of right answers to each question.
-        answers: Number of answers to each question.
-
-    Returns:
-        The interval; (None, None) without a question.
-    """
-    if not answers:
-        return None, None
-    effect = design_effect(right, answers, lowest=0)
-    return wilson(sum(right) / effect, sum(answers) / effect) or (None, None)
-
-
-def difference_interval(
-    differences: Sequence[float], answers: Sequence[int], *, of_means: bool = False
-) -> Interval:
-    """Return the 95% interval of the difference of two accuracies on the same questions.
-
-    It is Tango's, for as many answers as are independent.
-
-    Args:
-        differences: Number of the second run's right answers to each question, minus the first's;
-            not empty.
-        answers: Number of each run's answers to each question.
-        of_means: Whether an answer may be a mean over several, as that of a coin between two runs.
-    """
-    effect = design_effect(differences, answers, lowest=-1, least=0.0 if of_means else 1.0)
-    better = sum(gain for gain in differences if gain > 0)
-    worse = -sum(gain for gain in differences if gain < 0)
-    return tango(better / effect, worse / effect, sum(answers) / effect) or (-1.0, 1.0)
 
 
 def _mean(rows: Sequence[ScoredRow], value: Callable[[ScoredRow], float | None]) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from mdagents.scoring.group import by_question, correct_answers, difference_interval
+from mdagents.scoring.group import by_question, correct_answers
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import (
     SIGNIFICANT,
@@ -14,7 +14,7 @@ from mdagents.scoring.statistics import (
     mcnemar_exact,
     minimum_detectable_difference,
 )
-from mdagents_llm.proportions import Interval
+from mdagents_llm.proportions import Interval, difference_interval
 
 
 @dataclass(frozen=True, slots=True)

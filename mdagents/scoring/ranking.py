@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
 
-from mdagents.scoring.group import difference_interval, scored
+from mdagents.scoring.group import scored
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import SIGNIFICANT, holm, mcnemar_exact
+from mdagents_llm.proportions import difference_interval
 
 
 @dataclass(frozen=True, slots=True)

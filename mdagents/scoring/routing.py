@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mdagents.scoring.group import (
-    Group,
-    Proportion,
-    accuracy_interval,
-    by_question,
-    correct_answers,
-    make_group,
-)
+from mdagents.scoring.group import Group, Proportion, by_question, correct_answers, make_group
 from mdagents.scoring.pairs import interval_between
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.settings import Difficulty, RoutedBy, TeamRole
-from mdagents_llm.proportions import Interval
+from mdagents_llm.proportions import Interval, accuracy_interval
 
 ROUTER, REPLAYED, ORACLE = "router", "router replayed", "oracle"
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mdagents.scoring.cross_validation import FOLDS, SMALLEST_FOR_A_CHOICE, CrossValidation
-from mdagents.scoring.group import Group, accuracy_interval, difference_interval, make_group, scored
+from mdagents.scoring.group import Group, make_group, scored
 from mdagents.scoring.items import notices_of, shared_rows
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.policies import Answers, Family, Kind, families, oracle_of
@@ -18,7 +18,7 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.run_names import names_of
 from mdagents.scoring.statistics import mcnemar_exact
 from mdagents_llm.bootstrap import SEED
-from mdagents_llm.proportions import Interval
+from mdagents_llm.proportions import Interval, accuracy_interval, difference_interval
 
 HOW = (
     "thresholds and policies are chosen for accuracy by 10-fold cross-validation and scored on the "

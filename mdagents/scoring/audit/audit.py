@@ -26,14 +26,13 @@ from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, Influence, Mea
 from mdagents.scoring.audit.observed import Observed, Side, Sureness, observe
 from mdagents.scoring.audit.teaching import Lesson, lessons
 from mdagents.scoring.fields import count_of, text_of
-from mdagents.scoring.group import accuracy_interval, difference_interval
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.statistics import holm, mcnemar_exact, questions_needed
 from mdagents.settings import Peers, Status
 from mdagents_llm.bootstrap import FEWEST_GROUPS, RESAMPLES, SEED, clustered_bootstrap
-from mdagents_llm.proportions import Interval
+from mdagents_llm.proportions import Interval, accuracy_interval, difference_interval
 
 ALL = "all"
 

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from mdagents.scoring.audit.effort import Effort
 from mdagents.scoring.audit.observed import Observed
-from mdagents.scoring.group import accuracy_interval, right_by_question
+from mdagents.scoring.group import right_by_question
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.what_if import what_if
+from mdagents_llm.proportions import accuracy_interval
 
 _FIRST, _REST = "first opinions", "debate"
 

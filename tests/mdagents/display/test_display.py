@@ -9,9 +9,9 @@ import pytest
 from mdagents.display import Bar, LogLines, Snapshot, accuracy_so_far
 from mdagents.records.manifest import RunTotals, Spent
 from mdagents.scoring.formatting import interval
-from mdagents.scoring.group import accuracy_interval
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.retry import Wait
+from mdagents_llm.proportions import accuracy_interval
 from tests.mdagents.display.told import record
 
 

@@ -17,7 +17,6 @@ from statsmodels.stats import (  # type: ignore[import-untyped]
     multitest,
 )
 
-from mdagents.scoring.group import accuracy_interval, difference_interval
 from mdagents.scoring.statistics import (
     calibration,
     fisher_exact,
@@ -30,7 +29,7 @@ from mdagents.scoring.statistics import (
     pass_hat,
 )
 from mdagents_llm.bootstrap import clustered_bootstrap
-from mdagents_llm.proportions import Z95, tango
+from mdagents_llm.proportions import Z95, accuracy_interval, difference_interval, tango
 
 
 def close(expected: object) -> object:
