@@ -138,7 +138,7 @@ def without_options(question: str, options: Collection[str]) -> str:
         options: Texts of the options, without white space around them; those that are empty or
             `n/a` need not be listed.
     """
-    if not _has_all(question, options):  # nearly always
+    if not has_all(single_spaced(question), options):  # nearly always
         return question
     texts = filter(None, (" ".join(text.split()) for text in options))
     spans = _spans(question, sorted(texts, key=len, reverse=True))
@@ -153,15 +153,18 @@ def lists_by_letter(question: str, options: Mapping[str, str]) -> bool:
         question: Text of the question.
         options: Letter -> text.
     """
-    return _has_all(question, options.values()) and all(
+    return has_all(single_spaced(question), options.values()) and all(
         re.search(rf"(?<![^\W_])[{letter}{letter.lower()}]{_MARK}{_words(text)}(?!\w)", question)
         for letter, text in options.items()
     )
 
 
-def _has_all(question: str, options: Collection[str]) -> bool:
-    words = single_spaced(question)
-    return all(" ".join(text.split()) in words or is_empty(text) for text in options)
+def has_all(question: str, options: Collection[str]) -> bool:
+    """Return whether a question, with single spaces between its words, contains all its options.
+
+    Options that are empty or `n/a` need not be there.
+    """
+    return all(" ".join(text.split()) in question or is_empty(text) for text in options)
 
 
 def _words(text: str) -> str:

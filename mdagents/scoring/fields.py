@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mdagents.datasets.kept_fields import MOST_FIELDS
-from mdagents.datasets.listed_options import without_options
+from mdagents.datasets.listed_options import has_all, without_options
 from mdagents.datasets.option_letters import (
     letter_marked,
     letters_in_list,
@@ -248,8 +248,10 @@ def content_digest(question: str, texts: Collection[str], gold: str) -> int:
         texts: Texts of the options, sorted.
         gold: Text of the right option.
     """
-    question = single_spaced(without_options(question.strip(), texts))
-    return hash((question, *texts, gold)) >> 4  # 60 bits take 16 bytes less
+    words = single_spaced(question)
+    if has_all(words, texts):
+        words = single_spaced(without_options(question.strip(), texts))
+    return hash((words, *texts, gold)) >> 4  # 60 bits take 16 bytes less
 
 
 def response_text(response: Any) -> str:

@@ -207,8 +207,7 @@ class _Feed:
     def value(self, where: str) -> Any:
         """Consume and return the JSON value at the current position."""
         self.peek()
-        end = self._line_end() if self._one_a_line else -1
-        if end >= 0:
+        if self._one_a_line and (end := self._line_end()) >= 0:
             line = self._text[self._at : end].rstrip(" \t\r").removesuffix(",")
             try:  # no token of JSON holds a line break, so that it cannot be part of a value
                 value = from_json(line, cache_strings="keys")
@@ -233,10 +232,11 @@ class _Feed:
             size *= 2  # the text is decoded again after each read; doubling keeps retries few
 
     def _line_end(self) -> int:
-        """Return where the line ends; -1 if that is not known yet, or far away."""
+        """Return where the line ends; -1 if it does not, or far away."""
+        while len(self._text) - self._at <= _LONGEST_LINE and not self._ended:
+            self._more(CHUNK)
         end = self._text.find("\n", self._at, self._at + _LONGEST_LINE)
-        if end < 0 and len(self._text) - self._at > _LONGEST_LINE:
-            self._one_a_line = False  # all on one line: do not search it for each value
+        self._one_a_line = end >= 0  # all on one line: do not search it for each value
         return end
 
     def _more(self, size: int) -> None:

@@ -15,6 +15,8 @@ def text_cell(text: str) -> str:
     Text that begins with an apostrophe gets a second one, so that different texts have different
     cells; `text_in` returns the text.
     """
+    if not text or text[0].isalnum():  # faster, and nearly always
+        return text
     return f"'{text}" if text.startswith("'") or _FORMULA.match(text) else text
 
 
