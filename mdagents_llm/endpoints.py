@@ -23,8 +23,9 @@ from mdagents_llm.deferred import deferred
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
-from mdagents_llm.layers.cache import Replies, ReplyStore
+from mdagents_llm.layers.cache import Replies
 from mdagents_llm.layers.gate import Connections
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.layers.retry import OnWait, RetryPolicy
 from mdagents_llm.ledger import Ledger, Logged
 from mdagents_llm.model_configs import (

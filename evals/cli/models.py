@@ -11,7 +11,8 @@ from evals.replay import Models, OneAtATime
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import LLMRole, parse_environment, read_variables
 from mdagents_llm.endpoints import Runtime
-from mdagents_llm.layers.cache import CacheMode, ReplyStore
+from mdagents_llm.layers.cache import CacheMode
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import load_model_configs

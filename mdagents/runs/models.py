@@ -21,7 +21,8 @@ from mdagents_llm.config import Environment, LLMRole
 from mdagents_llm.endpoints import CONNECTIONS, ModelSpec, Runtime, check_reachable
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.open_files import most_open_files
-from mdagents_llm.layers.cache import CacheMode, Replies, ReplyStore
+from mdagents_llm.layers.cache import CacheMode, Replies
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.layers.retry import OnWait
 from mdagents_llm.ledger import Ledger, Logged
 from mdagents_llm.llm_registry import AUTO, ModelChooser, ModelRegistry

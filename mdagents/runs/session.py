@@ -41,7 +41,8 @@ from mdagents_llm.clock import Clock, epoch_ms
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import Endpoints
 from mdagents_llm.errors import BenchError, ConfigError, NothingRecorded
-from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode, ReplyStore
+from mdagents_llm.layers.cache import NOTHING_RECORDED, CacheMode
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.terminal.printing import print_line
 from mdagents_llm.text import counted

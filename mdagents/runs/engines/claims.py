@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mdagents_llm.chat import ChatReply
 from mdagents_llm.errors import ProviderError
-from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.layers.reply_store import ReplyStore
 
 
 class Found(NamedTuple):

@@ -29,7 +29,7 @@ from mdagents.runs.engines.shares import EndpointState, Share, Shares
 from mdagents.runs.engines.worker import code_digest, home
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import BenchError, ClusterError
-from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.layers.reply_store import ReplyStore
 
 _PERIOD = 0.1  # seconds between two reports of a worker
 _PERIOD_PER_WORKER = 0.004  # seconds, so that a driver with many workers has time for each

@@ -29,7 +29,7 @@ from mdagents.teams.train_split import Embedding, TrainSplit
 from mdagents_llm.chat import ChatModel, ChatReply, ChatRequest, OnText
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError, LimitExceeded, ProviderError
-from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.llm_registry import ModelRegistry
 from tests.fake_provider import FakeProvider, SeenRequest, depth

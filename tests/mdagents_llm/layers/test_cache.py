@@ -32,7 +32,8 @@ from mdagents_llm.chat import (
 )
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ErrorKind, NothingRecorded, ProviderError
-from mdagents_llm.layers.cache import Cache, Hits, Replay, ReplyStore, cache_key
+from mdagents_llm.layers.cache import Cache, Hits, Replay, cache_key
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.layers.transit import in_transit
 from mdagents_llm.ledger import CallRow, Ledger, Price
@@ -495,7 +496,7 @@ def test_a_file_that_cannot_be_written_is_read(
 READS = """
 from pathlib import Path
 
-from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.layers.reply_store import ReplyStore
 from tests.mdagents_llm.layers.test_cache import found_in, key_of, text_reply
 
 store = ReplyStore(Path("replies.sqlite"), print)

@@ -15,7 +15,7 @@ import pytest
 from mdagents_llm.chat import CallLabels, ChatMessage, ChatModel, ChatRequest
 from mdagents_llm.endpoints import Runtime
 from mdagents_llm.errors import EndpointDown, ErrorKind, ProviderError
-from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.layers.reply_store import ReplyStore
 from mdagents_llm.layers.retry import RetryPolicy
 from mdagents_llm.ledger import CallRow, Logged
 from mdagents_llm.pictures import ImageDetail

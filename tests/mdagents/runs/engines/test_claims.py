@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mdagents.runs.engines.claims import Claims
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.layers.cache import ReplyStore
+from mdagents_llm.layers.reply_store import ReplyStore
 from tests.support.function_model import text_reply
 
 
