@@ -22,7 +22,7 @@ from dotenv.parser import parse_stream
 from dotenv.variables import Variable, parse_variables
 from platformdirs import user_cache_path
 
-from mdagents_llm.errors import ConfigError
+from mdagents_llm.errors import NOWHERE, ConfigError
 from mdagents_llm.model_configs import ProviderInfo, load_model_configs
 
 TYPED_CALLS = "LLM_TYPED_CALLS"
@@ -165,10 +165,7 @@ def _env_path() -> str:
     try:
         return find_dotenv(usecwd=True)
     except FileNotFoundError:
-        raise ConfigError(
-            "the working directory no longer exists; change to one that does (cd . if it was made "
-            "again)"
-        ) from None
+        raise ConfigError(NOWHERE) from None
 
 
 def _text_of(path: str) -> str:

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from mdagents_llm.chat import ChatReply, StopReason, TokenUsage
 
 
+NOWHERE = (
+    "the working directory no longer exists; change to one that does (cd . if it was made again)"
+)
+
+
 class BenchError(Exception):
     """Base of every error that this project raises on purpose."""
 

@@ -11,9 +11,10 @@ import sys
 import unicodedata
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import IO, ParamSpec, TextIO
 
-from mdagents_llm.errors import BenchError, StorageError
+from mdagents_llm.errors import NOWHERE, BenchError, StorageError
 
 P = ParamSpec("P")
 
@@ -96,10 +97,23 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
         except BenchError as error:
             print_line(f"error: {error}")
             return WRONG_USE
+        except FileNotFoundError:
+            if _is_in_a_folder():
+                raise
+            print_line(f"error: {NOWHERE}")
+            return WRONG_USE
         except KeyboardInterrupt:
             return interrupted(lambda: _AGAIN)
 
     return guarded
+
+
+def _is_in_a_folder() -> bool:
+    """Return whether the working directory exists."""
+    try:
+        return Path.cwd().is_dir()
+    except FileNotFoundError:
+        return False
 
 
 def print_result(text: str) -> None:

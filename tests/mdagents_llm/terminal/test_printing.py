@@ -168,3 +168,28 @@ def test_ctrl_c_within_an_import_is_one_line(capsys: pytest.CaptureFixture[str])
 
     assert interrupted(advice) == 130
     assert capsys.readouterr().err == "interrupted; run the same command again\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there can it be deleted while in use")
+def test_a_working_directory_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    call = [sys.executable, "-m", "mdagents", "export", "run.json"]
+    done = subprocess.run(
+        ["bash", "-c", 'rmdir "$PWD" && "$@"', "-", *call],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: the working directory no longer exists; ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_another_missing_file_is_not_taken_for_the_working_directory() -> None:
+    @fails_in_one_line
+    def main() -> int:
+        return len(Path("missing").read_bytes())
+
+    with pytest.raises(FileNotFoundError):
+        main()
