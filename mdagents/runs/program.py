@@ -357,7 +357,7 @@ class _Program:
                 *_of_exaid(result),
                 *_paid(result.manifest),
                 f"records: {result.array_path}",
-                f"CSV:     {self._called.score} --input {result.array_path}",
+                f"CSV:     {self._called.score} --input {shlex.quote(str(result.array_path))}",
                 "page:    the same with --html: charts, and the transcript of each question",
             ]
         )
