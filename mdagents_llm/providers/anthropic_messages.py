@@ -195,18 +195,18 @@ class AnthropicChat(SdkChat):
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
         usage: dict[str, Any] = {}
-        with self._paid(lambda: usage):
-            return await self._add_up(events, usage, request, on_text)
+        blocks = _Blocks(on_text)
+        with self._paid(lambda: usage, lambda: blocks.has_begun):
+            return await self._add_up(events, usage, request, blocks)
 
     async def _add_up(
         self,
         events: AsyncIterator[object],
         usage: dict[str, Any],
         request: ChatRequest,
-        on_text: OnText,
+        blocks: _Blocks,
     ) -> ChatReply:
-        """Return the reply of a stream; `usage` is filled in as the events report it."""
-        blocks = _Blocks(on_text)
+        """Return the reply of a stream; `usage` and `blocks` are filled in by its events."""
         stop, has_ended, model = None, False, self._model
         async for event in events:
             if event == DONE:  # of gateways
@@ -271,6 +271,11 @@ class _Blocks:
         self._thoughts: list[str] = []
         self._starts: dict[object, str] = {}  # index of a block without a delta -> its first text
         self._whole: dict[object, str] = {}  # index of a block without a delta -> its tool's input
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any text was received, also of reasoning or of a tool's input."""
+        return any((*self._texts, *self._inputs, *self._thoughts, *self._whole.values()))
 
     def start(self, event: Mapping[str, Any]) -> None:
         """Add the start of a block."""

@@ -140,14 +140,22 @@ _BAD_PICTURE = re.compile(
 _OF_PICTURES = (None, 400, 404, 405, 415, 422, 500, 501)
 _PICTURE = re.compile(r"(data:image/[a-z+.-]+;base64,)?[A-Za-z0-9+/=]{64,}")
 """Pattern of a picture that an error message echoes, perhaps of a patient."""
-_REFUSED = re.compile(
+_NOT_TAKEN = (
     r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
     r"|not (yet )?implemented|unimplemented|not enabled|only enabled|not configurable"
-    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
+    r"|extra (inputs|fields)|cannot be (set|used|specified)"
     r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))"
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
+_NOT_KNOWN = r"(\b(unknown|unexpected)\b(?! (error|exception|eof|end)\b)|unrecogni[sz]ed)"
+_REFUSED = re.compile(f"{_NOT_TAKEN}|{_NOT_KNOWN}")
 """Wordings by which endpoints refuse a setting as such, as opposed to its value."""
+_STREAM_REFUSED = re.compile(
+    f"{_NOT_TAKEN}|{_NOT_KNOWN}"
+    r"( [a-z]+){0,2} (parameter|argument|field|property|key|option|name)"
+)
+"""Such wordings about `stream`, a word that is also in errors of a stream that broke off."""
+_STREAM = re.compile(r"(?i)\bstream(ing)?\b(?! (error|failed|ended|closed|disconnected))")
 _NO_ZERO = re.compile(
     r"(?i)(strictly|be) positive|\(0(\.0+)?,|(greater than|>) ?0(\.0+)?(?![\d.]\d)"
     r"|between 0\.0*[1-9]"
@@ -423,9 +431,8 @@ def is_refused(
         return False
     if about and re.search(r"unsupported_|unknown_parameter", code):
         return True
-    name = re.compile(
-        rf"\b{re.escape(setting)}{'(ing)?' if setting == 'stream' else ''}\b", re.IGNORECASE
-    )
+    is_stream = setting == "stream"
+    name = _STREAM if is_stream else re.compile(rf"(?i)\b{re.escape(setting)}\b")
     clauses = _CLAUSE.split(own_words(message))
     if setting in _MAY_BE_ZERO and any(
         0 < refused.start() - named.start() <= _FARTHEST
@@ -438,7 +445,7 @@ def is_refused(
         abs(named.start() - refused.start()) <= _FARTHEST
         for clause in clauses
         for named in name.finditer(clause)
-        for refused in _REFUSED.finditer(clause)
+        for refused in (_STREAM_REFUSED if is_stream else _REFUSED).finditer(clause)
     )
 
 

@@ -182,7 +182,7 @@ class OpenAIChat(SdkChat):
         self, events: AsyncIterator[object], request: ChatRequest, on_text: OnText
     ) -> ChatReply:
         chunks = self._chunks(on_text)
-        with self._paid(lambda: chunks.usage):
+        with self._paid(lambda: chunks.usage, lambda: chunks.has_begun):
             async for event in events:
                 chunks.add(event)
             return self._whole(chunks, request)
@@ -249,6 +249,11 @@ class Chunks:
         self.usage: Any = None
         self.is_done = False
         """Whether the end marker was received."""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether any text was received, also of reasoning."""
+        return bool(self._pieces)
 
     @property
     def message(self) -> dict[str, str]:

@@ -19,7 +19,8 @@ class Refused:
     """The settings that one model has refused, such as seed or temperature.
 
     A model that refuses a setting refuses every call with it. From then on calls are made without
-    it; each refusal has its ledger row, as `setting_refused`.
+    it; each refusal has its ledger row, as `setting_refused`. One that refuses whole replies has
+    refused no stream, whatever an error seemed to say before.
     """
 
     def __init__(self) -> None:
@@ -52,10 +53,12 @@ class Refused:
             ProviderError: A setting was refused (`setting_refused` or `stream_refused`): the same
                 call can be made without it.
         """
-        is_asked_whole = STREAM not in sent and WHOLE not in self._names
-        if is_asked_whole and is_streamed_only(status, message):
+        if STREAM not in sent and is_streamed_only(status, message):
+            self._names.discard(STREAM)
             self._refuse(WHOLE, host, status, message)
         for setting in sent:
+            if setting == STREAM and WHOLE in self._names:
+                continue
             if is_refused(setting, status, message, about, code):
                 if setting.lower().startswith(("thinking", "reasoning", "effort")) and (
                     setting not in self._names

@@ -56,6 +56,18 @@ def _unseen(text: str | None) -> None:
     """Take the text of a stream that nobody watches."""
 
 
+class _BegunError(Exception):
+    """Raised from an error in a stream whose text had begun, so that no setting was refused.
+
+    Args:
+        error: The error.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
 class SdkChat(ABC):
     """One model of an endpoint; a subclass converts requests and replies.
 
@@ -151,18 +163,21 @@ class SdkChat(ABC):
         return ChatReply("", usage, StopReason.REFUSAL, self._model)
 
     @contextmanager
-    def errors(self, body: Mapping[str, object] | None = None) -> Iterator[None]:
+    def errors(
+        self, body: Mapping[str, object] | None = None, *, has_begun: bool = False
+    ) -> Iterator[None]:
         """Convert exceptions of the SDK within the context to `ProviderError` or `WithheldError`.
 
         Args:
             body: Request body that was sent; None for calls that request no reply.
+            has_begun: Whether text had arrived before the exception.
         """
         sdk = self._sdk
         try:
             yield
         except sdk.APIStatusError as error:
             if error.response.is_success:  # an error in a stream of Anthropic's typed methods
-                raise self.failure(None, error.body, body) from None
+                raise self.failure(None, error.body, body, has_begun=has_begun) from None
             wait = retry_after_seconds(error.response.headers, error.status_code)
             said = parsed(error.response)
             failure = self.failure(error.status_code, said, body, retry_after=wait)
@@ -173,9 +188,13 @@ class SdkChat(ABC):
             timed_out = isinstance(error, sdk.APITimeoutError)
             raise connection_error(self._host, self._place, error, timed_out=timed_out) from None
         except sdk.APIError as error:  # an error in a stream of OpenAI's typed methods
-            raise self.failure(None, {"error": error.body or error.message}, body) from None
+            said = {"error": error.body or error.message}
+            raise self.failure(None, said, body, has_begun=has_begun) from None
         except ErrorInReplyError as error:
-            raise self.failure(None, error.body, body) from None
+            raise self.failure(None, error.body, body, has_begun=has_begun) from None
+        except _BegunError as begun:
+            with self.errors(body, has_begun=True):
+                raise begun.error from begun.error.__cause__
         except UnusableReplyError as unusable:
             try:
                 with self.errors(body):
@@ -198,6 +217,7 @@ class SdkChat(ABC):
         body: Mapping[str, object] | None = None,
         *,
         retry_after: float | None = None,
+        has_begun: bool = False,
     ) -> Exception:
         """Return the exception for an error of the endpoint: `ProviderError` or `WithheldError`.
 
@@ -206,6 +226,7 @@ class SdkChat(ABC):
             error: Body of the error.
             body: Request body that was sent; None for calls that request no reply.
             retry_after: Seconds that the endpoint asked to wait; None if it did not.
+            has_begun: Whether text had arrived before the error, which then refuses no setting.
 
         Raises:
             ProviderError: The endpoint refused a setting (`setting_refused`, `stream_refused`).
@@ -216,8 +237,9 @@ class SdkChat(ABC):
             return WithheldError()
         words = without_key(said.words or said.code, self._client.api_key or "")
         body = body or {}
-        sent = self._refusable(body)
-        self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
+        if not has_begun:
+            sent = self._refusable(body)
+            self._refused.raise_for(sent, self._host, status, words, said.param, said.code)
         failure = status_error(
             self._host,
             status,
@@ -269,25 +291,32 @@ class SdkChat(ABC):
         return reply
 
     @contextmanager
-    def _paid(self, usage: Callable[[], Any]) -> Iterator[None]:
+    def _paid(
+        self, usage: Callable[[], Any], has_begun: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """Attach the tokens that a reply reports to an error in it, whichever that is.
 
         Args:
             usage: Function that returns the reported usage.
+            has_begun: Function that returns whether text has arrived.
 
         Raises:
             UnusableReplyError: The reply reports tokens; the error is its cause.
-            Exception: The error, if the reply reports none.
+            _BegunError: Text has arrived, and the reply reports no tokens.
+            Exception: The error, if neither.
         """
         try:
             yield
         except Exception as error:  # `errors` names it
+            begun = _BegunError(error) if has_begun() else None
             tokens = reported(self._tokens, usage())
             if tokens.total_tokens == 0:
-                raise
+                if begun is None:
+                    raise
+                raise begun from error
             cost = reported_cost(usage())
             reply = ChatReply("", tokens, StopReason.STOP, self._model, cost_usd=cost)
-            raise UnusableReplyError(reply) from error
+            raise UnusableReplyError(reply) from begun or error
 
     @abstractmethod
     def _tokens(self, usage: Any) -> TokenUsage:

@@ -146,6 +146,25 @@ SHAPES = {
         streams=True,
         then=True,
     ),
+    **{
+        f"a stream that broke off after {len(begun)} chunks: {words[:40]}": Shape(
+            "openai",
+            RETRIED,
+            stream(*begun, {"error": {"message": words, "type": "server_error"}}),
+            source,
+            streams=True,
+        )
+        for begun in ((), (delta('{"an'),))
+        for words, source in (
+            ("Stream error: unexpected EOF", "maple-proxy#47"),
+            ("stream disconnected before completion: unknown", "after CLIProxyAPI#3153"),
+            ("Provider disconnected during streaming", "macprovider#186"),
+            ("unexpected end of stream", "pi-extensions#1324"),
+            ("An unexpected error occurred during streaming", "ours"),
+            ("An unknown error occurred while reasoning", "ours"),
+            ("Stream ended unexpectedly", "ours"),
+        )
+    },
     # Filters.
     "invalid_prompt": Shape(
         "openai",

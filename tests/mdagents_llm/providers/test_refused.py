@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Callable
+from contextlib import aclosing
+from typing import Any
+
 import pytest
+from aiohttp import web
 
 from mdagents_llm.chat import ChatMessage, ChatRequest
+from mdagents_llm.config import Environment
+from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.ledger import CallRow
+from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import ModelInfo, Thinking, load_model_configs
 from mdagents_llm.providers.anthropic_messages import _with_budget
 from mdagents_llm.providers.gemini import _thinking
 from mdagents_llm.providers.http_errors import is_refused
+from tests.mdagents_llm.providers.shapes import (
+    ANSWER,
+    REQUEST,
+    RETRIED,
+    USAGE,
+    Shape,
+    delta,
+    stream,
+    what_comes,
+)
 
 OPENAI, ANTHROPIC, GEMINI = ("reasoning_effort",), ("thinking", "effort"), ("thinking_config",)
 
@@ -38,6 +59,31 @@ def test_words_that_refuse_to_be_told_how_to_think(
 
 
 @pytest.mark.parametrize(
+    ("is_one", "words"),
+    [
+        (
+            True,
+            "Unsupported value: 'stream' does not support true with this model.",
+        ),  # litellm#7693
+        (True, "Your organization must be verified to stream this model."),  # crush#422
+        (True, "Unrecognized request argument supplied: stream"),
+        (True, "got an unexpected keyword argument 'stream'"),
+        (True, 'json: unknown field "stream"'),
+        (True, "stream: Extra inputs are not permitted"),
+        (True, "Streaming is not supported for this model"),
+        (True, "Stream error: streaming is not available"),
+        (False, "Stream error: unexpected EOF"),  # maple-proxy#47
+        (False, "stream disconnected before completion: unknown"),
+        (False, "Stream ended unexpectedly"),
+        (False, "Received an unexpected response while streaming"),
+        (False, "Stream error: unknown field `x`"),
+    ],
+)
+def test_words_that_refuse_a_stream(is_one: bool, words: str) -> None:
+    assert is_refused("stream", 400, words) == is_one
+
+
+@pytest.mark.parametrize(
     ("setting", "words"),
     [
         ("max_tokens", "max_tokens must be greater than 0"),
@@ -46,10 +92,76 @@ def test_words_that_refuse_to_be_told_how_to_think(
         ("temperature", "temperature: Input should be less than or equal to 1"),  # talemate#102
         ("temperature", "temperature must be greater than or equal to 0"),
         ("temperature", "temperature must be in range [0, 2]"),
+        ("reasoning", "An unexpected error occurred during reasoning"),
+        ("seed", "seed 1: unexpected EOF"),
     ],
 )
 def test_words_that_refuse_another_value(setting: str, words: str) -> None:
     assert not is_refused(setting, 422, words)
+
+
+@pytest.mark.parametrize(
+    ("wire", "begun"),
+    [
+        ("openai", delta('{"an')),
+        ("openai", {"choices": [{"delta": {"reasoning_content": "Hm"}}]}),
+        (
+            "anthropic",
+            {"type": "content_block_delta", "index": 0, "delta": {"partial_json": '{"an'}},
+        ),
+    ],
+)
+async def test_an_error_after_the_first_text_refuses_no_setting(
+    wire: str, begun: Any, make_runtime: Callable[..., Runtime], rows: list[CallRow]
+) -> None:
+    words = "stream, seed and temperature are not supported"
+    error = {"type": "error", "error": {"message": words}}
+    shape = Shape(wire, RETRIED, stream(begun, error), "ours", streams=True)
+    comes, what, asked = await what_comes(shape, make_runtime)
+    assert comes == RETRIED, str(what)
+    assert {row.outcome for row in rows} == {"server_error"}
+    assert all(one == asked[0] for one in asked)
+
+
+@pytest.mark.parametrize("typed", ["", "1"])
+async def test_an_endpoint_that_only_streams_is_asked_for_streams_by_all_calls(
+    typed: str, make_runtime: Callable[..., Runtime], rows: list[CallRow]
+) -> None:
+    asked: list[bool] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        is_streamed = bool((await request.json()).get("stream"))
+        asked.append(is_streamed)
+        await asyncio.sleep(0.05)  # so that the calls overlap
+        if not is_streamed or len(asked) == 1:  # ragflow#5912
+            words = "Streaming is not available" if is_streamed else "only support stream mode"
+            return web.json_response({"error": {"message": words}}, status=400)
+        body = stream(delta(ANSWER), delta(None, "stop", usage=USAGE))
+        return web.Response(body=body.encode(), headers={"content-type": "text/event-stream"})
+
+    app = web.Application()
+    app.router.add_post("/{path:.*}", answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    keys = {"OPENAI_API_KEY": "test-key", "LLM_TYPED_CALLS": typed}
+    runtime = make_runtime(environment=Environment(keys))
+    address = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        async with aclosing(ModelRegistry(runtime)) as registry:
+            model = registry.model(ModelSpec("openai", "some-model", address))
+            first = await model.generate(REQUEST, lambda text: None)
+            assert asked == [True, False, True]
+            others = await asyncio.gather(*(model.generate(REQUEST) for _ in range(3)))
+        async with aclosing(ModelRegistry(runtime)) as registry:
+            model = registry.model(ModelSpec("openai", "some-model", address))
+            others += await asyncio.gather(*(model.generate(REQUEST) for _ in range(3)))
+    finally:
+        await runner.cleanup()
+    assert [json.loads(reply.text) for reply in (first, *others)] == [json.loads(ANSWER)] * 7
+    outcomes = [row.outcome for row in rows]
+    assert outcomes[:2] == ["stream_refused", "setting_refused"]
+    assert set(outcomes) == {"stream_refused", "setting_refused", "ok"}
 
 
 @pytest.mark.parametrize(
