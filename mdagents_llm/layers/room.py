@@ -20,6 +20,7 @@ _OF_THE_LIMIT = re.compile(
     r"(?i)max[_ ]?(?:completion|output|new)?[_ ]?tokens"  # most endpoints
     r"|in the (?:completion|output)\b"  # vLLM and OpenAI; OpenRouter
     r"|\b(?:output|completion) tokens"  # vLLM since 0.12
+    r"|\bmaximum tokens (?:you requested|value)"  # Bedrock
     r"|request too large"  # Groq, whose tokens per minute include the limit
 )
 """Wordings by which endpoints refuse the token limit of a reply rather than the prompt."""

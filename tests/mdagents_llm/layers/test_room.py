@@ -35,6 +35,10 @@ REFUSALS = (
     (413, "Request too large for model `m` on tokens per minute (TPM): Limit 6048, Requested {}"),
     (422, "`inputs` tokens + `max_new_tokens` must be <= 6048. Given: 300 `inputs` tokens and {}"),
     (400, "Invalid max_tokens value, the valid range of max_tokens is [1, 6048]"),  # DeepSeek
+    # https://github.com/aws-samples/bedrock-access-gateway/issues/41
+    (400, "An error occurred (ValidationException) when calling the ConverseStream operation: The "
+     "maximum tokens you requested exceeds the model limit of 6048. Try again with a maximum "
+     "tokens value that is lower than 6048."),
     (402, "This request requires more credits, or fewer max_tokens. You requested up to {} tokens, "
      "but can only afford 6048"),  # OpenRouter
 )  # fmt: skip
