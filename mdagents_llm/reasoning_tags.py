@@ -11,7 +11,8 @@ from functools import cache
 
 _NAMES = (
     "think", "thinking", "thought", "seed:think", "longcat_think", "redacted_thinking",
-    "reasoning_scratchpad",
+    "reasoning_scratchpad", "think_fast", "think_faster",  # K2-Think and, below, K2-Horizon
+    "ifm|think", "ifm|think_fast", "ifm|think_faster",
 )  # fmt: skip
 _FINAL = "<|channel|>final"  # gpt-oss
 _DETAILS, _DETAILS_END = '<details type="reasoning"', "</details>"  # Open WebUI
@@ -58,12 +59,20 @@ _MENTIONED = re.compile(rf"[ `'\"](?:{CLOSING.pattern})[ `'\".,]", re.IGNORECASE
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
 _HEADER = re.compile(r"<\|channel\|>[^<]{0,60}(?:<\|constrain\|>[^<]{0,20})?<\|message\|>")
 _FINAL_HEADER = re.compile(_HEADER.pattern.replace("[^<]{0,60}", "final[^<]{0,60}", 1))
+_NO_MENTION = r"(?:(?<![ '\"`])assistant{0}|assistant{0}(?![ '\"`.,]))"
 _IN_WORDS = re.compile(
     r"\s*(?:here(?:['’]s| is) my thought process:(.*?)here(?:['’]s| is) my response:"
-    r"|#+ thinking[ \t]*\n(.*?)\n#+ final response\b:?)\s*",
+    r"|#+ thinking[ \t]*\n(.*?)\n#+ final response\b:?"
+    rf"|(?-i:analysis(?![ \t:.,;-])(?:(.*){_NO_MENTION.format('final')}"
+    rf"|(.*?){_NO_MENTION.format('commentary')})))\s*",
     re.IGNORECASE | re.DOTALL,
 )
-"""Reasoning that Granite 3 and HuatuoGPT-o1 begin a text with; words without both are a text."""
+"""Reasoning that Granite 3 and HuatuoGPT-o1 begin a text with, and gpt-oss behind a server that
+drops special tokens; words without the second ones are a text."""
+_TO_SOMEBODY = r"(?:<\|start\|>assistant)?[ \t]?to=(\S{1,40}?)<\|message\|>"
+_FIRST_TO = re.compile(rf"\s*+{_TO_SOMEBODY}")
+_ALL_TO = re.compile(rf"{_TO_SOMEBODY}(.*?)(?:<\|eo[mt]\|>|(?=<\|start\|>)|\Z)", re.DOTALL)
+"""Messages of Muse Glimmer: those to itself are reasoning."""
 _DETAILS_TAG = re.compile(
     rf"(?P<reasoning>{_START}{_DETAILS})|(?P<end>{_DETAILS_END})|<details\b",
     re.IGNORECASE | re.MULTILINE,
@@ -158,8 +167,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
     Text before a closing tag without an opening one also counts as reasoning: the chat templates of
     DeepSeek-R1 and QwQ open the tag in the prompt.
     """
-    if found := _IN_WORDS.match(text):
-        return text[found.end() :], found[1] or found[2] or ""
+    if in_words := _split_in_words(text):
+        return in_words
     if finals := list(_FINAL_HEADER.finditer(text)):  # a header before it may be malformed
         before, text = text[: finals[-1].start()], text[finals[-1].end() :]
         return _MARK.sub("", text), _MARK.sub("", _HEADER.sub("", before))
@@ -174,6 +183,19 @@ def split_reasoning(text: str) -> tuple[str, str]:
     tags = ThinkTags()
     visible = tags.feed(text) + tags.end()
     return visible, _MARK.sub("", before) + tags.hidden
+
+
+def _split_in_words(text: str) -> tuple[str, str] | None:
+    """Return the visible part and the reasoning of a text that begins with words for reasoning."""
+    if found := _IN_WORDS.match(text):
+        return text[found.end() :], "".join(part or "" for part in found.groups())
+    if not _FIRST_TO.match(text):
+        return None
+    messages = [(found[1] == "self", found[2]) for found in _ALL_TO.finditer(text)]
+    visible, hidden = (
+        "".join(body for is_own, body in messages if is_own == wanted) for wanted in (False, True)
+    )
+    return visible, hidden
 
 
 def split_leading_reasoning(text: str) -> tuple[str, str]:
@@ -204,11 +226,11 @@ def without_reasoning(text: str) -> str:
 def without_blocks(text: str) -> str:
     """Return a text without reasoning whose end is no tag of reasoning elsewhere.
 
-    These are `</details>` of Open WebUI, and the headings of Granite and HuatuoGPT-o1. Reasoning
+    These are `</details>` of Open WebUI, and the words of Granite and others. Reasoning
     in `<details>` may contain other `<details>`; if it is never closed, it is left out to the end.
     """
-    if found := _IN_WORDS.match(text):
-        text = text[found.end() :]
+    if in_words := _split_in_words(text):
+        text = in_words[0]
     said: list[str] = []
     rest = depth = 0  # start of the text that follows; number of open tags
     for tag in _DETAILS_TAG.finditer(text):

@@ -40,6 +40,9 @@ TEXTS = [
     ("<|channel|>analysis<|message|>never closed", "", "never closed"),
     ("<mm:think>a</think>B", "B", "a"),  # MiniMax-M3
     ("<longcat_think>a</longcat_think>B", "B", "a"),
+    ("<ifm|think>a</ifm|think>B", "B", "a"),  # K2-Horizon (stefanskiasan/k2-horizon-vllm)
+    ("<ifm|think_faster>a</ifm|think_faster>B", "B", "a"),
+    ("<think_fast>a</think_fast>B", "B", "a"),  # K2-Think-V2
     ("<REASONING_SCRATCHPAD>a</REASONING_SCRATCHPAD>B", "B", "a"),  # Hermes
     ("<|channel>thought\na\n<channel|>B", "B", "\na\n"),  # hermes-agent#67632
     ("<|channel>thought\n<channel|>B", "B", "\n"),  # Gemma 4 with thinking off
@@ -101,7 +104,59 @@ def test_reasoning_is_split_off_however_the_text_is_cut(
 
 def test_text_before_an_unopened_closing_tag_is_reasoning() -> None:
     assert split_reasoning("First, the patient…\n</think>\n\nB") == ("B", "First, the patient…\n")
+    assert split_reasoning("quick</ifm|think_fast>Done.") == ("Done.", "quick")
     assert without_reasoning("a</think><think>b</think>B") == "B"
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "hidden"),
+    [
+        # https://github.com/oobabooga/textgen/issues/7374
+        (
+            'analysisUser says "Hi". Greeting.assistantfinalHello!',
+            "Hello!",
+            'User says "Hi". Greeting.',
+        ),
+        ('analysisa\nassistantfinal{"answer": "B"}', '{"answer": "B"}', "a\n"),
+        (
+            "analysisa.assistantcommentary to=f json{}assistantfinal**B**",
+            "**B**",
+            "a.assistantcommentary to=f json{}",
+        ),
+        (
+            "analysisThe word assistantfinal ends it.assistantfinalB",
+            "B",
+            "The word assistantfinal ends it.",
+        ),
+        ("analysisa.assistantcommentaryB", "B", "a."),
+        # https://github.com/Blaizzy/mlx-vlm/pull/1843
+        ("to=self<|message|>a\n\nb<|eom|><|start|>assistant to=user<|message|>B", "B", "a\n\nb"),
+        (" to=self<|message|>a<|start|>assistant to=user<|message|>B<|eot|>", "B", "a"),
+        ("to=self<|message|>never closed", "", "never closed"),
+        ("<|start|>assistant to=user<|message|>B<|eom|>", "B", ""),
+    ],
+)
+def test_messages_of_a_model_without_their_tokens_or_to_itself(
+    text: str, visible: str, hidden: str
+) -> None:
+    assert split_reasoning(text) == (visible, hidden)
+    assert without_blocks(text) == visible
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "analysis of why the word assistantfinal shows: B",
+        "analysisa says 'assistantfinal'. B",
+        "The analysis is: use assistantfinalB",
+        "Analysis\nassistantfinalB",
+        "analysis: the answer assistantfinalB",
+        "B, as to=self says",
+    ],
+)
+def test_a_text_that_mentions_such_messages_is_kept(text: str) -> None:
+    assert split_reasoning(text) == (text, "")
+    assert without_blocks(text) == text
 
 
 @pytest.mark.parametrize(
