@@ -47,28 +47,32 @@ _LENGTH = frozenset(
     [
         "length",
         "model_length",
-        "max_tokens",
-        "max_output_tokens",
+        "token_limit",
         "model_context_window_exceeded",
         "repetition",
     ]
 )
-"""Finish reasons of a truncated reply: OpenAI, Mistral, gateways to Gemini and Anthropic, Z.ai, and
-vLLM, which ends a loop."""
+"""Finish reasons of a truncated reply, besides `max_tokens` and the like: OpenAI, Mistral, watsonx,
+gateways to Gemini and Anthropic, Z.ai, and vLLM, which ends a loop."""
 _BROKEN_OFF = frozenset(
     [
         "abort",
+        "aborted",
         "insufficient_system_resource",
-        "network_error",
         "engine_overloaded",
         "failed",
         "cancelled",
+        "canceled",
+        "time_limit",
+        "timeout",
+        "interrupted",
+        "incomplete",
+        "not_finished",
         "function_call_filter",
-        "malformed_function_call",
     ]
 )
-"""Finish reasons of an aborted reply, besides `error` and `error_finish`: OpenRouter, Mistral,
-vLLM, DeepSeek, Z.ai, …"""
+"""Finish reasons of an aborted reply, besides errors and what is malformed: OpenRouter, Mistral,
+vLLM, DeepSeek, watsonx, Z.ai, …"""
 _REASONING = ("reasoning_content", "reasoning")
 """Fields with hidden reasoning: the first of DeepSeek, vLLM and others, the second of OpenRouter
 and newer vLLM."""
@@ -478,10 +482,15 @@ def usage_of(usage: Any) -> TokenUsage:
 
 
 def _stop_reason(finish: object, refusal: object) -> StopReason:
+    if isinstance(finish, dict):  # SGLang's own API
+        finish = finish.get("type")
     name = str(finish).lower()
     if refusal or is_filters(name):
         return StopReason.REFUSAL
-    if name.startswith("error") or name.partition(":")[0] in _BROKEN_OFF:
+    first = name.partition(":")[0].strip().replace("-", "_")
+    is_error = first.startswith(("error", "malformed_")) or first.endswith("_error")
+    if is_error or first in _BROKEN_OFF:
         message = f"the endpoint broke the reply off (finish reason {finish})"
         raise ProviderError(message, kind=ErrorKind.SERVER)
-    return StopReason.LENGTH if name in _LENGTH else StopReason.STOP
+    is_cut = first.startswith("max_") or first in _LENGTH
+    return StopReason.LENGTH if is_cut else StopReason.STOP

@@ -313,16 +313,54 @@ async def test_half_a_surrogate_pair_becomes_a_replacement_character() -> None:
     assert reply.text == "bad \ufffd end \N{GRINNING FACE}"
 
 
-@pytest.mark.parametrize("reason", ["error", "abort", "insufficient_system_resource"])
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "error",
+        "abort",
+        "insufficient_system_resource",
+        "time_limit",  # watsonx: TextChatResultChoice
+        "not_finished",
+        "malformed_model_output",  # inspect_ai#2941
+        "malformed_tool_use",
+        "network_error",
+        "upstream_error: 502",  # this and the next ones: ours
+        "Timeout",
+        "aborted",
+        "canceled",
+        "interrupted",
+        "incomplete",
+        "server-error",
+    ],
+)
 async def test_a_reply_that_was_broken_off_is_none(reason: str) -> None:
     with pytest.raises(ProviderError, match=f"finish reason {reason}") as caught:
         await chat(with_choice(finish_reason=reason)).generate(REQUEST)
     assert caught.value.retryable
 
 
-async def test_another_name_for_the_limit() -> None:
-    reply = await chat(with_choice(finish_reason="model_length")).generate(REQUEST)
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "model_length",
+        "token_limit",  # watsonx: TextGenResponseFieldsResultsItem
+        "MAX_TOKENS",  # qwen-code#9884
+        "max_new_tokens",  # this and the next ones: ours
+        "max-length",
+        {"type": "length", "length": 5},
+    ],
+)
+async def test_another_name_for_the_limit(reason: object) -> None:
+    reply = await chat(with_choice(finish_reason=reason)).generate(REQUEST)
     assert reply.stop_reason is StopReason.LENGTH
+
+
+@pytest.mark.parametrize(
+    "reason", ["end_turn", "eos_token", "stop_sequence", "unknown", "tool_calls", {"type": "stop"}]
+)
+async def test_another_name_for_the_end(reason: object) -> None:
+    reply = await chat(with_choice(finish_reason=reason)).generate(REQUEST)
+    assert (reply.text, reply.stop_reason) == ("hello", StopReason.STOP)
 
 
 @pytest.mark.parametrize(
