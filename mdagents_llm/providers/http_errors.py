@@ -30,6 +30,8 @@ _QUOTA = (
     "monthly limit exhausted",  # Z.ai
     "insufficient_user_quota",  # one-api
     "budget_exceeded",  # LiteLLM
+    "budget limit exceeded",  # OpenRouter
+    "guardrail budget exceeded",
     "budget has been exceeded",
     "exceededbudget",
     "setlimitexceeded",  # Volcengine
