@@ -59,20 +59,23 @@ _MENTIONED = re.compile(rf"[ `'\"](?:{CLOSING.pattern})[ `'\".,]", re.IGNORECASE
 _MARK = re.compile("|".join(map(re.escape, _MARKS)), re.IGNORECASE)
 _HEADER = re.compile(r"<\|channel\|>[^<]{0,60}(?:<\|constrain\|>[^<]{0,20})?<\|message\|>")
 _FINAL_HEADER = re.compile(_HEADER.pattern.replace("[^<]{0,60}", "final[^<]{0,60}", 1))
-_NO_MENTION = r"(?:(?<![ '\"`])assistant{0}|assistant{0}(?![ '\"`.,]))"
+_NO_MENTION = r"(?:(?<![ '\"`])assistant{0}|assistant{0}(?![ '\"`.,]))(?![_)]|i[sz])"
 _IN_WORDS = re.compile(
     r"\s*(?:here(?:['’]s| is) my thought process:(.*?)here(?:['’]s| is) my response:"
     r"|#+ thinking[ \t]*\n(.*?)\n#+ final response\b:?"
-    rf"|(?-i:analysis(?![ \t:.,;-])(?:(.*){_NO_MENTION.format('final')}"
+    rf"|(?-i:analysis(?![ \t:.,;/_()|-])(?:(.*){_NO_MENTION.format('final')}"
     rf"|(.*?){_NO_MENTION.format('commentary')})))\s*",
     re.IGNORECASE | re.DOTALL,
 )
 """Reasoning that Granite 3 and HuatuoGPT-o1 begin a text with, and gpt-oss behind a server that
 drops special tokens; words without the second ones are a text."""
-_TO_SOMEBODY = r"(?:<\|start\|>assistant)?[ \t]?to=(\S{1,40}?)<\|message\|>"
-_FIRST_TO = re.compile(rf"\s*+{_TO_SOMEBODY}")
-_ALL_TO = re.compile(rf"{_TO_SOMEBODY}(.*?)(?:<\|eo[mt]\|>|(?=<\|start\|>)|\Z)", re.DOTALL)
-"""Messages of Muse Glimmer: those to itself are reasoning."""
+_TO = r"(?:<\|start\|>assistant)?[ \t]?to="
+_FIRST_TO = re.compile(rf"\s*+{_TO}[^\s<]{{1,40}}<\|message\|>")
+_TO_ITSELF = re.compile(
+    rf"{_TO}self<\|message\|>(.*?)(?:<\|eo[mt]\|>|(?=<\|start\|>)|\Z)", re.DOTALL
+)
+_TO_OTHERS = re.compile(rf"{_TO}[^\s<]{{1,40}}(?=<\|message\|>)|{_HEADER.pattern}|<\|eo[mt]\|>")
+"""Messages of Muse Glimmer to itself, which are reasoning, and what is around the others."""
 _DETAILS_TAG = re.compile(
     rf"(?P<reasoning>{_START}{_DETAILS})|(?P<end>{_DETAILS_END})|<details\b",
     re.IGNORECASE | re.MULTILINE,
@@ -191,11 +194,8 @@ def _split_in_words(text: str) -> tuple[str, str] | None:
         return text[found.end() :], "".join(part or "" for part in found.groups())
     if not _FIRST_TO.match(text):
         return None
-    messages = [(found[1] == "self", found[2]) for found in _ALL_TO.finditer(text)]
-    visible, hidden = (
-        "".join(body for is_own, body in messages if is_own == wanted) for wanted in (False, True)
-    )
-    return visible, hidden
+    visible = _MARK.sub("", _TO_OTHERS.sub("", _TO_ITSELF.sub("", text.lstrip())))
+    return visible, "".join(_TO_ITSELF.findall(text))
 
 
 def split_leading_reasoning(text: str) -> tuple[str, str]:

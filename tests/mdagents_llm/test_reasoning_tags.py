@@ -134,6 +134,8 @@ def test_text_before_an_unopened_closing_tag_is_reasoning() -> None:
         (" to=self<|message|>a<|start|>assistant to=user<|message|>B<|eot|>", "B", "a"),
         ("to=self<|message|>never closed", "", "never closed"),
         ("<|start|>assistant to=user<|message|>B<|eom|>", "B", ""),
+        ("to=self<|message|>a<|eom|>B", "B", "a"),
+        ("to=self<|message|>a<|eom|><|start|>assistant<|message|>B", "B", "a"),
     ],
 )
 def test_messages_of_a_model_without_their_tokens_or_to_itself(
@@ -141,6 +143,11 @@ def test_messages_of_a_model_without_their_tokens_or_to_itself(
 ) -> None:
     assert split_reasoning(text) == (visible, hidden)
     assert without_blocks(text) == visible
+
+
+def test_a_final_message_of_gpt_oss_after_a_call_is_the_text() -> None:
+    call = "<|start|>assistant to=functions.f<|channel|>commentary<|message|>{}<|call|>"
+    assert without_reasoning(f"{call}<|start|>assistant<|channel|>final<|message|>B") == "B"
 
 
 @pytest.mark.parametrize(
@@ -151,6 +158,9 @@ def test_messages_of_a_model_without_their_tokens_or_to_itself(
         "The analysis is: use assistantfinalB",
         "Analysis\nassistantfinalB",
         "analysis: the answer assistantfinalB",
+        "analysis_result: assistantfinal_B",
+        "analysis/plan: assistantfinalB",
+        "analysis\nassistantfinalization",
         "B, as to=self says",
     ],
 )
