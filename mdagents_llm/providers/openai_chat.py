@@ -48,6 +48,7 @@ _LENGTH = frozenset(
         "length",
         "model_length",
         "token_limit",
+        "incomplete",
         "model_context_window_exceeded",
         "repetition",
     ]
@@ -66,7 +67,6 @@ _BROKEN_OFF = frozenset(
         "time_limit",
         "timeout",
         "interrupted",
-        "incomplete",
         "not_finished",
         "function_call_filter",
     ]
