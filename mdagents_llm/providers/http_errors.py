@@ -30,8 +30,6 @@ _QUOTA = (
     "monthly limit exhausted",  # Z.ai
     "insufficient_user_quota",  # one-api
     "budget_exceeded",  # LiteLLM
-    "budget limit exceeded",  # OpenRouter
-    "guardrail budget exceeded",
     "budget has been exceeded",
     "exceededbudget",
     "setlimitexceeded",  # Volcengine
@@ -52,6 +50,10 @@ _QUOTA = (
     "余额不足",  # Zhipu: insufficient balance
     "使用上限",  # Zhipu: usage limit
 )
+_BUDGET = re.compile(
+    r"(?<!token )(?<!thinking )(?<!reasoning )budget limit exceeded|guardrail budget exceeded"
+)
+"""OpenRouter's wordings of a spent budget of money."""
 _LIMIT = (
     "usage limit reached",  # MiniMax
     "api usage limits",  # Anthropic, for a limit that the user set
@@ -142,22 +144,23 @@ _BAD_PICTURE = re.compile(
 _OF_PICTURES = (None, 400, 404, 405, 415, 422, 500, 501)
 _PICTURE = re.compile(r"(data:image/[a-z+.-]+;base64,)?[A-Za-z0-9+/=]{64,}")
 """Pattern of a picture that an error message echoes, perhaps of a patient."""
-_NOT_TAKEN = (
+_REFUSED = re.compile(
     r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
     r"|not (yet )?implemented|unimplemented|not enabled|only enabled|not configurable"
-    r"|extra (inputs|fields)|cannot be (set|used|specified)"
+    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
     r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))"
     r"|must be (set to )?(false|disabled|1\b)|must be verified"
 )
-_NOT_KNOWN = r"(\b(unknown|unexpected)\b(?! (error|exception|eof|end)\b)|unrecogni[sz]ed)"
-_REFUSED = re.compile(f"{_NOT_TAKEN}|{_NOT_KNOWN}")
 """Wordings by which endpoints refuse a setting as such, as opposed to its value."""
-_STREAM_REFUSED = re.compile(
-    f"{_NOT_TAKEN}|{_NOT_KNOWN}"
-    r"( [a-z]+){0,2} (parameter|argument|field|property|key|option|name)"
+_PASSING = re.compile(
+    r"(?i)\b(unknown|unexpected)(ly\b|[ _](error|exception|eof|end|response)\b"
+    r"|(?= \w+ (while|during) (the )?stream(ing)?\b))"
 )
-"""Such wordings about `stream`, a word that is also in errors of a stream that broke off."""
-_STREAM = re.compile(r"(?i)\bstream(ing)?\b(?! (error|failed|ended|closed|disconnected))")
+_BROKEN_OFF = re.compile(
+    rf"{_PASSING.pattern}|\bstream(ing)?(?= (error|failed|ended|closed|disconnected)\b"
+    r"(?![^.;\n]{0,40}(not |un)support))"
+)
+"""Words about a reply that broke off, which name and refuse no setting."""
 _NO_ZERO = re.compile(
     r"(?i)(strictly|be) positive|\(0(\.0+)?,|(greater than|>) ?0(\.0+)?(?![\d.]\d)"
     r"|between 0\.0*[1-9]"
@@ -320,7 +323,8 @@ def _kind(
     }
     if _has(words, _SATURATED):
         return ErrorKind.OVERLOADED
-    if status == 402 or (status in _OF_QUOTA and _has(words, _QUOTA)):
+    is_spent = _has(words, _QUOTA) or _BUDGET.search(words)
+    if status == 402 or (status in _OF_QUOTA and is_spent):
         return ErrorKind.QUOTA
     if status in _OF_QUOTA and _has(words, _LIMIT):
         return ErrorKind.RATE_LIMIT if _is_over_soon(words) else ErrorKind.QUOTA
@@ -362,6 +366,8 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
         return ErrorKind.BAD_BODY
     if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
+    if "stream" in words and _PASSING.search(words):  # behind a gateway
+        return ErrorKind.SERVER
     return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
 
 
@@ -420,10 +426,10 @@ def is_refused(
     """
     if status not in (None, 400, 422) and "does not support parameters" not in message:  # LiteLLM
         return False
+    clauses = _CLAUSE.split(_BROKEN_OFF.sub("", own_words(message)))
     is_named = about in ("", setting.rpartition(".")[2])  # for `reasoning.summary`, `summary`
     if _IS_THINKING.match(setting) and (is_named or _THINKING.search(about)):
         # A refused value must not end the run: the model's default is used instead.
-        clauses = _CLAUSE.split(own_words(message))
         named = _OF_THINKING.get(setting, _THINKING)
         return any(
             named.search(one) and (_REFUSED.search(one) or _BAD_VALUE.search(one))
@@ -433,9 +439,9 @@ def is_refused(
         return False
     if about and re.search(r"unsupported_|unknown_parameter", code):
         return True
-    is_stream = setting == "stream"
-    name = _STREAM if is_stream else re.compile(rf"(?i)\b{re.escape(setting)}\b")
-    clauses = _CLAUSE.split(own_words(message))
+    name = re.compile(
+        rf"\b{re.escape(setting)}{'(ing)?' if setting == 'stream' else ''}\b", re.IGNORECASE
+    )
     if setting in _MAY_BE_ZERO and any(
         0 < refused.start() - named.start() <= _FARTHEST
         for clause in clauses
@@ -447,7 +453,7 @@ def is_refused(
         abs(named.start() - refused.start()) <= _FARTHEST
         for clause in clauses
         for named in name.finditer(clause)
-        for refused in (_STREAM_REFUSED if is_stream else _REFUSED).finditer(clause)
+        for refused in _REFUSED.finditer(clause)
     )
 
 

@@ -267,6 +267,12 @@ SHAPES = {
             (400, "Content policy: the model is not allowed to answer", "ours"),
             (403, "Content not allowed by guardrail 'x'", "ours"),
             (403, "Content restricted by guardrail 'x'", "ours"),
+            (403, "The model is restricted by guardrail from answering this", "ours"),
+            (400, "Moderation API returned error: input was flagged", "ours"),
+            (403, "Guardrail server returned 403: blocked by policy", "ours"),
+            (400, "Guardrail service returned an error: PII detected", "ours"),
+            (400, "Guardrail 'pii' not configured to allow medical content", "ours"),
+            (400, "Guardrails: output validation failed. Max retries exceeded.", "ours"),
         )
     },
     **{
@@ -302,6 +308,7 @@ SHAPES = {
             (RETRIED, 500, "Output guardrail 'demo' failed to evaluate: x", "databricks/ucode#66"),
             (DOWN, 403, "Budget limit exceeded", "OpenRouter: Errors"),
             (DOWN, 403, "Guardrail budget limit exceeded", "after OpenRouter: Errors"),
+            ("bad_request", 400, "Token budget limit exceeded.", "ours"),  # one long prompt
             (
                 DOWN,
                 403,
@@ -310,6 +317,8 @@ SHAPES = {
             ),
             (DOWN, 403, "Key restricted by guardrail: model not allowed", "ours"),
             (RETRIED, 500, "Moderation endpoint returned 429", "after anything-llm#251"),
+            (RETRIED, 400, "Stream error: unexpected EOF", "after maple-proxy#47"),
+            (RETRIED, 400, "An unexpected error occurred during streaming", "ours"),
             (RETRIED, 500, "Moderation API returned HTTP status 503", "ours"),
             (RETRIED, 500, "Guardrail rate limit exceeded", "ours"),
             (RETRIED, 500, "Presidio guardrail: Max retries exceeded with url: /analyze", "ours"),

@@ -72,15 +72,27 @@ def test_words_that_refuse_to_be_told_how_to_think(
         (True, "stream: Extra inputs are not permitted"),
         (True, "Streaming is not supported for this model"),
         (True, "Stream error: streaming is not available"),
+        (True, "Streaming failed: not supported for this model"),
+        (True, "stream: unexpected value; permitted: False"),  # pydantic 1
+        (True, "unknown_parameter: stream"),
+        (True, "The parameter stream is unrecognized"),
+        (True, "Unknown args: stream"),
         (False, "Stream error: unexpected EOF"),  # maple-proxy#47
         (False, "stream disconnected before completion: unknown"),
         (False, "Stream ended unexpectedly"),
         (False, "Received an unexpected response while streaming"),
         (False, "Stream error: unknown field `x`"),
+        (False, "An unknown problem while streaming"),
     ],
 )
 def test_words_that_refuse_a_stream(is_one: bool, words: str) -> None:
     assert is_refused("stream", 400, words) == is_one
+
+
+@pytest.mark.parametrize("setting", ["seed", "stream_options", "reasoning_effort"])
+@pytest.mark.parametrize("words", ["unknown_parameter: {}", "UnknownParameter {}", "{}: unknown"])
+def test_words_that_do_not_know_a_setting(setting: str, words: str) -> None:
+    assert is_refused(setting, 400, words.format(setting))
 
 
 @pytest.mark.parametrize(
