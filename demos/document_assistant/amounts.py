@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from decimal import Decimal
+from itertools import pairwise, takewhile
 
 _GROUPS = r"'’ \u00a0\u2009\u202f"
 """Marks between groups of three digits besides comma and point: apostrophes and spaces."""
@@ -20,7 +22,9 @@ _CURRENCIES = {"$": "USD", "US$": "USD", "€": "EUR", "£": "GBP", "₫": "VND"
 _CODES = "BRL|CHF|CNY|CZK|DKK|EUR|GBP|HKD|HUF|JPY|KRW|MXN|NZD|PLN|SEK|SGD|TWD|USD|VND|ZAR"
 _CLINICAL = "AUD|CAD|INR|NOK|THB"
 """Codes that are also clinical abbreviations (`INR 2.5`, `CAD 3 vessels`)."""
-_CODE = rf"(?:\b(?:{_CODES})\b|\b(?:{_CLINICAL})(?=\s?[0-9][0-9,.']{{2,15}}[.,][0-9]{{2}}\b))"
+_CODE = (
+    rf"(?:\b(?:{_CODES})(?![^\W\d])|\b(?:{_CLINICAL})(?=\s?[0-9][0-9,.']{{2,15}}[.,][0-9]{{2}}\b))"
+)
 _DOLLARS = "US|AU|BZ|CA|HK|MX|NT|NZ|RD|SG|TT|A|B|C|J|R|S"
 _SIGN = rf"(?:(?:(?<![A-Za-z])(?:{_DOLLARS}|(?P<dollar>{_CODES}|{_CLINICAL})\s?))?\$|[€£₫]|{_CODE})"
 """Sign or code of a currency; letters before a dollar sign make it another dollar (`CA$`)."""
@@ -40,10 +44,9 @@ _LABELED = re.compile(
     rf"[^0-9]{{0,40}}?(?P<sign>{_SIGN})[\s:|)]{{1,4}}{_NUMBER}(?P<code>){_AFTER}[^0-9]*\Z"
 )
 """The only number after a currency that stands in a label or in a cell of its own."""
-_REMARK = re.compile(r"\b(?:of which|thereof|incl)", re.IGNORECASE)
-"""What separates the total from an amount that is part of it."""
 _BRACKETS = re.compile(r"\([^()0-9]*[0-9][^()]*(?:\)|\Z)")
 """An amount in brackets, which explains the total or repeats it."""
+_NOTES = re.compile(r"\([^()]*\)")
 _NEGATIVE = re.compile(r"[:|\t]\s*\(\Z"), re.compile(r"\s*(?:[|\t]|\Z)")
 """What stands before and after an amount that is alone in brackets."""
 _IN_BRACKETS = re.compile(r"[^()]*\)")
@@ -56,18 +59,65 @@ _LONGEST_LINE = 400  # characters after a total; a longer line is not part of a 
 _STRUCK = re.compile(r"\[struck out: (?:[^\[\]]++|\[[^\[\]]*+\])*+\]")
 """Struck-out text, perhaps with brackets in it. A start without an end takes no time: the next `[`
 that has no end stops it."""
+_TAXES = "vat|gst|hst|mwst|(?:sales )?tax(?:es)?"
 _PARTS = (
-    "vat|gst|hst|mwst|(?:sales )?tax(?:es)?|savings?|saved|discounts?|rebates?|credits?|tips?"
-    "|shipping"
+    rf"{_TAXES}|savings?|saved|discounts?|rebates?|credits?|tips?|shipping|deductions?"
+    "|adjustments?|allowances?|write-?offs?|withheld|withholdings?|earnings|payments"
+    "|refund(?:s|ed)?|interest|deposits?"
 )
+"""What is a part of a bill or has been paid."""
+_COUNTS = "cash|change|tendered|hours|days|minutes|weight|quantity|qty|items|units|pages"
+"""What is counted, weighed or handed over next to a bill."""
 _TOTAL = re.compile(
     rf"\b(?:(?:after|incl?|incl?\.|including|plus|post|pre|with)[ -](?:{_PARTS})[ -]"
-    rf"|(?P<before>sub[ -]|(?:{_PARTS})[ -]))?"
-    r"(?:grand total|total due|total|amount due|balance due|sum claimed)\b"
-    rf"(?P<of>\s(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))?",
+    rf"|(?P<before>(?:sub|{_PARTS}|{_COUNTS}|minimum|page|prior|previous|last|past|line|ytd)[ -]"
+    r"|sub))?"
+    r"(?:(?P<due>grand total|(?:total )?(?:amount (?:due|owed|payable)|balance due)|total due"
+    r"|net pay|(?<!if )you owe|patient (?:balance|responsibility)|pay this amount)"
+    r"|total|sum claimed)\b"
+    r"(?:(?P<low>\s(?:excl?|excluding|before|net|paid)\b\.?)"
+    r"|(?P<of>(?:\s(?!after|before|ex|in[ck]l|less|minus|net|plus|with)[a-z]+){0,2}?"
+    rf"\s(?:(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))"
+    rf"|\s(?:{_COUNTS}|includes|contains|last|previous|prior)\b))?",
     re.IGNORECASE,
 )
-"""A total, perhaps of a part only."""
+"""A total, perhaps of a part only, or of less than all (`Total net`, `Total paid`)."""
+_INCLUDED = re.compile(
+    r"\b(?:after|before|ex|excl|excluding|incl?|including|inclusive|inkl|less|minus|plus|with|without)"
+    rf"\b\.?[ -](?:of )?(?:[0-9.,]{{1,6}}\s?%\s)?(?:{_PARTS})\b"
+    rf"|\b(?:{_PARTS})[ -](?:in[ck]|excl)",
+    re.IGNORECASE,
+)
+"""Words which say that a part is in a total, or is not."""
+_OTHER = re.compile(
+    rf"(?:[,;:|]|[0-9]%?)\s{{0,3}}(?:[^\W\d_]+\s){{0,2}}?(?:{_PARTS}|cash|change|fees?|paid|payment)\b"
+    r"|(?:\A|[^\W\d_]{5})[.!?]\s+[^\W\d_]"
+    r"|(?<![0-9.,/-])[0-9]+[.,][0-9]{2}(?![0-9.,/-]|\s?%)",
+    re.IGNORECASE,
+)
+"""What separates a total from an amount of something else: the name of it, the end of a sentence,
+or an amount without a currency."""
+_RATE = re.compile(r"[0-9]\s?(?:@|[x×*]|at)\s*\Z", re.IGNORECASE)
+"""What stands before the price of one of many."""
+_BETWEEN = re.compile(r"[\s|,;:*_]*")
+"""What separates columns."""
+_MORE = re.compile(
+    rf"\b(?:(?:after|before|plus|with|without)\s(?:{_TAXES})|(?:ex|in)[ck]l(?:uding|\b)"
+    r"|net|netto|gross|brutto|if paid)\b",
+    re.IGNORECASE,
+)
+"""Words before a total that is larger than the one before them."""
+_BROKEN = (
+    re.compile(r"(?:\A|[^0-9])[0-9]{1,3}[.,]?\s{1,2}\Z"),
+    re.compile(
+        r"\s{1,2}[.,]?[0-9]{2}|[.,]?\s{1,2}[.,]?[0-9]{1,3}(?:[ .,]{1,2}[0-9]{1,3})*[.,]\s?[0-9]"
+        r"|\s[.,]\s?[0-9]|[.,]\s{1,2}[0-9]{2}\s*\Z"
+    ),
+)
+"""Digits before and after a number that are parts of it, as some PDF files space them."""
+_LABEL = re.compile(r"[^0-9]{1,60}")
+_DATE = re.compile(r"\s+[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}|\s+(?:19|20)[0-9]{2}(?![0-9.,])")
+_CENTS = re.compile(r"[.,][0-9]{2}(?![0-9.,])")
 
 
 def decimal_of(number: str) -> Decimal:
@@ -84,32 +134,65 @@ def decimal_of(number: str) -> Decimal:
 def amount_of(text: str) -> tuple[Decimal | None, str]:
     """Return the total that a document states and its currency; None and "" if there is none.
 
-    The total is the last amount with a currency after the last `total`, `amount due` or `balance
-    due` in a line, without amounts that it includes. Nothing is added up: a document without such a
-    line has no total, nor has one with a total of taxes or discounts only. Neither has a document
-    whose amount is ambiguous (`1.234 EUR`, `CA$ 5`), negative or in millions. Struck-out text does
-    not count.
+    The total is the amount with a currency after the last `total`, `amount due` or `balance due`:
+    the first one, or the largest of a row of columns if it is the last of them. Nothing is added
+    up: a document without such a line has no total, nor has one with a total of taxes, discounts,
+    payments or hours only. Neither has a document whose amount is ambiguous (`1.234 EUR`, `CA$ 5`,
+    `$12 50.00`), negative or in millions. Struck-out text does not count.
     """
-    for line in reversed(text.split("\n")):
-        if rest := _after_total(_STRUCK.sub("", line)):
+    lines = [_STRUCK.sub("", line) for line in text.split("\n")]
+    less = ""
+    for at in reversed(range(len(lines))):
+        rest, is_less = _after_total(lines[at])
+        if not rest:
+            rest, is_less = _on_next_line(lines, at), False
+        if rest and not is_less:
             return _stated(rest)
-    return None, ""
+        less = less or rest
+    return _stated(less)
 
 
-def _after_total(line: str) -> str:
-    """Return the text after the last total that an amount follows, best outside of brackets."""
-    found = ""
+def _after_total(line: str) -> tuple[str, bool]:
+    """Return the text after the total of a line, and whether it is of less than all.
+
+    Of several totals that an amount follows, it is one outside of brackets, best the whole one, and
+    best what is due.
+    """
+    found: dict[tuple[bool, bool, bool], str] = {}
     end = len(line)
     for total in reversed(list(_TOTAL.finditer(line))):
         rest = line[total.end() : min(end, total.end() + _LONGEST_LINE)]
         end = total.start()
         if not (total["before"] or total["of"]) and _has_amount(rest):
-            found = found or rest
-            if not _IN_BRACKETS.match(rest):
-                found = rest
-                break
-    without = _BRACKETS.sub(" ", found)
-    return _own_line(without if _has_amount(without) else found, is_row=" | " in line)
+            rank = (not _IN_BRACKETS.match(rest), not total["low"], bool(total["due"]))
+            found.setdefault(rank, rest)
+    if not found:
+        return "", False
+    best = max(found)
+    without = _BRACKETS.sub(" ", found[best])
+    rest = without if _has_amount(without) else found[best]
+    return _own_line(rest, is_row=" | " in line), not best[1]
+
+
+def _on_next_line(lines: Sequence[str], at: int) -> str:
+    """Return the text after a total that stands in a line of its own, with the amount below it.
+
+    It is not clear whose the amounts are if there are two.
+    """
+    total = _LABEL.fullmatch(lines[at]) and _TOTAL.search(lines[at])
+    if not total or any(total.group("before", "of", "low")):
+        return ""
+    below = [*filter(str.strip, lines[at + 1 : at + 6])][:2]
+    amounts = [*takewhile(_is_amount, below)]
+    if not amounts:
+        return ""
+    return f"{lines[at][total.end() :]} {amounts[0]}" if len(amounts) == 1 else "?"
+
+
+def _is_amount(line: str) -> bool:
+    rest = re.sub(_CODE, "", line)
+    is_money = rest != line or _HAS_MONEY.search(line) or _CENTS.search(line)
+    return bool(is_money) and not any(map(str.isalpha, rest)) and any(map(str.isdecimal, rest))
 
 
 def _has_amount(text: str) -> bool:
@@ -128,14 +211,9 @@ def _own_line(rest: str, *, is_row: bool) -> str:
 def _stated(rest: str) -> tuple[Decimal | None, str]:
     """Return the amount after a total and its currency; None and "" if it is not clear."""
     found = [one for one in _MONEY.finditer(rest) if one["sign"] or one["code"]]
-    total = found[0] if found else _LABELED.match(rest)
-    if total is None:
+    total = _chosen(rest, found) if found else _LABELED.match(rest)
+    if total is None or _is_broken(rest, total):
         return None, ""
-    for one in found[1:]:
-        is_part = decimal_of(one["number"]) <= decimal_of(total["number"])
-        if is_part and _REMARK.search(rest, total.end(), one.start()):
-            break
-        total = one
     before, behind = _NEGATIVE
     is_negative = total["after"] == ")" and bool(
         before.search(rest[: total.start()]) and behind.match(rest, total.end())
@@ -144,6 +222,41 @@ def _stated(rest: str) -> tuple[Decimal | None, str]:
     if not currency or is_negative or total["after"] not in (None, ")"):
         return None, ""
     return decimal_of(total["number"]), currency
+
+
+def _chosen(rest: str, found: Sequence[re.Match[str]]) -> re.Match[str] | None:
+    """Return the amount of the total; None if it is not clear which it is."""
+    if _OTHER.search(_INCLUDED.sub("", rest[: found[0].start()])):
+        return None
+    total = found[0]
+    is_clear = not _RATE.search(rest[: total.start()])
+    is_row = True
+    for last, one in pairwise(found):
+        between = _NOTES.sub("", rest[last.end() : one.start()])
+        is_more = decimal_of(one["number"]) >= decimal_of(total["number"])
+        if between.strip().endswith("=") or (is_more and _MORE.search(between)):
+            total, is_clear, is_row = one, True, True
+        elif any(map(str.isalpha, between)):
+            is_row = False
+        elif is_row:
+            # Only the last of several columns is the whole, if no column is larger.
+            is_clear = bool(is_more and _BETWEEN.fullmatch(between))
+            is_clear = is_clear and _currency(one) == _currency(total)
+            total = one if is_more else total
+    return total if is_clear else None
+
+
+def _is_broken(rest: str, total: re.Match[str]) -> bool:
+    """Return whether an amount is one piece of a number with spaces in it."""
+    before, behind = _BROKEN
+    number = total["number"]
+    at = total.end("number")
+    if not total["sign"] and before.search(rest[: total.start("number")]):
+        return True
+    if total["code"] or _DATE.match(rest, at):
+        return False
+    after = behind.match(rest, at)
+    return after is not None and not (_CENTS.search(number) and after[0].strip().isdecimal())
 
 
 def _currency(amount: re.Match[str]) -> str:
