@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from demos.document_assistant.amounts import amount_of
+from demos.document_assistant.csv_rows import csv_rows
 from demos.document_assistant.library import Document, kind_of, shipped
 from demos.toolkit.database import SETTING
 from mdagents_llm.config import read_variables
@@ -115,6 +116,8 @@ async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: 
 
 def _document(path: Path, name: str, text: str, limits: Limits, scope: str) -> Document:
     kind = path.suffix.casefold()
+    if kind == ".csv" and len(text) <= limits.characters:
+        text = csv_rows(text)
     text = "\f".join(map(clean, well_formed(text).split("\f"))).rstrip()
     if not text:
         image = "; a scanned page needs text recognition first" if kind == ".pdf" else ""
