@@ -40,10 +40,22 @@ _RAREST_ZEROS = 50
 _NONSENSE = re.compile(
     r"(?=[^\x00-\x7f\s«»‹›“”„‘’‚–—…•€°]{5})(?!(.)\1{4})|[^\W\d_][¿¹²³¼½¾¸¤¦¬¯][^\W\d_]"
     r"|(?=[À-ÿ][à-ÿ]{3})(?!(.)\2{3}|[áæéíðóöúýþ]{4})|[ÂÃ][¡-º¼-¿]|â€"
+    # Chinese and Korean
+    r"|[À-ÿ][¡-¦¨-ª¬-¯±-¶¸-º¼-¿][À-ÿ]|(?=[À-ÿ]{4})[À-ÿ]?[À-Þ]+[à-ÿ]"
+    # Mac Roman, DOS and TCVN3, whose letters are signs or capitals within a word
+    r"|[a-zß-ÿ][§©£¥¢†‡‰ˆ˜‹›‚][a-zß-ÿ]|\A[^“]*[a-zß-ÿ][”„][a-zß-ÿ]|[a-z](?:[ŠŽŸ][a-z]|[ŽŸ]\b)"
+    r"|(?<!\S)ˆ(?!\S)"
+    # Turkish, Lithuanian and Latvian, with letters of Icelandic where Icelandic has none
+    r"|þ(?=[b-df-hk-np-qs-tw-xz])|[a-z]{2}þ\b|\bð[a-zà-ÿ]|ðý\b"
+    r"|[ðþ]\w{0,20}[üç]|[üç]\w{0,20}[ðþ]"
+    # Hungarian, with õ where Portuguese and Estonian have none
+    r"|õ(?!e)\w{0,20}[áéíóú]|[áéíóú]\w{0,20}õ(?!e)"
+    # the euro sign of ISO-8859-15
+    r"|[0-9]\s?¤|¤\s?[0-9]"
 )
 """What Windows-1252 makes of other encodings: five different letters and signs beyond ASCII in a
-row, or four letters in lower case that are not Icelandic, a sign within a word, or the first bytes
-of UTF-8."""
+row, or four letters in lower case that are not Icelandic, a sign within a word, the first bytes
+of UTF-8, or letters that no language of Windows-1252 has in these places."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]

@@ -105,6 +105,20 @@ def test_a_word_document_in_its_order(tmp_path: Path) -> None:
         ("Dose 5 mg", "utf-16-le"),
         ("Dose 5 µg", "utf-16-be"),
         ("Доза 5 мг", "utf-16-le"),
+        ("姓名,血压", "gbk"),  # charset_normalizer#365
+        ("性别,年龄", "gbk"),
+        ("résumé: prix 5 € à payer", "mac_roman"),
+        ("BÖnh nh©n ®¹u ngùc", "cp1252"),  # bytes of TCVN3
+        ("Größe, Straße", "mac_roman"),
+        ("Größe: 5 £ é", "cp850"),
+        ("Médecin: fièvre", "cp850"),
+        ("Dolor en el corazón", "cp850"),
+        ("Ağrı var göğsümde", "cp1254"),
+        ("Adil davranmaktan bahsetmişken", "cp1254"),  # charset_normalizer#407
+        ("baş ağrısı", "cp1254"),
+        ("žmogus šiandien", "cp1257"),
+        ("erősítő", "cp1250"),
+        ("Total: 500,00 €", "iso8859_15"),
     ],
 )
 def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
@@ -130,6 +144,15 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
         "Blóðæð í læri, þrengsli í blóðæðum og kransæðasjúkdóm.",
         "ouïe, éèê",
         "éééé",
+        "Kinosäle; Vorhandene Plätze",  # charset_normalizer#624
+        "Võ, Hà, Ðã",
+        "limões, corações, Camões, São Tomé",
+        "põhjalik õde, jõulud",
+        "Guðmundur, þýska, Müller",
+        "mean±SD, Lipitor®and aspirin, 5‰, 2×3, $¥£",
+        "He said “yes”and left, „so„",
+        "Mª José, 1º, l’été, À BIENTÔT, Žižek, Ÿ",
+        "ÄÖÜß, Æ Ø Å",
     ],
 )
 def test_a_western_text_is_read(tmp_path: Path, text: str) -> None:
