@@ -73,18 +73,20 @@ _TOTAL = re.compile(
     rf"|(?P<before>(?:sub|{_PARTS}|{_COUNTS}|minimum|page|prior|previous|last|past|line|ytd)[ -]"
     r"|sub))?"
     r"(?:(?P<due>grand total|(?:total )?(?:amount (?:due|owed|payable)|balance due)|total due"
-    r"|net pay|(?<!if )you owe|patient (?:balance|responsibility)|pay this amount)"
-    r"|total|sum claimed)\b"
-    r"(?:(?P<low>\s(?:excl?|excluding|before|net|paid)\b\.?)"
+    r"|net pay|(?<!if )you owe|patient balance|pay this amount)"
+    r"|total|sum claimed|(?P<share>patient responsibility))\b"
+    r"(?:(?P<low>\s(?:excl?|excluding|before|net(?! pay)|paid|(?:current )?charges|billed"
+    r"|allowed)\b\.?)"
     r"|(?P<of>(?:\s(?!after|before|ex|in[ck]l|less|minus|net|plus|with)[a-z]+){0,2}?"
     rf"\s(?:(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))"
     rf"|\s(?:{_COUNTS}|includes|contains|last|previous|prior)\b))?",
     re.IGNORECASE,
 )
-"""A total, perhaps of a part only, or of less than all (`Total net`, `Total paid`)."""
+"""A total, perhaps of a part only, or of less or more than what is due: `Total net`, `Total
+charges`, the share of a patient."""
 _INCLUDED = re.compile(
-    r"\b(?:after|before|ex|excl|excluding|incl?|including|inclusive|inkl|less|minus|plus|with|without)"
-    rf"\b\.?[ -](?:of )?(?:[0-9.,]{{1,6}}\s?%\s)?(?:{_PARTS})\b"
+    r"\b(?:after|before|ex|excl|excluding|incl?|including|inclusive|inkl|less|minus|plus|with"
+    rf"|without)\b\.?[ -](?:of )?(?:[0-9.,]{{1,6}}\s?%\s)?(?:{_PARTS})\b"
     rf"|\b(?:{_PARTS})[ -](?:in[ck]|excl)",
     re.IGNORECASE,
 )
@@ -99,8 +101,6 @@ _OTHER = re.compile(
 or an amount without a currency."""
 _RATE = re.compile(r"[0-9]\s?(?:@|[x×*]|at)\s*\Z", re.IGNORECASE)
 """What stands before the price of one of many."""
-_BETWEEN = re.compile(r"[\s|,;:*_]*")
-"""What separates columns."""
 _MORE = re.compile(
     rf"\b(?:(?:after|before|plus|with|without)\s(?:{_TAXES})|(?:ex|in)[ck]l(?:uding|\b)"
     r"|net|netto|gross|brutto|if paid)\b",
@@ -116,6 +116,7 @@ _BROKEN = (
 )
 """Digits before and after a number that are parts of it, as some PDF files space them."""
 _LABEL = re.compile(r"[^0-9]{1,60}")
+"""A line that may be the label of an amount below it."""
 _DATE = re.compile(r"\s+[0-9]{1,2}[./-][0-9]{1,2}[./-][0-9]{2}|\s+(?:19|20)[0-9]{2}(?![0-9.,])")
 _CENTS = re.compile(r"[.,][0-9]{2}(?![0-9.,])")
 
@@ -135,7 +136,7 @@ def amount_of(text: str) -> tuple[Decimal | None, str]:
     """Return the total that a document states and its currency; None and "" if there is none.
 
     The total is the amount with a currency after the last `total`, `amount due` or `balance due`:
-    the first one, or the largest of a row of columns if it is the last of them. Nothing is added
+    the first one, or the last of a row of columns if it is the sum of the others. Nothing is added
     up: a document without such a line has no total, nor has one with a total of taxes, discounts,
     payments or hours only. Neither has a document whose amount is ambiguous (`1.234 EUR`, `CA$ 5`,
     `$12 50.00`), negative or in millions. Struck-out text does not count.
@@ -164,7 +165,8 @@ def _after_total(line: str) -> tuple[str, bool]:
         rest = line[total.end() : min(end, total.end() + _LONGEST_LINE)]
         end = total.start()
         if not (total["before"] or total["of"]) and _has_amount(rest):
-            rank = (not _IN_BRACKETS.match(rest), not total["low"], bool(total["due"]))
+            is_low = bool(total["low"] or total["share"])
+            rank = (not _IN_BRACKETS.match(rest), not is_low, bool(total["due"]))
             found.setdefault(rank, rest)
     if not found:
         return "", False
@@ -180,7 +182,7 @@ def _on_next_line(lines: Sequence[str], at: int) -> str:
     It is not clear whose the amounts are if there are two.
     """
     total = _LABEL.fullmatch(lines[at]) and _TOTAL.search(lines[at])
-    if not total or any(total.group("before", "of", "low")):
+    if not total or any(total.group("before", "of", "low", "share")):
         return ""
     below = [*filter(str.strip, lines[at + 1 : at + 6])][:2]
     amounts = [*takewhile(_is_amount, below)]
@@ -229,21 +231,23 @@ def _chosen(rest: str, found: Sequence[re.Match[str]]) -> re.Match[str] | None:
     if _OTHER.search(_INCLUDED.sub("", rest[: found[0].start()])):
         return None
     total = found[0]
-    is_clear = not _RATE.search(rest[: total.start()])
-    is_row = True
+    is_rate = is_unclear = bool(_RATE.search(rest[: total.start()]))
+    row: list[Decimal] | None = [decimal_of(total["number"])]
     for last, one in pairwise(found):
-        between = _NOTES.sub("", rest[last.end() : one.start()])
-        is_more = decimal_of(one["number"]) >= decimal_of(total["number"])
-        if between.strip().endswith("=") or (is_more and _MORE.search(between)):
-            total, is_clear, is_row = one, True, True
-        elif any(map(str.isalpha, between)):
-            is_row = False
-        elif is_row:
-            # Only the last of several columns is the whole, if no column is larger.
-            is_clear = bool(is_more and _BETWEEN.fullmatch(between))
-            is_clear = is_clear and _currency(one) == _currency(total)
-            total = one if is_more else total
-    return total if is_clear else None
+        between = rest[last.end() : one.start()]
+        value = decimal_of(one["number"])
+        is_more = value > decimal_of(total["number"])
+        if between.rstrip().endswith("=") or (is_more and _MORE.search(between)):
+            total, is_unclear, row = one, False, [value]
+        elif any(map(str.isalpha, _NOTES.sub("", between))):
+            row = None
+        elif row:
+            # The last of several columns is the whole if it is their sum, or that of all pieces.
+            is_whole = value == sum(row) or (is_rate and is_more)
+            is_unclear = not is_whole or _currency(one) != _currency(total)
+            total = one if is_whole else total
+            row.append(value)
+    return None if is_unclear else total
 
 
 def _is_broken(rest: str, total: re.Match[str]) -> bool:

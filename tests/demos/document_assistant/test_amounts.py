@@ -158,6 +158,15 @@ from demos.document_assistant.library import kind_of
         ("Total €100 $110", None, ""),
         ("Total charges $1,150\nTotal insurance payments $800\nYou owe $50", "50", "USD"),
         ("Total charges $1,150\nTotal adjustments $300", "1150", "USD"),
+        ("Amount due $1,110.18\ntotal charges $1,355.61", "1110.18", "USD"),
+        ("TOTAL BILLED: $5,220.00\nPATIENT RESPONSIBILITY: $3,420.00", "3420.00", "USD"),
+        ("Total Allowed: $170\nTotal Paid: $136\nPatient Responsibility: $34", "34", "USD"),
+        # udhayarajan4562/llm-engineering
+        ("Amount Due: $400.00\nPatient Responsibility: $85.00 (20%)", "400.00", "USD"),
+        ("Net Pay: $100.00 $900.00 YTD", None, ""),
+        ("Total Gross: $3,000\nTotal Net Pay: $2,000", "2000", "USD"),
+        ("Total $1,150 $800 $300 $50", None, ""),
+        ("Final total $54.86 · Tendered $60.00", "54.86", "USD"),
         ("Total deductions EUR 1,200\nNet pay 3,000", None, ""),
         ("Total deductions EUR 1,200\nNet pay EUR 3,000", "3000", "EUR"),
         ("Amount due $0.00\nTotal paid $500.00", "0.00", "USD"),
@@ -183,6 +192,8 @@ from demos.document_assistant.library import kind_of
         ("Total: $400.00 (page 1)\nGrand Total\n440.00", None, ""),
         ("Subtotal\n$100.00\nTotal (USD)\n107.00", "107.00", "USD"),
         ("TVA (20%)\nTotal TTC\n\n28,56 €\n171,36 €", None, ""),  # invoice2data#677
+        # Esai-Keshav/invoice-ocr-detection
+        ("145.00\nSales Tax 6.25%\n9.06\nTOTAL\n$154.06\nTerms", "154.06", "USD"),
         ("Total: $20.00\nItem\nTotal\nGauze\n$5.00", "20.00", "USD"),
         ("Total: $1,2 50.00", None, ""),  # spaces as in pypdf#2336
         ("Total: $1 ,250.00", None, ""),
