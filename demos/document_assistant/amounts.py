@@ -75,7 +75,7 @@ _TOTAL = re.compile(
     r"(?:(?P<due>grand total|(?:total )?(?:amount (?:due|owed|payable)|balance due)|total due"
     r"|net pay|(?<!if )you owe|patient balance|pay this amount)"
     r"|total|sum claimed|(?P<share>patient responsibility))\b"
-    r"(?:(?P<low>\s(?:excl?|excluding|before|net(?! pay)|paid|(?:current )?charges|billed"
+    r"(?:(?P<low>\s(?:excl?|excluding|before|net(?! (?:pay|(?:amount |balance )?(?:due|owed|payable))\b)|paid|(?:current )?charges|billed"
     r"|allowed)\b\.?)"
     r"|(?P<of>(?:\s(?!after|before|ex|in[ck]l|less|minus|net|plus|with)[a-z]+){0,2}?"
     rf"\s(?:(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))"
@@ -99,18 +99,20 @@ _OTHER = re.compile(
 )
 """What separates a total from an amount of something else: the name of it, the end of a sentence,
 or an amount without a currency."""
-_RATE = re.compile(r"[0-9]\s?(?:@|[x×*]|at)\s*\Z", re.IGNORECASE)
-"""What stands before the price of one of many."""
+_RATE = re.compile(r"[0-9]\s?(?:@|[x×*]|at)\s*\Z", re.IGNORECASE), re.compile(r"\s?[x×*]\s?[0-9]+")
+"""What stands before and after the price of one of many."""
+_RANGE = re.compile(r"\s(?:to|or|and)\s", re.IGNORECASE)
+"""What stands between two amounts of which either may be the total."""
 _MORE = re.compile(
     rf"\b(?:(?:after|before|plus|with|without)\s(?:{_TAXES})|(?:ex|in)[ck]l(?:uding|\b)"
-    r"|net|netto|gross|brutto|if paid)\b",
+    r"|net|netto|gross|brutto|ttc|if paid)\b",
     re.IGNORECASE,
 )
 """Words before a total that is larger than the one before them."""
 _BROKEN = (
     re.compile(r"(?:\A|[^0-9])[0-9]{1,3}[.,]?\s{1,2}\Z"),
     re.compile(
-        r"\s{1,2}[.,]?[0-9]{2}|[.,]?\s{1,2}[.,]?[0-9]{1,3}(?:[ .,]{1,2}[0-9]{1,3})*[.,]\s?[0-9]"
+        r"\s{1,2}[.,]?[0-9]{2}(?![0-9]*\s[^\W\d_]{3})|[.,]?\s{1,2}[.,]?[0-9]{1,3}(?:[ .,]{1,2}[0-9]{1,3})*[.,]\s?[0-9]"
         r"|\s[.,]\s?[0-9]|[.,]\s{1,2}[0-9]{2}\s*\Z"
     ),
 )
@@ -160,6 +162,8 @@ def _after_total(line: str) -> tuple[str, bool]:
     best what is due.
     """
     found: dict[tuple[bool, bool, bool], str] = {}
+    if not _has_amount(line):
+        return "", False
     end = len(line)
     for total in reversed(list(_TOTAL.finditer(line))):
         rest = line[total.end() : min(end, total.end() + _LONGEST_LINE)]
@@ -181,12 +185,12 @@ def _on_next_line(lines: Sequence[str], at: int) -> str:
 
     It is not clear whose the amounts are if there are two.
     """
-    total = _LABEL.fullmatch(lines[at]) and _TOTAL.search(lines[at])
-    if not total or any(total.group("before", "of", "low", "share")):
+    if not _LABEL.fullmatch(lines[at]):
         return ""
     below = [*filter(str.strip, lines[at + 1 : at + 6])][:2]
     amounts = [*takewhile(_is_amount, below)]
-    if not amounts:
+    total = _TOTAL.search(lines[at]) if amounts else None
+    if not total or any(total.group("before", "of", "low", "share")):
         return ""
     return f"{lines[at][total.end() :]} {amounts[0]}" if len(amounts) == 1 else "?"
 
@@ -231,14 +235,18 @@ def _chosen(rest: str, found: Sequence[re.Match[str]]) -> re.Match[str] | None:
     if _OTHER.search(_INCLUDED.sub("", rest[: found[0].start()])):
         return None
     total = found[0]
-    is_rate = is_unclear = bool(_RATE.search(rest[: total.start()]))
+    before, behind = _RATE
+    times = behind.match(rest, total.end())
+    is_rate = is_unclear = bool(times or before.search(rest[: total.start()]))
     row: list[Decimal] | None = [decimal_of(total["number"])]
     for last, one in pairwise(found):
-        between = rest[last.end() : one.start()]
+        between = rest[times.end() if times and last is total else last.end() : one.start()]
         value = decimal_of(one["number"])
         is_more = value > decimal_of(total["number"])
         if between.rstrip().endswith("=") or (is_more and _MORE.search(between)):
             total, is_unclear, row = one, False, [value]
+        elif _RANGE.fullmatch(between):
+            is_unclear = True
         elif any(map(str.isalpha, _NOTES.sub("", between))):
             row = None
         elif row:
