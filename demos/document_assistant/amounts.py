@@ -75,8 +75,8 @@ _TOTAL = re.compile(
     r"(?:(?P<due>grand total|(?:total )?(?:amount (?:due|owed|payable)|balance due)|total due"
     r"|net pay|(?<!if )you owe|patient balance|pay this amount)"
     r"|total|sum claimed|(?P<share>patient responsibility))\b"
-    r"(?:(?P<low>\s(?:excl?|excluding|before|net(?! (?:pay|(?:amount |balance )?(?:due|owed|payable))\b)|paid|(?:current )?charges|billed"
-    r"|allowed)\b\.?)"
+    r"(?:(?P<low>\s(?:excl?|excluding|before|paid|(?:current )?charges|billed|allowed"
+    r"|net(?! (?:pay|(?:amount |balance )?(?:due|owed|payable))\b))\b\.?)"
     r"|(?P<of>(?:\s(?!after|before|ex|in[ck]l|less|minus|net|plus|with)[a-z]+){0,2}?"
     rf"\s(?:(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))"
     rf"|\s(?:{_COUNTS}|includes|contains|last|previous|prior)\b))?",
@@ -112,8 +112,8 @@ _MORE = re.compile(
 _BROKEN = (
     re.compile(r"(?:\A|[^0-9])[0-9]{1,3}[.,]?\s{1,2}\Z"),
     re.compile(
-        r"\s{1,2}[.,]?[0-9]{2}(?![0-9]*\s[^\W\d_]{3})|[.,]?\s{1,2}[.,]?[0-9]{1,3}(?:[ .,]{1,2}[0-9]{1,3})*[.,]\s?[0-9]"
-        r"|\s[.,]\s?[0-9]|[.,]\s{1,2}[0-9]{2}\s*\Z"
+        r"\s{1,2}[.,]?[0-9]{2}(?![0-9]*\s[^\W\d_]{3})|\s[.,]\s?[0-9]|[.,]\s{1,2}[0-9]{2}\s*\Z"
+        r"|[.,]?\s{1,2}[.,]?[0-9]{1,3}(?:[ .,]{1,2}[0-9]{1,3})*[.,]\s?[0-9]"
     ),
 )
 """Digits before and after a number that are parts of it, as some PDF files space them."""

@@ -128,16 +128,15 @@ async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: 
 
 def _document(path: Path, name: str, text: str, limits: Limits, scope: str) -> Document:
     kind = path.suffix.casefold()
-    if kind == ".csv" and len(text) <= limits.characters:
-        text = csv_rows(text)
     text = "\f".join(map(clean, well_formed(text).split("\f"))).rstrip()
+    size = len(text)
+    if kind == ".csv" and size <= limits.characters:
+        text = csv_rows(text).rstrip()
     if not text:
         image = "; a scanned page needs text recognition first" if kind == ".pdf" else ""
         raise UploadError(f"{name} has no text{image}")
-    if len(text) > limits.characters:
-        raise UploadError(
-            f"{name} has {len(text):,} characters; at most {limits.characters:,} are read"
-        )
+    if size > limits.characters:
+        raise UploadError(f"{name} has {size:,} characters; at most {limits.characters:,} are read")
     amount, currency = amount_of(text)
     table = kind in (".xlsx", ".csv")
     return Document(

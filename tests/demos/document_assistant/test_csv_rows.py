@@ -8,7 +8,7 @@ import pytest
 
 from demos.document_assistant.csv_rows import csv_rows
 from demos.document_assistant.figures import unfounded
-from demos.document_assistant.uploads import read_upload
+from demos.document_assistant.uploads import Limits, UploadError, read_upload
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,11 @@ from demos.document_assistant.uploads import read_upload
         ),
         ("Preis\n1,50\n2,50", "Preis\n1,50\n2,50"),
         ("1,250\n3,450", "1,250\n3,450"),
+        ("item,price\nBed,7\nTotal,1,250.00 USD", "item | price\nBed | 7\nTotal,1,250.00 USD"),
+        ('Due,$1,250.00\nBy,"June 5, 2026"', "Due,$1,250.00\nBy | June 5, 2026"),
+        ("who,2025,2026\nAnn,120,350", "who | 2025 | 2026\nAnn | 120 | 350"),
+        ('a,b\n"1,250",300,7', 'a | b\n"1,250",300,7'),
+        ("Pain, nausea, fever.\n5 mg, then 10 mg.", "Pain, nausea, fever.\n5 mg, then 10 mg."),
         ("Overview", "Overview"),
         ("", ""),
         ("x," + "y" * 140_000, "x," + "y" * 140_000),
@@ -50,3 +55,22 @@ def test_numbers_in_neighboring_cells_are_known(tmp_path: Path) -> None:
 def test_the_total_of_a_csv_file(tmp_path: Path) -> None:
     (tmp_path / "bill.csv").write_text('item,price\nBed,"$1,000.00"\nTotal,"$1,250.00"\n')
     assert read_upload(tmp_path / "bill.csv", scope="s").amount == 1250
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["item,price\nTotal,1,250.00 USD", "Sum, below\nTotal 1,25,000 USD", "a,b\nTotal,12,50 €"],
+)
+def test_no_total_from_a_number_that_a_comma_may_divide(tmp_path: Path, text: str) -> None:
+    (tmp_path / "bill.csv").write_text(text)
+    assert read_upload(tmp_path / "bill.csv", scope="s").amount is None
+
+
+def test_a_csv_file_is_as_long_as_its_text(tmp_path: Path) -> None:
+    (tmp_path / "long.csv").write_text("a,b,c,d,e\n")
+    assert read_upload(tmp_path / "long.csv", limits=Limits(characters=10), scope="s").text == (
+        "a | b | c | d | e"
+    )
+    (tmp_path / "empty.csv").write_text(",,\n")
+    with pytest.raises(UploadError, match="has no text"):
+        read_upload(tmp_path / "empty.csv", scope="s")
