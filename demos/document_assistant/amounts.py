@@ -75,9 +75,9 @@ _TOTAL = re.compile(
     r"(?:(?P<due>grand total|(?:total )?(?:amount (?:due|owed|payable)|balance due)|total due"
     r"|net pay|(?<!if )you owe|patient balance|pay this amount)"
     r"|total|sum claimed|(?P<share>patient responsibility))\b"
-    r"(?:(?P<low>\s(?:excl?|excluding|before|paid|(?:current )?charges|billed|allowed"
+    r"(?:(?P<low>\s(?:ex|excl?|excluding|before|paid|(?:current )?charges|billed|allowed"
     r"|net(?! (?:pay|(?:amount |balance )?(?:due|owed|payable))\b))\b\.?)"
-    r"|(?P<of>(?:\s(?!after|before|ex|in[ck]l|less|minus|net|plus|with)[a-z]+){0,2}?"
+    r"|(?P<of>(?:\s(?!after|before|ex|in[ck](?:l|\b)|less|minus|net|plus|with)[a-z]+){0,2}?"
     rf"\s(?:(?:{_PARTS})\b(?![\s-](?:inc|excl|invoice|card|due)))"
     rf"|\s(?:{_COUNTS}|includes|contains|last|previous|prior)\b))?",
     re.IGNORECASE,
@@ -101,7 +101,7 @@ _OTHER = re.compile(
 or an amount without a currency."""
 _RATE = re.compile(r"[0-9]\s?(?:@|[x×*]|at)\s*\Z", re.IGNORECASE), re.compile(r"\s?[x×*]\s?[0-9]+")
 """What stands before and after the price of one of many."""
-_RANGE = re.compile(r"\s(?:to|or|and)\s", re.IGNORECASE)
+_RANGE = re.compile(r"\s(?:to|or|and|of)\s", re.IGNORECASE)
 """What stands between two amounts of which either may be the total."""
 _MORE = re.compile(
     rf"\b(?:(?:after|before|plus|with|without)\s(?:{_TAXES})|(?:ex|in)[ck]l(?:uding|\b)"
@@ -238,7 +238,8 @@ def _chosen(rest: str, found: Sequence[re.Match[str]]) -> re.Match[str] | None:
     before, behind = _RATE
     times = behind.match(rest, total.end())
     is_rate = is_unclear = bool(times or before.search(rest[: total.start()]))
-    row: list[Decimal] | None = [decimal_of(total["number"])]
+    row = [decimal_of(total["number"])]
+    is_row = True
     for last, one in pairwise(found):
         between = rest[times.end() if times and last is total else last.end() : one.start()]
         value = decimal_of(one["number"])
@@ -248,12 +249,15 @@ def _chosen(rest: str, found: Sequence[re.Match[str]]) -> re.Match[str] | None:
         elif _RANGE.fullmatch(between):
             is_unclear = True
         elif any(map(str.isalpha, _NOTES.sub("", between))):
-            row = None
-        elif row:
+            is_row = False
+            row.append(value)
+        else:
             # The last of several columns is the whole if it is their sum, or that of all pieces.
-            is_whole = value == sum(row) or (is_rate and is_more)
-            is_unclear = not is_whole or _currency(one) != _currency(total)
-            total = one if is_whole else total
+            is_sum = value == sum(row) and (is_row or len(row) > 1)
+            is_whole = is_sum or (is_rate and is_more)
+            if is_row or is_sum:
+                is_unclear = not is_whole or _currency(one) != _currency(total)
+                total = one if is_whole else total
             row.append(value)
     return None if is_unclear else total
 
