@@ -54,16 +54,17 @@ class Cue:
     expression: str
     """Regular expression from the file, normalized by `normal`."""
 
-    def pattern(self, *, within_a_word: bool = False) -> str:
+    def pattern(self, *, before_a_digit: bool = False) -> str:
         """Return the regular expression that finds the cue in a text normalized by `normal`.
 
         Args:
-            within_a_word: Whether a letter or a digit may follow.
+            before_a_digit: Whether a digit or an underscore may follow.
         """
         pattern = self.words()
         if self.language in _UNSPACED:
             return pattern
-        return f"(?<!{LETTER}){pattern}" + ("" if within_a_word else f"(?!{LETTER})")
+        no_more = r"[^\W\d_]" if before_a_digit else LETTER
+        return f"(?<!{LETTER}){pattern}(?!{no_more})"
 
     def words(self) -> str:
         """Return the regular expression without word boundaries."""

@@ -27,12 +27,12 @@ class CueFinder:
 
     Args:
         cues: Cues to find; of several that match at one position, the first wins.
-        within_a_word: Whether a letter or a digit may follow a cue.
+        before_a_digit: Whether a digit or an underscore may follow a cue.
     """
 
-    def __init__(self, cues: Iterable[Cue], *, within_a_word: bool = False) -> None:
+    def __init__(self, cues: Iterable[Cue], *, before_a_digit: bool = False) -> None:
         self._cues = tuple(cues)
-        self._within_a_word = within_a_word
+        self._before_a_digit = before_a_digit
         self._patterns: dict[tuple[int, bool], re.Pattern[str]] = {}  # compiled on first use
         self._always: set[int] = set()
         self._needing: dict[str, set[int]] = {}
@@ -76,7 +76,7 @@ class CueFinder:
 
     def _pattern(self, index: int, for_ascii: bool) -> re.Pattern[str]:
         if (index, for_ascii) not in self._patterns:
-            pattern = self._cues[index].pattern(within_a_word=self._within_a_word)
+            pattern = self._cues[index].pattern(before_a_digit=self._before_a_digit)
             if for_ascii:  # means the same there, and is faster
                 pattern = pattern.replace(LETTER, r"\w")
             self._patterns[index, for_ascii] = re.compile(pattern, re.IGNORECASE)

@@ -182,8 +182,7 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
     names = list(_names().find(text))
     newborn = _signs_of_newborn(text) if names else {}
     columns = _columns(text, names) if names and ("|" in text or "\t" in text) else {}
-    # A value belongs to the nearest name before it. "bpm" is no name.
-    starts = [name.start for name in names if not text[name.end : name.end + 1].isalpha()]
+    starts = [name.start for name in names]  # a value belongs to the nearest name before it
     for name in names:
         sign = _VITAL_SIGNS[name.cue.kind]
         if not _mother().search(text, max(name.start - 20, 0), name.start):
@@ -356,7 +355,7 @@ def _end_of_spoken_danger(sign: _VitalSign, text: str, start: int, stop: int) ->
 @cache
 def _names() -> CueFinder:
     names = [cue for cue in read_cues("vital_signs") if cue.kind in _VITAL_SIGNS]
-    return CueFinder(names, within_a_word=True)
+    return CueFinder(names, before_a_digit=True)
 
 
 @cache

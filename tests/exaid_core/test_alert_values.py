@@ -508,3 +508,40 @@ def test_what_looks_like_these_signs(text: str) -> None:
 )
 def test_a_summary_that_names_the_sign_in_other_words(summary: str, alert: str) -> None:
     assert mentions_alert(summary, alert)
+
+
+# Forms of public notes: a bronchoscopy that was aborted, discharge summaries in lower case, reports
+# of sleep studies, lists of allergies.
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Patient desatted to 78%. Aborted procedure, suctioned fluid.", "desatted to 78"),
+        ("He desaturated to 62%", "desaturated to 62"),
+        ("He desaturated from 95% to 70%", "desaturated from 95% to 70"),
+        ("a desaturation to 58%", "desaturation to 58"),
+        ("two desaturations to 60%", "desaturations to 60"),
+        ("desaturating to 65%", "desaturating to 65"),
+        ("desaturates to the 70s", "desaturates to the 70"),
+        ("desat'd to 70s", "desat'd to 70"),
+        ("O2 satting 72% on RA", "satting 72"),
+        ("oxygen saturating at 70%", "saturating at 70"),
+    ],
+)
+def test_a_verb_before_a_saturation(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "desaturated to 88%",
+        "No desaturations below 80%",
+        "desaturated within 30 seconds",
+        "desaturated on 50% FiO2",
+        "desaturated to 70% but recovered to 95%",
+    ],
+)
+def test_a_harmless_or_another_value_after_these_verbs(text: str) -> None:
+    assert list(find_alerts(text)) == []
