@@ -59,7 +59,7 @@ _RANGE = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 _GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
     r"\s?%?\s?(?:(?:fi ?o2|o2(?! sat)|oxygen(?! sat)|venturi|venti|hfnc|(?:face ?)?mask)\b"
     r"(?!\W{0,2}\d)"
-    r"|(?:ml|l|mcg|units?)\b)",
+    r"|(?:ml|l|mcg|mg|units?|nrb)\b)",
     re.IGNORECASE,
 )
 
@@ -123,12 +123,15 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "respiratory rate": _VitalSign(
         1, 8, tail=r"(?<!\.\d)(?<!\.\d\d)(?!\s?(?:liters?|l\b|%|days?|hours?|times))"
     ),
-    # not a dose
     "potassium": _VitalSign(
         6.5,
         12,
         too_low=False,
-        tail=r"(?!\s?(?:m?eq|mg|g|ml|u|units?|amps?|hours?|days?|weeks?|months?|years?|%)\b(?!/))",
+        # not a dose, unless `_is_dose` denies it of the amount
+        tail=r"(?!\s?(?:mg|g|ml|u|units?|amps?|hours?|days?|weeks?|months?|years?|%)\b(?!/))"
+        r"(?!\s?m?eq ?(?:/|per )(?!d?l(?:it(?:er|re))?s?\b(?! of)))"
+        r"(?=(?P<amount>(?<!\.\d)(?<!\.\d\d)\s?m?eq\b(?! ?(?:/|per ))"
+        r"|\s?m?eq (?:iv|po|oral)\b)?)",
     ),
     "blood ph": _VitalSign(
         6.51,
@@ -216,6 +219,8 @@ def _end_of_stated_danger(
         return None
     stop = _next(starts, name.end, text)
     reading = _reading(sign.tail).match(text, name.end)
+    if reading and _is_dose(reading, text[max(name.start - 7, 0) : reading.start("last")]):
+        return None
     is_goal = other or _goal().match(text, name.end)
     if is_goal or (reading and _is_bound(reading) and not sign.is_dangerous(reading)):
         now = _now().match(text, name.end, min(name.end + 60, stop))
@@ -299,6 +304,12 @@ def _cells(text: str, start: int, end: int) -> _Row:
     return spans
 
 
+def _is_dose(reading: re.Match[str], before: str) -> bool:
+    """Return whether a value is a dose, unless the text before it says that it was measured."""
+    amount = reading.groupdict().get("amount")
+    return amount is not None and not _words("measured").search(before)
+
+
 def _is_bound(reading: re.Match[str]) -> bool:
     return bool(reading["less"] or reading["more"])
 
@@ -334,6 +345,8 @@ def _end_of_danger(sign: _VitalSign, reading: re.Match[str], stop: int) -> int |
         value = sign.value(further["last"])
         if value < sign.least if sign.too_low else value >= sign.bound:
             break  # not plausible: a number of something else
+        if _is_dose(further, text[end : further.start("last")]):
+            break
         is_dangerous = sign.least <= value < sign.bound
         end = further.end()
     if not is_dangerous:
@@ -391,7 +404,7 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"
         rf"(?:(?P<change>{ARROW}|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
         rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
-        rf"{tail}",
+        rf"(?(change)(?!{_GIVEN.pattern})){tail}",
         re.IGNORECASE,
     )
 
@@ -448,15 +461,21 @@ def _of_specimen() -> re.Pattern[str]:
 def _next_value(tail: str, is_pair: bool) -> re.Pattern[str]:
     """Return a pattern for a further value: "GCS 14 on arrival, now 6", "GCS 15 at scene, 6 on …".
 
-    Without a word like "now", the number must be a pair or be followed by its time or place.
+    Without a word like "now", the number must be a pair, end a chain of arrows ("K 5 → 6 → 7.2"),
+    or be followed by its time or place.
     """
     own = rf"(?!{_words('another').pattern})"
-    occasion = rf"(?(now)|\s?{_UNIT}?\s?{_words('occasion').pattern})"
+    # An arrow leads to a value, but also to a measure: "→ 100% NRB".
+    behind_arrow = rf"(?:{_words('occasion', 'cause').pattern}|[^\w\s]|\n|\Z)"
+    occasion = (
+        rf"(?(now)|(?:\s?{_UNIT})?+\s?"
+        rf"(?(arrow){behind_arrow}|{_words('occasion').pattern}))"
+    )
     pair = r"(?![123]\d\D)"  # rather a score: "25/30 points"
     return re.compile(
-        rf"(?:(?P<now>(?:{own}[^.;\n]){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}"
+        rf"(?:(?P<now>(?:{own}(?:[^.;\n]|\.\d)){{0,30}}?\b{_words('worse').pattern}\W{{0,3}}"
         rf"(?:(?:it )?is |only )?)"
-        rf"|(?:{own}(?:[^.,;\n]|\.\d)){{0,40}}?(?:[,;]|{ARROW}|\band\b)\s?(?:and )?)"
+        rf"|(?:{own}(?:[^.,;\n]|\.\d)){{0,40}}?(?:[,;]|(?P<arrow>{ARROW})|\band\b)\s?(?:and )?)"
         rf"{pair if is_pair else ''}(?P<last>{_NUMBER})(?![\d.]*\d){_NO_VALUE}(?!\s?h\b(?!/)){tail}"
         rf"{'' if is_pair else f'(?={occasion})'}"
         rf"(?![^,;.\n]{{0,20}}?{_words('not later').pattern})",

@@ -545,3 +545,85 @@ def test_a_verb_before_a_saturation(text: str, found: str) -> None:
 )
 def test_a_harmless_or_another_value_after_these_verbs(text: str) -> None:
     assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("potassium 7.2 mEq per liter", "potassium 7.2"),
+        ("potassium of 8 mEq per L", "potassium of 8"),
+        ("potassium 7 mEq per litre", "potassium 7"),
+        ("potassium was 7.9 mEq on arrival", "potassium was 7.9"),
+        ("serum K 8 meq", "K 8"),
+        ("Potassium level of 7 mEq", "Potassium level of 7"),
+        ("serum potassium concentration 8 mEq", "potassium concentration 8"),
+        ("hyperkalemia (7 mEq)", "hyperkalemia (7"),
+        ("K 7.2 mEq", "K 7.2"),
+        ("K 7.1, then 10 mEq calcium", "K 7.1"),
+    ],
+)
+def test_an_amount_of_potassium_that_was_measured(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "potassium 10 mEq",
+        "She is on potassium 10 mEq daily",
+        "was given potassium 8 mEq",
+        "Potassium 7.5 mEq IV",
+        "potassium 8 mEq/hr",
+        "potassium 8 mEq/kg",
+        "potassium 10 mEq per hour",
+        "K 10 mEq per liter of fluid",
+        "K 3.1, then 10 mEq KCl",
+    ],
+)
+def test_a_dose_of_potassium(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("GCS 15 -> 12 -> 6", "GCS 15 -> 12 -> 6"),
+        ("GCS 15/15 → 12/15 → 6/15", "GCS 15/15 → 12/15 → 6"),
+        ("K 5.1→6.4→7.2", "K 5.1→6.4→7.2"),
+        ("K 5.1, 6.4, then 7.2", "K 5.1, 6.4, then 7.2"),
+        ("SpO2 98%→88%→71%", "SpO2 98%→88%→71"),
+        ("SpO2 98 % → 88 % → 71 % on 15 L", "SpO2 98 % → 88 % → 71"),
+        ("MAP 70->60->45", "MAP 70->60->45"),
+        ("HR 80 -> 50 -> 25", "HR 80 -> 50 -> 25"),
+        ("RR 30 → 20 → 10 → 6", "RR 30 → 20 → 10 → 6"),
+        ("pH 7.30 -> 7.1 -> 6.85", "pH 7.30 -> 7.1 -> 6.85"),
+        # what was given for the danger
+        ("SpO2 72% → 100% NRB", "SpO2 72"),
+        ("GCS 5 → 20 mg etomidate", "GCS 5"),
+        ("RR 6 → 100% O2", "RR 6"),
+        ("HR 25 → 100 mcg epinephrine", "HR 25"),
+    ],
+)
+def test_a_chain_of_values_that_ends_in_danger(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GCS 3→8→15",
+        "GCS 3 → 8 → 15 by day 3",
+        "GCS 3/15 → 8/15 → 15/15",
+        "SpO2 70%→80%→96%",
+        "SpO2 72% → 15L NRB → 88%",
+        "K 7.2→6.8→4.4",
+        "K 7.2 → 6.8 → 4.4 with insulin",
+        "K 6.9 → 5.2 → 4.8 (after dialysis)",
+        "K 5.0 → 6.9 → 7.2 (hemolyzed)",
+        "pH 6.8 -> 7.1 -> 7.3",
+        "MAP 60 → 45 → 75 on norepinephrine",
+        "RR 4 -> naloxone -> 16",
+    ],
+)
+def test_a_chain_of_values_that_ends_well(text: str) -> None:
+    assert list(find_alerts(text)) == []
