@@ -627,3 +627,59 @@ def test_a_chain_of_values_that_ends_in_danger(text: str, found: str) -> None:
 )
 def test_a_chain_of_values_that_ends_well(text: str) -> None:
     assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("the baby is blue", "baby is blue"),
+        ("Her lips were blue", "lips were blue"),
+        ("he turned blue in the face", "he turned blue"),
+        ("She's turning blue!", "She's turning blue"),
+        ("He was found limp, cold and blue", "He was found limp, cold and blue"),
+        ("He choked and turned blue", "and turned blue"),
+        ("There is blue-grey discoloration of the lips", "blue-grey discoloration of the lips"),
+        ("The toes were cyanotic", "were cyanotic"),
+        ("recurrent apneas with bradycardia", "apneas"),
+        ("recurrent apneas on CPAP", "apneas"),
+        ("apnea / hr 40", "apnea"),
+        ("snoring respirations, then apnea", "apnea"),
+        ("Gave penicillin - anaphylaxis", "anaphylaxis"),
+        ("Peanuts - anaphylaxis, epi given", "anaphylaxis"),
+        ("penicillin anaphylaxis", "anaphylaxis"),
+    ],
+)
+def test_a_blue_patient_apnea_and_anaphylaxis(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "His sclerae were blue.",
+        "Her fingers turned blue in the cold",
+        "The urine turned blue after methylene blue",
+        "his tympanic membrane is blue",
+        "The nevus is deep blue",
+        "The bruise was blue",
+        "She was wearing a blue dress",
+        "She is blue-eyed",
+        "He was feeling blue.",
+        "The bed partner reports loud snoring, witnessed apneas, and morning headaches.",
+        "Patient reports loud snoring, witnessed apneas, ESS score 14, BMI 32, hypertension",
+        "Polysomnography: 45 apneas and 30 hypopneas per hour.",
+        "OSA: apneas reduced on CPAP",
+        "AHI 32 apneas per hour",
+        "snoring, gasping and apneas at night",
+        "45 apneas/hr",
+        "Allergies on file: PENICILLIN - anaphylaxis, documented 2019, confirmed by allergist.",
+        "Patient allergy recorded as 'penicillin - anaphylaxis'.",
+        "Penicillin – anaphylaxis",
+        "Penicillin = anaphylaxis",
+        "Penicillins | Anaphylaxis | High",
+        "ALLERGIES: 1. Penicillin - anaphylaxis. 2. Sulfa - rash.",
+        "Penicillin - rash, Peanuts - anaphylaxis",
+    ],
+)
+def test_something_blue_sleep_apnea_and_an_allergy(text: str) -> None:
+    assert list(find_alerts(text)) == []
