@@ -38,6 +38,11 @@ _ROW = r"[^|\t\n]*[|\t][^\n]*"  # of cells between bars or tabs
 _Cell = tuple[int, int]  # its start and end in the text
 _Row = Sequence[_Cell]
 _TABLE = re.compile(rf"^(?P<header>{_ROW})\n(?P<rows>(?:{_ROW}(?:\n|\Z))+)", re.MULTILINE)
+_PAIRED = re.compile(  # "Na/K 128/6.8"
+    rf"(?<![\w/])(?P<names>[a-z][\w+]*(?:\s?/\s?[a-z][\w+]*){{1,4}})\s?[:=]?\s?"
+    rf"(?P<values>{_NUMBER}%?(?:\s?/\s?{_NUMBER}%?){{1,4}})(?!\s?/|[\d.]*\d)",
+    re.IGNORECASE,
+)
 _VALUE_IN_HEADER = re.compile(r"\b\d")  # then it is no header
 _OF_GRADES = re.compile(
     r"\b(?:severity|class|grade|stage|points?|m?news\d?|mews|pews|triggers?|thresholds?|criteri(?:a|on)"
@@ -114,7 +119,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         20,
         81,
         tail=r"(?:'?s)?\s?(?:(?:/|over)\s?(?:\d{2,3}(?!\d)|p(?:alp\w*)?\b|dop(?:pler)?\b)"
-        r"|(?:mm ?hg )?\(?systolic)",
+        r"|(?:mm ?hg )?(?:\(?systolic|(?:by )?\(?(?:palp\w*|dop(?:pler)?\b)))",
         is_pair=True,
     ),
     "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
@@ -184,7 +189,9 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
     """
     names = list(_names().find(text))
     newborn = _signs_of_newborn(text) if names else {}
-    columns = _columns(text, names) if names and ("|" in text or "\t" in text) else {}
+    columns = _paired(text) if names and "/" in text else {}
+    if names and ("|" in text or "\t" in text):
+        columns |= _columns(text, names)
     starts = [name.start for name in names]  # a value belongs to the nearest name before it
     for name in names:
         sign = _VITAL_SIGNS[name.cue.kind]
@@ -244,6 +251,16 @@ def _next(starts: Sequence[int], index: int, text: str) -> int:
     return starts[position] if position < len(starts) else len(text)
 
 
+def _paired(text: str) -> dict[int, Sequence[_Cell]]:
+    """Return the span of the value of each name in "Na/K 128/6.8", keyed by the name's start."""
+    values: dict[int, Sequence[_Cell]] = {}
+    for pair in _PAIRED.finditer(text):
+        header, row = (_cells(text, *pair.span(part)) for part in ("names", "values"))
+        if len(header) == len(row):
+            values |= {name[0]: [value] for name, value in zip(header, row, strict=True)}
+    return values
+
+
 def _columns(text: str, names: Sequence[Found]) -> Mapping[int, Sequence[_Cell]]:
     """Return the spans of the cells that count below each sign in the header of a table.
 
@@ -294,8 +311,8 @@ def _latest_first(text: str, rows: Sequence[_Row]) -> Sequence[_Row]:
 
 
 def _cells(text: str, start: int, end: int) -> _Row:
-    """Return the spans of the cells of a table's row, without the space around them."""
-    bar = "|" if "|" in text[start:end] else "\t"
+    """Return the spans of the cells of a table's row or of a list with slashes, without spaces."""
+    bar = next((bar for bar in "|\t" if bar in text[start:end]), "/")
     spans = []
     for cell in text[start:end].split(bar):
         stop = start + len(cell)
@@ -454,7 +471,7 @@ def _now() -> re.Pattern[str]:
 def _of_specimen() -> re.Pattern[str]:
     """Return a pattern for an analysis before its pH: "Urine: color yellow, pH"."""
     item = rf"[^.,;:\n]*?{_words('analysis').pattern}(?:[^.,;:\n]|\.\d)*,"
-    return re.compile(rf"{_words('specimen').pattern}:\s*(?:{item}\s*){{0,6}}$", re.IGNORECASE)
+    return re.compile(rf"{_words('specimen').pattern}\s*:\s*(?:{item}\s*){{0,6}}$", re.IGNORECASE)
 
 
 @cache

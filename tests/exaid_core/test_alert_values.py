@@ -683,3 +683,93 @@ def test_a_blue_patient_apnea_and_anaphylaxis(text: str, found: str) -> None:
 )
 def test_something_blue_sleep_apnea_and_an_allergy(text: str) -> None:
     assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("initial blood gas had a ph of 6.91 , a c02 of 100 ,", "ph of 6.91"),
+        ("received 4 amps of bicarb for a ph of 6.7 .", "ph of 6.7"),
+        ("abg : ph : 6.85", "ph : 6.85"),
+        ("vf arrest", "vf arrest"),
+        ("vtach arrest", "vtach arrest"),
+        ("v-fib arrest", "v-fib arrest"),
+        ("went into vf", "went into vf"),
+        ("k 7.2 on bmp", "k 7.2"),
+        ("na 128 , k+ : 7.2 , cl 100", "k+ : 7.2"),
+    ],
+)
+def test_a_danger_in_lower_case(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ph 7.32",
+        "urine : color yellow , ph 6.8",
+        "the ph of 6.8 in urine",
+        "skin ph 6.8",
+        "k 4.2",
+        "k7.2",
+        "5 k 7.2 miles",
+        "vf intact",
+        "runs of vtach",
+        "history of vf arrest",
+        "k 7.2 hemolyzed",
+    ],
+)
+def test_lower_case_of_another_meaning_or_a_harmless_value(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("BP crashed to 50/20", "BP crashed to 50/20"),
+        ("her BP bottomed out at 58/30", "BP bottomed out at 58/30"),
+        ("BP trending down 110 -> 95 -> 72", "BP trending down 110 -> 95 -> 72"),
+        ("BP 110 → 72", "BP 110 → 72"),
+        ("hypotensive to the 60s", "hypotensive to the 60"),
+        ("hypotensive to 70s/40s", "hypotensive to 70s/40"),
+        ("she dropped her pressure to 60/30", "her pressure to 60/30"),
+        ("heart rate slowed to 20", "heart rate slowed to 20"),
+        ("pulse oximeter showed 60%", "pulse oximeter showed 60"),
+        ("SatO2 70%", "SatO2 70"),
+        ("Sat O2 72%", "Sat O2 72"),
+        ("Blood pressure 60 mmHg palpable", "Blood pressure 60 mmHg palpable"),
+        ("BP 70 by doppler", "BP 70 by doppler"),
+        ("K 6.8 / Na 128", "K 6.8"),
+        ("Na 128 / K 6.8", "K 6.8"),
+        ("K/Na 6.8/128", "K 6.8"),
+        ("Na+ / K+ : 128 / 7.1", "K+ 7.1"),
+        ("pH/pCO2/pO2 6.9/80/60", "pH 6.9"),
+        ("SpO2/HR 72%/110", "SpO2 72"),
+        ("MAP/CVP 45/8", "MAP 45"),
+    ],
+)
+def test_more_words_around_a_value_and_pairs_of_signs(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BP crashed to 90/60",
+        "BP 110 -> 95/60",
+        "BP 90 -> 60, now 120/80",
+        "hypotensive to the 90s",
+        "her pressures were 21/22",
+        "her PA pressure dropped to 60/30",
+        "heart rate slowed by 20",
+        "BP 120 palpable",
+        "K 3.8 / Na 128",
+        "K 4.1 / Hgb 7.2",
+        "Na/K 138/4.1",
+        "pH/K 7.3/4.1",
+        "GCS/HR 15/80",
+        "RR/HR 18/80",
+    ],
+)
+def test_harmless_values_in_these_words_and_pairs(text: str) -> None:
+    assert list(find_alerts(text)) == []
