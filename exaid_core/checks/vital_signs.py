@@ -113,7 +113,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         tail=rf"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|:\d|{_MONTH})){_NO_VALUE}",
         is_percentage=True,
     ),
-    "systolic pressure": _VitalSign(20, 81, tail=rf"(?!\s?%){_NO_VALUE}"),
+    "systolic pressure": _VitalSign(20, 81, tail=rf"(?!\s?(?:%|(?:mm ?hg )?diastolic)){_NO_VALUE}"),
     "mean pressure": _VitalSign(15, 56, tail=rf"(?!\s?(?:cm|%)){_NO_VALUE}"),
     "blood pressure": _VitalSign(
         20,
@@ -180,9 +180,9 @@ def dangerous_readings(text: str) -> Iterator[Reading]:
     systolic pressure below 46 mmHg and mean pressure below 30 mmHg or the weeks of gestation. A
     text is about a newborn if it mentions one before any older person. An inequality counts as its
     value (`SpO2 < 80`) unless it points the other way (`SpO2 > 80`); a range counts as the end
-    nearer to normal, and a change (`from 95 to 70`, `was 60/40, now 120/80`, `118/70 at triage,
-    68/40 in CT`) as its last value. In a table with a column for each sign, the latest row
-    counts, or each row if they are of different patients.
+    nearer to normal, and a change (`from 95 to 70`, `98 → 88 → 71`, `was 60/40, now 120/80`,
+    `118/70 at triage, 68/40 in CT`) as its last value. In a table with a column for each sign, the
+    latest row counts, or each row if they are of different patients.
 
     Args:
         text: English text normalized by `exaid_core.checks.cue_files.normal`.
@@ -407,7 +407,9 @@ def _mother() -> re.Pattern[str]:
 @cache
 def _reading(tail: str) -> re.Pattern[str]:
     """Return a pattern for readings after a name: "70-75", "fell from 95/60 to 70/40"."""
-    filler = rf"(?:[\s:=(),*_~|\"↓↑→-]|;(?=\s?value\b)|->|\(!\)|{_words('filler', 'from').pattern})"
+    filler = (
+        rf"(?:[\s:=(),*_~|\"↓↑→-]|;(?=\s?value\b)|->|\(!\)|'s\b|{_words('filler', 'from').pattern})"
+    )
     own = rf"(?!{_words('another', 'not of', 'goal').pattern})"
     # "on admission was", "on high-flow nasal cannula:"
     phrase = (
@@ -419,7 +421,8 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"
         rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>(?<!-)[>≥]|{_words('more').pattern}))?=?\s?"
         rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"
-        rf"(?:(?P<change>{ARROW}|{_words('change').pattern})|[–~-]|\bto\b)\s?)?"
+        rf"(?:(?P<change>{ARROW}|{_words('change').pattern})|[–~-]|\bto\b)\s?"
+        rf"(?:{_NUMBER}(?:\s?/\s?\d{{2,3}}(?!\d)|\s?%)?\sto\s){{0,3}})?"
         rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
         rf"(?(change)(?!{_GIVEN.pattern})){tail}",
         re.IGNORECASE,
