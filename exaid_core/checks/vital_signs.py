@@ -39,7 +39,7 @@ _Cell = tuple[int, int]  # its start and end in the text
 _Row = Sequence[_Cell]
 _TABLE = re.compile(rf"^(?P<header>{_ROW})\n(?P<rows>(?:{_ROW}(?:\n|\Z))+)", re.MULTILINE)
 _PAIRED = re.compile(  # "Na/K 128/6.8"
-    rf"(?<![\w/])(?P<names>[a-z][\w+]*(?:\s?/\s?[a-z][\w+]*){{1,4}})\s?[:=]?\s?"
+    rf"(?<![\w/+])(?P<names>[a-z][\w+]{{0,20}}(?:\s?/\s?[a-z][\w+]{{0,20}}){{1,4}})\s?[:=]?\s?"
     rf"(?P<values>{_NUMBER}%?(?:\s?/\s?{_NUMBER}%?){{1,4}})(?!\s?/|[\d.]*\d)",
     re.IGNORECASE,
 )
@@ -61,10 +61,11 @@ _CLOCK = re.compile(r"[\s*_]*(?P<hours>\d\d(?=\d\d(?![\d/.%]))|\d\d?(?=:)):?(?P<
 _LIMIT = re.compile(r"[\s*_]*[<>≤≥]")
 _RANGE = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 
+_DOSE = r"(?:ml|l|mcg|mg|units?)\b"
 _GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
     r"\s?%?\s?(?:(?:fi ?o2|o2(?! sat)|oxygen(?! sat)|venturi|venti|hfnc|(?:face ?)?mask)\b"
     r"(?!\W{0,2}\d)"
-    r"|(?:ml|l|mcg|mg|units?|nrb)\b)",
+    rf"|{_DOSE})",
     re.IGNORECASE,
 )
 
@@ -110,10 +111,13 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "oxygen saturation": _VitalSign(
         20,
         85,
-        tail=rf"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|:\d|{_MONTH})){_NO_VALUE}",
+        tail=r"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|per h|:\d|"
+        rf"{_MONTH})){_NO_VALUE}",
         is_percentage=True,
     ),
-    "systolic pressure": _VitalSign(20, 81, tail=rf"(?!\s?(?:%|(?:mm ?hg )?diastolic)){_NO_VALUE}"),
+    "systolic pressure": _VitalSign(
+        20, 81, tail=rf"(?!\s?(?:%|percent|points|(?:mm ?hg )?diastolic)){_NO_VALUE}"
+    ),
     "mean pressure": _VitalSign(15, 56, tail=rf"(?!\s?(?:cm|%)){_NO_VALUE}"),
     "blood pressure": _VitalSign(
         20,
@@ -134,6 +138,8 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         too_low=False,
         # not a dose, unless `_is_dose` denies it of the amount
         tail=r"(?!\s?(?:mg|g|ml|u|units?|amps?|hours?|days?|weeks?|months?|years?|%)\b(?!/))"
+        r"(?!\s?m?eq (?:daily|[bt]id|qid|q\d|x ?\d|once|twice|every|tab\w*|of|kcl|bicarb\w*"
+        r"|calcium)\b)"
         r"(?!\s?m?eq ?(?:/|per )(?!d?l(?:it(?:er|re))?s?\b(?! of)))"
         r"(?=(?P<amount>(?<!\.\d)(?<!\.\d\d)\s?m?eq\b(?! ?(?:/|per ))"
         r"|\s?m?eq (?:iv|po|oral)\b)?)",
@@ -416,6 +422,8 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"{_words('phrase').pattern}(?:\s{own}[^\W\d][\w'-]*){{1,5}}?"
         rf"(?:\s{_words('is').pattern}|\s?[:=])"
     )
+    # behind an arrow: "72% -> 100% NRB", but not "95% -> 72% NRB"
+    given = rf"(?:(?<=100)(?:{_GIVEN.pattern}|\s?%?\s?(?:nrb|non-?rebreather)\b)|\s?%?\s?{_DOSE})"
     return re.compile(
         rf"(?P<filler>\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
         rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"
@@ -424,7 +432,7 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"(?:(?P<change>{ARROW}|{_words('change').pattern})|[–~-]|\bto\b)\s?"
         rf"(?:{_NUMBER}(?:\s?/\s?\d{{2,3}}(?!\d)|\s?%)?\sto\s){{0,3}})?"
         rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
-        rf"(?(change)(?!{_GIVEN.pattern})){tail}",
+        rf"(?(change)(?!{given})){tail}",
         re.IGNORECASE,
     )
 
