@@ -649,6 +649,7 @@ def test_a_chain_of_values_that_ends_well(text: str) -> None:
     [
         ("the baby is blue", "is blue"),
         ("Her lips were blue", "were blue"),
+        ("Her lips, tongue and fingers were blue", "lips, tongue and fingers were blue"),
         ("he turned blue in the face", "turned blue"),
         ("She's turning blue!", "turning blue"),
         ("He was found limp, cold and blue", "was found limp, cold and blue"),
