@@ -6,9 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mdagents_llm.answers.phrases import phrases
-from mdagents_llm.answers.text import MAX_CHARS, clean
+from mdagents_llm.answers.text import MAX_CHARS, clean, words
 
-_ANSWER_KEYS = phrases("field")
+
+def _key_name(key: str) -> str:
+    return "".join(words(key))
+
+
+_ANSWER_KEYS = [_key_name(phrase) for phrase in phrases("field")]
 
 NULL = "null"
 """Value of an answer field that states that there is no answer."""
@@ -20,7 +25,7 @@ _MAX_FAILURES = 32
 _MAX_DEPTH = 8
 _DECODER = json.JSONDecoder(strict=False)  # models write line breaks inside strings
 
-_LOOSE_FIELD = re.compile(r"[\"'](?P<key>[A-Za-z_ ]{1,30})[\"']\s{0,20}:\s{0,20}")
+_LOOSE_FIELD = re.compile(r"[\"'](?P<key>[^\"'\d\n,:{}\[\]]{1,30})[\"']\s{0,20}:\s{0,20}")
 _LOOSE_VALUE = re.compile(
     r'"(?P<double>(?:[^"\\]|\\.){0,2000}+)(?:"|$)'
     r"|'(?P<single>[^'\n]{0,2000}+)|(?P<bare>[^,}\]\n]{1,200})",
@@ -94,10 +99,6 @@ def answer_field(content: dict[str, object], depth: int = _MAX_DEPTH) -> object 
             if inner is not None:
                 return inner
     return NULL if None in fields else None
-
-
-def _key_name(key: str) -> str:
-    return re.sub(r"[\W_]", "", key).lower()
 
 
 def unescape(text: str) -> str:
