@@ -40,7 +40,11 @@ _CHANGE = pattern(
     r"\b(?:chang|revis|switch|updat)\w{1,4}\b[^.:;?!\n]{0,40}?\banswer\b[^.:;?!\n]{0,40}?\bto\b"
     r"(?=\s\W{0,3}(?:(?:option|choice)\s)?\W{0,3}[A-J]\b)"
 )
-_CHOSEN = re.compile(rf"{any_of('choose')}(?=[\s:(]*[A-J](?![A-Za-z]))")
+# "故选C", not "考生误选C" or "选C则…"
+_CHOSEN = re.compile(
+    rf"(?:(?<!\w)|{any_of('before choose')}){any_of('choose')}"
+    rf"(?=[\s:(]*[A-J](?![A-Za-z])(?!\s?(?:\([^()]{{0,40}}\))?{any_of('choosing')}))"
+)
 # "(C) heparin is the correct answer"
 _INVERTED = re.compile(
     r"(?:^|(?<=[.!?,;:–—(]\s)|\b(?i:option|choice|answer|letter|that|so|thus|therefore|hence),?\s)"
