@@ -7,7 +7,7 @@ sentence are not an answer.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from mdagents_llm.answers.lines import option_lists
@@ -145,6 +145,14 @@ _OF_A_GROUP = pattern(
     rf"(?:^|[.:,—–-]\s?|\s)\W*{any_of('of others')}\s(?:(?:[\w-]+,?\s){{0,6}}){any_of('group')}"
     r"(?! (?:like|such as) (?:this|him|her|ours)\b)"
 )
+# "For arterial clots the answer", "In a smoker, the answer", not "In other words, the answer"
+_OWN_CASE = r"(?:the|this|these|those|our|my|his|her|its|their|your|all|both|other|of)\b"
+_OF_A_KIND = pattern(
+    rf"(?:^|[.,;:–—]\s)\W*(?:for|in)\s(?!{_OWN_CASE})"
+    rf"(?:an?\s(?:[a-z-]+\s){{0,2}}[a-z-]+|(?:(?!{_OWN_CASE})[a-z-]+\s){{0,2}}"
+    r"(?!(?:terms|words|reasons|grounds|purposes|analysis|findings|results|features)\b)[a-z-]+s)"
+    r"(?:,\s(?:the\s)?|\sthe\s)(?:[a-z]+\s){0,2}$"
+)
 # "The answer would be B for an arterial clot.", "In children, the answer would be B."
 _OF_A_CASE = pattern(
     r"\W*(?:[A-J]\W{0,2}\s)?(?:for|in)\s(?:an?|patients|adults|children|women|men|infants)\b"
@@ -180,7 +188,7 @@ class Cue:
     tentative: bool = False
     """Whether the statement is conditional ("would be") and therefore overrides nothing."""
     weak: bool = False
-    """Whether it calls an option the best one, maybe of other patients, and names no answer."""
+    """Whether it names no answer but the best option, maybe of other patients, or "your" answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +242,7 @@ def _is_aside(line: str, start: int, cue: Cue) -> bool:
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     if cue.tentative:
         return True
-    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before)
+    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before) or _OF_A_KIND.search(before)
     return about_others is not None and not _replaces(line, start, cue)
 
 
@@ -326,7 +334,8 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
         before = line[max(start, noun.start() - 40) : noun.start()]
         another = (_ANOTHER if noun["english"] else _ANOTHER_FOREIGN).search(before)
         if not another and (cue := _linked(line, noun, end, options)):
-            yield cue
+            # "Correct answer: C", and below "Your answer: B"
+            yield replace(cue, weak=True) if before.lower().endswith("your ") else cue
     for unlinked in (_BOXED, _CHANGE, _CHOSEN):
         for match in unlinked.finditer(line, start, end):
             yield Cue(match.start(), match.end(), colon=True)
