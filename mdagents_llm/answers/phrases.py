@@ -1,18 +1,19 @@
 """Reads the phrases by which replies state, deny and attribute answers.
 
-`words/` has a file for each language. A line is a kind, a colon, and phrases that are separated
-by " | ". A phrase is a regular expression for a text whose words are separated by one space.
-`words/en.txt` describes the kinds. Phrases of all languages are searched in any text, so none may
-be an ordinary word of another language.
+`words/` has a file for each language, and one for those of which only labels are read. A line is a
+kind, a colon, and phrases that are separated by " | ". A phrase is a regular expression for a text
+whose words are separated by one space. `words/en.txt` describes the kinds. Phrases of all languages
+are searched in any text, so none may be an ordinary word of another language.
 """
 
 import re
+import unicodedata
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
 _FOLDER = Path(__file__).with_name("words")
-_UNSPACED = frozenset({"ja", "ko", "zh"})
+_UNSPACED = frozenset({"ja", "ko", "th", "zh"})
 _CAPTURING = re.compile(r"(?<!\\)\((?!\?)")
 
 
@@ -21,7 +22,8 @@ def _phrases() -> dict[tuple[str, bool], list[str]]:
     """Return (kind, whether the language separates words) -> phrases."""
     found: dict[tuple[str, bool], list[str]] = defaultdict(list)
     for file in sorted(_FOLDER.glob("[!.]*.txt")):
-        for line in file.read_text("utf-8").splitlines():
+        # normalized as replies are: Thai and Bengali have letters that NFKC takes apart
+        for line in unicodedata.normalize("NFKC", file.read_text("utf-8")).splitlines():
             if line and not line.startswith("#"):
                 kind, _, phrases = line.partition(": ")
                 found[kind, file.stem not in _UNSPACED] += phrases.split(" | ")

@@ -21,12 +21,15 @@ _CONTEXT_CHARS = 400  # read around a statement; a looping reply may have thousa
 
 _NOUN = pattern(
     rf"(?P<english>{any_of('english answer')})|{any_of('answer')}|(?P<best>{any_of('best answer')})"
+    rf"|{any_of('label answer')}(?=\s?(?:[^\w\s]|$|{any_of('is')}))"
 )
 # The link between the noun and the letter: a sign or a verb.
 _LINK = pattern(
     r"(?P<sign>[:=→⇒⟹|\]]|-+>|\s[-–—]+(?=\s)|[–—]|(?<=\w)-(?=[(\[]?[A-J]\b)|(?<=answer)'s(?=\s))"
     rf"|(?:(?P<tentative>{any_of('would be')})|{any_of('is')})[ :–—-]*"
     r"|(?<=[案项項])\s?(?=[\s(]*[A-J](?![A-Za-z]))"
+    # Hungarian, Hindi, Bengali, Urdu and Telugu: "A válasz (C).", "जवाफ (C) हो।"
+    rf"|(?<=[zरরبంफ])\s(?=\([A-J]\)\s?(?:{any_of('is')})?\W*(?:$|[.।۔]))"
 )
 _LINE_LABEL = pattern(
     rf"(?:\w+(?:'s)?\s){{0,2}}{any_of('label')}(?:\s?\([^()]{{0,30}}\))?(?:\s?[:=→|](?!=)|\s[-–—]+\s)"
@@ -68,10 +71,10 @@ _HEADING = pattern(rf"\W*(?:{any_of('heading')}\W+){{0,6}}$")
 
 _SENTENCE_END = re.compile(
     r"(?:[.!?;…](?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\b[Dd]r\.)(?<!\b[Pp]rof\.)(?<!\b[Aa]ns\.)"
-    r"[.!?;…]*(?=\s|$)|[。!?])\s*"
+    r"[.!?;…]*(?=\s|$)|[。!?।۔؟])\s*"
 )
 _LABEL_ALONE = re.compile(r"\W*(?:(?i:option|answer|choice)\s)?[A-J]\.\s*")
-_CLAUSE_START = pattern(rf"[,、;:—–]|{any_of('clause')}")
+_CLAUSE_START = pattern(rf"[,،、;:—–]|{any_of('clause')}")
 # The noun refers to an option that is not the answer, or to another's answer.
 _ANOTHER = pattern(rf"{any_of('english another')}[\s-](?:\w+\s)?$")
 _ANOTHER_FOREIGN = pattern(rf"{any_of('another')}\s?$")
@@ -169,6 +172,7 @@ _ELSEWHERE = pattern(
     rf"{any_of('elsewhere')}|\bn'$|^\s?(?:choices|options)\b"
     r"|(?-i:(?<![\w'-])[B-HJ](?![\w'-])|(?<![\w'-])[AI](?=\s?(?:[)\]:-]|$)))"
 )
+_CHOICES = re.compile(r"\(\w{1,20}(?:\s?/\s?\w{1,20}){1,9}\)")  # "Answer (yes/no/maybe): yes"
 _CORRECTS = pattern(any_of("corrects"))
 _REPLACES = pattern(
     rf"{any_of('taken back')}\W*(?:(?:so|and) )?(?:the )?(?:correct |right |best )?\Z"
@@ -364,7 +368,7 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> C
     last = None
     stop = min(end, noun.end() + _LINK_CHARS)
     for link in islice(_LINK.finditer(line, noun.end(), stop), _MOST_LINKS):
-        if _ELSEWHERE.search(line[noun.end() : link.start()]):
+        if _ELSEWHERE.search(_CHOICES.sub("", line[noun.end() : link.start()])):
             break
         colon, tentative = bool(link["sign"]), bool(link["tentative"])
         last = Cue(noun.start(), link.end(), colon, tentative, weak=bool(noun["best"]))
@@ -392,7 +396,7 @@ def is_supposed(line: str, start: int, cue: Cue, end: int, options: OptionTexts)
     )
     if reported and not (_TOGETHER.search(before) or _AGREES.search(behind)):
         return True
-    if _ASKED.match(before) or behind.rstrip(" \"')").endswith("?") or _JOKE.search(behind):
+    if _ASKED.match(before) or behind.rstrip(" \"')").endswith(("?", "؟")) or _JOKE.search(behind):
         return True
     if cue.tentative and (_OF_A_CASE.match(before) or _OF_A_CASE.match(behind)):
         return True

@@ -38,9 +38,13 @@ _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 _ESCAPED_NEWLINE = re.compile(r"\\n(?![a-z])")
 # Characters that NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets.
 _LOOKALIKES = str.maketrans(
-    "‘’‚‛“”„‟«»‐‑−【】〔〕「」『』《》〈〉⟨⟩",
-    '\'\'\'\'""""""---[][]""""<><><>',
+    "‘’‚‛“”„‟«»‐‑−∶【】〔〕「」『』《》〈〉⟨⟩",
+    '\'\'\'\'""""""---:[][]""""<><><>',
 )
+# Cyrillic and Greek letters alone behind a sign. Cyrillic В and Е look like B and E but have other
+# places in their alphabet, so they may be the third option and the sixth.
+_LOOKALIKE_LETTER = re.compile(r"(?<=[:(\[])\s?[АСΑΒΕ](?=\s?(?:[)\].]|$))", re.MULTILINE)
+_AS_LATIN = str.maketrans("АСΑΒΕ", "ACABE")
 _CONTRACTIONS = (
     (re.compile(r"\bcan't\b", re.IGNORECASE), "cannot"),
     (re.compile(r"n't\b", re.IGNORECASE), " not"),
@@ -75,11 +79,12 @@ _LATEX_FONT = re.compile(
 _ESCAPED_SIGN = re.compile(r"\\(?=[()\[\]*_#.:>`-])")
 _LATEX_SPACE = re.compile(r"\\(?:[,;:! ]|q?quad\b)")
 _ANSWER_TAG = (
-    r"(?:(?:final|my|correct)?[ _-]?(?:answer|ans|option|choice|letter|response|result|decision)"
-    r"|final|prediction|solution)>"
+    r"(?:(?:final|my|correct|selected|chosen)?[ _-]?"
+    r"(?:answer|ans|option|choice|letter|response|result|decision)"
+    r"|(?:answer|option|choice)[ _-](?:letter|choice)|final|prediction|solution)>"
 )
-_ANSWER_TAG_OPEN = re.compile("<" + _ANSWER_TAG, re.IGNORECASE)
-_ANSWER_TAG_CLOSE = re.compile("</" + _ANSWER_TAG, re.IGNORECASE)
+_ANSWER_TAG_OPEN = re.compile(f"<{_ANSWER_TAG}|<<{_ANSWER_TAG}>", re.IGNORECASE)
+_ANSWER_TAG_CLOSE = re.compile(f"</{_ANSWER_TAG}", re.IGNORECASE)
 # Intentionally lowercase: `<B>` is an answer in angle brackets, `<b>` is bold.
 _HTML_BREAK = re.compile(r"<(?:br|/?p|/?div|/?li|/?h[1-6]|hr)(?: [^<>\n]{0,100})?\s?/?>")
 _HTML_INLINE = re.compile(
@@ -110,6 +115,7 @@ def clean(text: str) -> str:
         # Truncate again: normalization makes some characters up to 18 times longer.
         text = _end_of(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)))
         text = text.translate(_LOOKALIKES)
+        text = _LOOKALIKE_LETTER.sub(lambda match: match[0].translate(_AS_LATIN), text)
     if "'" in text:
         for pattern, replacement in _CONTRACTIONS:
             text = pattern.sub(replacement, text)

@@ -226,6 +226,49 @@ def test_statements_of_each_language(language: str, letter: str) -> None:
     assert parse_answer(denial.format(letter), OPTIONS).letter is None
 
 
+# Labels and last sentences of the prompts of MMMLU (common.py of openai/simple-evals) and MMLU-ProX
+# (lang_libs.py of EleutherAI/lm-evaluation-harness), and Turkish: (label, sentence, denial).
+LABELS = {
+    "Afrikaans": ("Antwoord: {}", "Die antwoord is ({})", "Verkeerde antwoord: {}"),
+    "Arabic": ("الإجابة: {}", "الإجابة هي ({})", "الإجابة ليست {}"),
+    "Arabic, other noun": ("الجواب النهائي: {}", "الإجابة الصحيحة هي: {}", "الإجابة الخاطئة: {}"),
+    "Bengali": ("উত্তরঃ {}", "উত্তর হল ({})", "ভুল উত্তর: {}"),
+    "Chinese": ("答复：{}", "答案是 ({})", "答案不是 ({})"),
+    "Czech": ("Odpověď: {}", "Odpověď je ({})", "Odpověď není {}"),
+    "Hindi": ("उत्तर: {}", "उत्तर है ({})", "गलत उत्तर: {}"),
+    "Hungarian": ("Válasz: {}", "A válasz ({})", "A válasz nem ({})"),
+    "Indonesian": ("Jawaban: {}", "Jawabannya adalah ({})", "Jawabannya bukan {}"),
+    "Italian": ("Risposta: {}", "La risposta è ({})", "La risposta non è {}"),
+    "Japanese": ("答え：{}", "答えは ({}) です", "答えは ({}) ではありません"),
+    "Korean": ("답변: {}", "답은 ({})입니다", "답은 ({})가 아닙니다"),
+    "Marathi": ("उत्तर: {}", "उत्तर आहे ({})", "उत्तर: {} नाही"),
+    "Nepali": ("उत्तर: {}", "उत्तर ({}) हो।", "उत्तर ({}) होइन।"),
+    "Russian": ("Правильный ответ: {}", "Ответ - ({})", "Неправильный ответ: {}"),
+    "Serbian": ("Odgovor: {}", "Odgovor je ({})", "Odgovor nije {}"),
+    "Swahili": ("Jibu: {}", "Jibu ni ({})", "Jibu si {}"),
+    "Telugu": ("సమాధానం: {}", "సమాధానం ({})", "సమాధానం ({}) కాదు"),
+    "Thai": ("คำตอบ: {}", "คำตอบคือ ({})", "คำตอบไม่ใช่ ({})"),
+    "Turkish": ("Doğru cevap: {}", "Cevap: ({})", "Cevap: {} değil"),
+    "Ukrainian": ("Правильна відповідь: {}", "Відповідь: ({})", "Відповідь не ({})"),
+    "Urdu": ("جواب: {}", "جواب ({}) ہے", "جواب ({}) نہیں ہے"),
+    "Vietnamese": ("Trả lời: {}", "Câu trả lời là ({})", "Câu trả lời không phải là ({})"),
+    "Wolof": ("Tontu: {}", "Tontu bi mooy ({})", "Tontu bi du ({})"),
+    "Yoruba": ("Ìdáhùn: {}", "Ìdáhùn náà ni ({})", "Ìdáhùn náà kì í ṣe ({})"),
+    "Zulu": ("Impendulo: {}", "Impendulo ithi ({})", "Impendulo ayithi ({})"),
+}
+
+
+@pytest.mark.parametrize("language", LABELS)
+@pytest.mark.parametrize("letter", OPTIONS)
+def test_labels_of_the_languages_of_public_benchmarks(language: str, letter: str) -> None:
+    label, sentence, denial = LABELS[language]
+    for form in (label, sentence):
+        assert parse_answer(form.format(letter), OPTIONS).letter == letter
+        assert parse_answer(f"**{form.format(letter)}**", OPTIONS).letter == letter
+    assert parse_answer(label.format(f"{letter}) {OPTIONS[letter]}"), OPTIONS).letter == letter
+    assert parse_answer(denial.format(letter), OPTIONS).letter is None
+
+
 def test_every_kind_of_phrase_is_used() -> None:
     folder = REPOSITORY / "mdagents_llm" / "answers"
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.py"))
