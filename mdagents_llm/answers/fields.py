@@ -10,7 +10,7 @@ from mdagents_llm.answers.text import MAX_CHARS, clean, words
 
 
 def _key_name(key: str) -> str:
-    return "".join(words(clean(key)))
+    return "".join(filter(str.isalnum, words(clean(key))))
 
 
 _ANSWER_KEYS = [_key_name(phrase) for phrase in phrases("field")]
