@@ -38,16 +38,20 @@ _LINE_LABEL = pattern(
 _OPTION_LABEL = pattern(rf"{any_of('option label')}\s?:")
 # "Answer C", "Final answer (C) aspirin": without a sign, at the start of a line.
 _UNSIGNED = pattern(r"(?:the |my )?(?P<final>(?:final |correct )?)answer (?=\W{0,3}[A-J]\b)")
+_YOURS = re.compile(r"\W*your ", re.IGNORECASE)
 _BOXED = re.compile(r"\\f?box(?:ed)?\b\s?")
 _CHANGE = pattern(
     r"\b(?:chang|revis|switch|updat)\w{1,4}\b[^.:;?!\n]{0,40}?\banswer\b[^.:;?!\n]{0,40}?\bto\b"
     r"(?=\s\W{0,3}(?:(?:option|choice)\s)?\W{0,3}[A-J]\b)"
 )
-# "故选C", not "考生误选C" or "选C则…"
+# "故选C"; "讨论后选C" and "选C会出血" may be remarks, "考生误选C" and "选C者" are others'
 _CHOSEN = re.compile(
-    rf"(?:(?<!\w)|{any_of('before choose')}){any_of('choose')}"
-    rf"(?=[\s:(]*[A-J](?![A-Za-z])(?!\s?(?:\([^()]{{0,40}}\))?{any_of('choosing')}))"
+    rf"{any_of('choose')}(?=[\s:(]*[A-J](?![A-Za-z])"
+    rf"(?!\s?(?:\([^()]{{0,40}}\))?{any_of('choosing')})"
+    rf"(?P<supposed>\s?(?:\([^()]{{0,40}}\))?{any_of('may follow')})?)"
 )
+_CHOSEN_HERE = re.compile(rf"(?:^|\W|{any_of('before choose')})$")
+_CHOSEN_BY_OTHERS = re.compile(rf"{any_of('not choosing')}$")
 # "(C) heparin is the correct answer"
 _INVERTED = re.compile(
     r"(?:^|(?<=[.!?,;:–—(]\s)|\b(?i:option|choice|answer|letter|that|so|thus|therefore|hence),?\s)"
@@ -148,14 +152,6 @@ _OF_A_GROUP = pattern(
     rf"(?:^|[.:,—–-]\s?|\s)\W*{any_of('of others')}\s(?:(?:[\w-]+,?\s){{0,6}}){any_of('group')}"
     r"(?! (?:like|such as) (?:this|him|her|ours)\b)"
 )
-# "For arterial clots the answer", "In a smoker, the answer", not "In other words, the answer"
-_OWN_CASE = r"(?:the|this|these|those|our|my|his|her|its|their|your|all|both|other|of)\b"
-_OF_A_KIND = pattern(
-    rf"(?:^|[.,;:–—]\s)\W*(?:for|in)\s(?!{_OWN_CASE})"
-    rf"(?:an?\s(?:[a-z-]+\s){{0,2}}[a-z-]+|(?:(?!{_OWN_CASE})[a-z-]+\s){{0,2}}"
-    r"(?!(?:terms|words|reasons|grounds|purposes|analysis|findings|results|features)\b)[a-z-]+s)"
-    r"(?:,\s(?:the\s)?|\sthe\s)(?:[a-z]+\s){0,2}$"
-)
 # "The answer would be B for an arterial clot.", "In children, the answer would be B."
 _OF_A_CASE = pattern(
     r"\W*(?:[A-J]\W{0,2}\s)?(?:for|in)\s(?:an?|patients|adults|children|women|men|infants)\b"
@@ -192,7 +188,7 @@ class Cue:
     tentative: bool = False
     """Whether the statement is conditional ("would be") and therefore overrides nothing."""
     weak: bool = False
-    """Whether it names no answer but the best option, maybe of other patients, or "your" answer."""
+    """Whether it may be no answer but a guess, a remark, or the best option of other patients."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +242,7 @@ def _is_aside(line: str, start: int, cue: Cue) -> bool:
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     if cue.tentative:
         return True
-    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before) or _OF_A_KIND.search(before)
+    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before)
     return about_others is not None and not _replaces(line, start, cue)
 
 
@@ -338,18 +334,25 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
         before = line[max(start, noun.start() - 40) : noun.start()]
         another = (_ANOTHER if noun["english"] else _ANOTHER_FOREIGN).search(before)
         if not another and (cue := _linked(line, noun, end, options)):
-            # "Correct answer: C", and below "Your answer: B"
-            yield replace(cue, weak=True) if before.lower().endswith("your ") else cue
-    for unlinked in (_BOXED, _CHANGE, _CHOSEN):
+            # "Correct answer: C", and below "Your answer: B", not "So your answer is B"
+            yours = cue.colon and _YOURS.fullmatch(line[: noun.start()])
+            yield replace(cue, weak=True) if yours else cue
+    for unlinked in (_BOXED, _CHANGE):
         for match in unlinked.finditer(line, start, end):
             yield Cue(match.start(), match.end(), colon=True)
+    for match in _CHOSEN.finditer(line, start, end):
+        before = line[max(start, match.start() - 10) : match.start()]
+        here = _CHOSEN_HERE.search(before) is not None
+        if here or not _CHOSEN_BY_OTHERS.search(before):
+            weak = not here or match["supposed"] is not None
+            yield Cue(match.start(), match.end(), colon=True, weak=weak)
     for sentence in (_INVERTED, _INVERTED_FOREIGN, _VERB_FIRST):
         for match in sentence.finditer(line, start, end):
             weak = sentence is not _INVERTED
             yield Cue(match.start(), match.start("value"), colon=False, weak=weak)
     label = _LINE_LABEL.match(line, start, end)
     if label and not _ANOTHER_LABEL.search(label[0]):
-        yield Cue(start, label.end(), colon=True)
+        yield Cue(start, label.end(), colon=True, weak="guess" in label[0].lower())
     label = (_UNSIGNED.match(line) or _OPTION_LABEL.match(line)) if start == 0 else None
     if label and (label.groupdict().get("final") or _is_alone(line[label.end() :], options)):
         yield Cue(0, label.end(), colon=True)
