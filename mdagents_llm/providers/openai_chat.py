@@ -453,12 +453,24 @@ def usage_of(usage: Any) -> TokenUsage:
     )
     prompt, total = usage["prompt_tokens"], usage.get("total_tokens")
     read, created = (usage.get(f"cache_{name}_input_tokens") or 0 for name in ("read", "creation"))
-    with suppress(ValueError):  # malformed
-        if (in_cache := checked_count(read) + checked_count(created)) > prompt:
-            prompt += in_cache  # which excludes them, as Anthropic's own count does
+    # Moonshot and DeepSeek name them elsewhere, and LiteLLM as Anthropic does.
+    elsewhere = usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    cached = of_input.get("cached_tokens") or elsewhere or read
+    in_details = of_input.get("cache_write_tokens") or of_input.get("cache_creation_tokens")
+    written = in_details or created
     within = of_output.get("reasoning_tokens")
     beside = 0 if within else usage.get("reasoning_tokens") or 0
     reasoning = within or beside
+    outside = 0
+    if total is not None and "completion_tokens" in usage:
+        more = total - prompt - usage["completion_tokens"]
+        outside = _cached_in_total(more, reasoning, cached, written)
+    with suppress(ValueError):  # malformed
+        in_cache = checked_count(read) + checked_count(created)
+        if in_cache > prompt + outside:  # the prompt excludes them, and the total too
+            outside = in_cache
+    if outside:  # else `true` would become a number
+        prompt += outside
     completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
     if total is None and reasoning > completion:
         total = prompt + completion + reasoning
@@ -470,15 +482,29 @@ def usage_of(usage: Any) -> TokenUsage:
         if reasoning == beside > completion:  # Perplexity counts it in no other number
             completion += beside
         reasoning = min(reasoning, completion)  # if the total leaves no room for it
-    # Moonshot and DeepSeek name them elsewhere, and LiteLLM as Anthropic does.
-    elsewhere = usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
-    cached = of_input.get("cached_tokens") or elsewhere or read
-    in_details = of_input.get("cache_write_tokens") or of_input.get("cache_creation_tokens")
-    written = in_details or created
     try:
         return checked_usage(prompt, completion, cached, reasoning, written)
     except ValueError:
         return checked_usage(prompt, completion)  # only the details are malformed
+
+
+def _cached_in_total(more: object, reasoning: object, read: object, written: object) -> int:
+    """Return the cached tokens that the prompt excludes, as Anthropic's does, but the total has.
+
+    A gateway may exclude both kinds, or only one. Reasoning may be beside the completion as well.
+
+    Args:
+        more: Tokens of the total beyond those of prompt and completion.
+        reasoning: Tokens of hidden reasoning.
+        read: Tokens read from the cache.
+        written: Tokens written to it.
+    """
+    try:
+        more, reasoning, read, written = map(checked_count, (more, reasoning, read, written))
+    except ValueError:  # malformed
+        return 0
+    parts = (read + written, written, read) if more != reasoning else ()
+    return next((part for part in parts if part and more - part in (0, reasoning)), 0)
 
 
 def _stop_reason(finish: object, refusal: object) -> StopReason:

@@ -210,6 +210,103 @@ async def test_tokens_are_booked_as_they_are_reported(
     assert (reply.usage, reply.usage_estimated) == (read, False)
 
 
+OF_CACHES: dict[str, tuple[dict[str, object], TokenUsage]] = {
+    "both in the total alone (Portkey gateway#1754)": (
+        {
+            "prompt_tokens": 1000, "completion_tokens": 19, "total_tokens": 3219,
+            "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 200,
+        },
+        TokenUsage(3200, 19, cached_input_tokens=2000, cache_write_tokens=200),
+    ),
+    "what was read (Portkey gateway#1211)": (
+        {
+            "prompt_tokens": 368, "completion_tokens": 19, "total_tokens": 10_923,
+            "cache_read_input_tokens": 10_536, "cache_creation_input_tokens": 0,
+        },
+        TokenUsage(10_904, 19, cached_input_tokens=10_536),
+    ),
+    "less than the prompt was read (ours, after gateway#1211)": (
+        {
+            "prompt_tokens": 3680, "completion_tokens": 19, "total_tokens": 5699,
+            "cache_read_input_tokens": 2000,
+        },
+        TokenUsage(5680, 19, cached_input_tokens=2000),
+    ),
+    "less than the prompt was written (ours)": (
+        {
+            "prompt_tokens": 3000, "completion_tokens": 100, "total_tokens": 5100,
+            "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 0,
+        },
+        TokenUsage(5000, 100, cache_write_tokens=2000),
+    ),
+    "what was written alone is outside the prompt (ours)": (
+        {
+            "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1250,
+            "cache_read_input_tokens": 900, "cache_creation_input_tokens": 200,
+            "prompt_tokens_details": {"cached_tokens": 900},
+        },
+        TokenUsage(1200, 50, cached_input_tokens=900, cache_write_tokens=200),
+    ),
+    "what was read is nowhere in the sums (ours, after term-llm#424)": (
+        {
+            "prompt_tokens": 18, "completion_tokens": 9, "total_tokens": 427,
+            "cache_read_input_tokens": 2000, "cache_creation_input_tokens": 400,
+        },
+        TokenUsage(2418, 9, cached_input_tokens=2000, cache_write_tokens=400),
+    ),
+    "in the details alone (livekit agents#6663)": (
+        {
+            "prompt_tokens": 4, "completion_tokens": 100, "total_tokens": 5104,
+            "prompt_tokens_details": {"cached_tokens": 5000},
+        },
+        TokenUsage(5004, 100, cached_input_tokens=5000),
+    ),
+    "beside the completion's reasoning (ours)": (
+        {
+            "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 3350,
+            "cache_read_input_tokens": 2000,
+            "completion_tokens_details": {"reasoning_tokens": 300},
+        },
+        TokenUsage(3000, 350, cached_input_tokens=2000, reasoning_tokens=300),
+    ),
+    "as much reasoning as was read (ours)": (
+        {
+            "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1350,
+            "prompt_tokens_details": {"cached_tokens": 300},
+            "completion_tokens_details": {"reasoning_tokens": 300},
+        },
+        TokenUsage(1000, 350, cached_input_tokens=300, reasoning_tokens=300),
+    ),
+    "inside the prompt (gen-code#234)": (
+        {
+            "prompt_tokens": 4641, "completion_tokens": 50, "total_tokens": 4691,
+            "prompt_tokens_details": {"cached_tokens": 4608},
+        },
+        TokenUsage(4641, 50, cached_input_tokens=4608),
+    ),
+    "both inside the input (opencode#44229)": (
+        {
+            "input_tokens": 2600, "output_tokens": 50, "total_tokens": 2650,
+            "input_tokens_details": {"cached_tokens": 2000, "cache_write_tokens": 400},
+        },
+        TokenUsage(2600, 50, cached_input_tokens=2000, cache_write_tokens=400),
+    ),
+    "inside the prompt, and reasoning in the total (ours)": (
+        {
+            "prompt_tokens": 1000, "completion_tokens": 50, "total_tokens": 1180,
+            "prompt_tokens_details": {"cached_tokens": 900},
+        },
+        TokenUsage(1000, 180, cached_input_tokens=900, reasoning_tokens=130),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("usage", "read"), OF_CACHES.values(), ids=OF_CACHES)
+async def test_cached_tokens_are_input_once(usage: dict[str, object], read: TokenUsage) -> None:
+    reply = await chat(GOOD | {"usage": usage}).generate(REQUEST)
+    assert (reply.usage, reply.usage_estimated) == (read, False)
+
+
 @pytest.mark.parametrize(
     ("more", "cost"),
     [
