@@ -41,7 +41,7 @@ from mdagents_llm.providers.checks import (
     served_model,
 )
 from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
-from mdagents_llm.providers.event_stream import DONE
+from mdagents_llm.providers.event_stream import DONE, Extent
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import PictureText
 from mdagents_llm.providers.refused import STREAM, Refused
@@ -208,7 +208,7 @@ class AnthropicChat(SdkChat):
     ) -> ChatReply:
         """Return the reply of a stream; `usage` and `blocks` are filled in by its events."""
         stop, has_ended, model = None, False, self._model
-        async for event in events:
+        async for event in self._until_end(events, blocks.extent):
             if event == DONE:  # of gateways
                 continue
             if not isinstance(event, dict) or event.get("type", "error") == "error":
@@ -225,6 +225,7 @@ class AnthropicChat(SdkChat):
                     blocks.add(event)
                 case "message_delta":
                     stop = event["delta"].get("stop_reason") or stop
+                    blocks.extent.has_ended = stop is not None
                     _merge(usage, event.get("usage") or {})
                 case "message_stop":
                     has_ended = True
@@ -266,6 +267,7 @@ class _Blocks:
 
     def __init__(self, on_text: OnText) -> None:
         self.shown = ShownText(on_text)
+        self.extent = Extent()
         self._texts: list[str] = []
         self._inputs: list[str] = []
         self._thoughts: list[str] = []
@@ -305,10 +307,12 @@ class _Blocks:
         return _Parts(joined(self._texts), joined(self._inputs), joined(self._thoughts))
 
     def _add_text(self, text: str) -> None:
+        self.extent.pieces += 1
         self._texts.append(text)
         self.shown.add(text)
 
     def _add_input(self, piece: str) -> None:
+        self.extent.pieces += 1
         self._inputs.append(piece)
         self.shown.add_input(piece)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import httpx2
 
@@ -151,7 +152,7 @@ def error_in(reply: object, content: str) -> object | None:
         return reply if any(isinstance(one, dict) and one.get("error") for one in reply) else None
     if not isinstance(reply, dict):
         return None
-    if reply.get("error") or reply.get("type") == "error" or reply.get("object") == "error":
+    if has_error(reply, content) or reply.get("type") == "error" or reply.get("object") == "error":
         return reply
     if _has_failed(reply.get(_BASE_RESP)):
         return reply
@@ -160,6 +161,18 @@ def error_in(reply: object, content: str) -> object | None:
     names = ("detail", "message", "msg", "errors", "error_code", "error_msg")
     is_error = any(reply.get(name) for name in names) and not _has_tokens(reply.get("usage"))
     return reply if is_error else None
+
+
+def has_error(reply: Mapping[str, Any], content: str) -> bool:
+    """Return whether a reply has an error; one of empty fields beside a content is none.
+
+    Args:
+        reply: Reply, or a part of it.
+        content: Field with the content.
+    """
+    error = reply.get("error")
+    is_empty = isinstance(error, dict) and not any(error.values())
+    return bool(error) and not (is_empty and reply.get(content))
 
 
 def _has_failed(base_resp: object) -> bool:

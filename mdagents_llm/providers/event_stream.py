@@ -7,6 +7,7 @@ stream's end ends, and JSON without a field name, such as the error of a gateway
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from codecs import BOM_UTF8
@@ -18,6 +19,8 @@ from mdagents_llm.files.json_text import parse_json
 
 DONE = "[DONE]"
 """Data of the event that ends a stream."""
+LONGEST_END = 3.0
+"""Seconds to wait for the rest of a stream, such as its usage, after its finish reason."""
 _IGNORED = "ping"  # name of an event that only keeps the connection alive
 _FIELD = re.compile(rb"(?:data|event|id|retry)?:")
 
@@ -122,6 +125,63 @@ async def read_events(pieces: AsyncIterator[bytes], beginning: bytes = b"") -> A
             yield data
     for data in stream.end():
         yield data
+
+
+class Extent:
+    """Extent of the text of a stream, and whether a finish reason ended it.
+
+    Some servers send a finish reason with each piece of the text, which says nothing of its end.
+    """
+
+    def __init__(self) -> None:
+        self.pieces = 0
+        """Number of pieces so far."""
+        self.has_ended = False
+        """Whether a finish reason came after text without one."""
+        self._has_begun = False
+
+    def note(self, finish: object) -> None:
+        """Note the finish reason of a chunk whose text was added; None or empty without one."""
+        if finish:
+            self.has_ended = self._has_begun
+        elif self.pieces:
+            self._has_begun = True
+
+
+async def until_end(
+    events: AsyncIterator[Any],
+    extent: Extent,
+    broken: tuple[type[Exception], ...],
+) -> AsyncIterator[Any]:
+    """Yield the events of a stream, which ends soon after its finish reason.
+
+    A gateway may leave it open without an end marker, with comments that keep it alive
+    (https://github.com/maximhq/bifrost/issues/6784), or break it off. If more text follows a finish
+    reason, it says nothing about the end.
+
+    Args:
+        events: Events of the stream, or its chunks.
+        extent: Extent of the text, which the caller updates.
+        broken: Exceptions that mean that the connection broke.
+    """
+    async for event in events:
+        yield event
+        if extent.has_ended:
+            break
+    else:
+        return
+    pieces, due = extent.pieces, asyncio.get_running_loop().time() + LONGEST_END
+    while extent.pieces == pieces:
+        try:
+            async with asyncio.timeout_at(due):
+                event = await anext(events)
+        except (StopAsyncIteration, TimeoutError):
+            return
+        except broken:
+            return
+        yield event
+    async for event in events:
+        yield event
 
 
 def is_stream(content: bytes) -> bool:

@@ -25,7 +25,8 @@ from mdagents_llm.providers.checks import (
     reported,
     served_model,
 )
-from mdagents_llm.providers.error_body import ErrorInReplyError, read_error
+from mdagents_llm.providers.error_body import ErrorInReplyError, UnusableReplyError, read_error
+from mdagents_llm.providers.event_stream import Extent, until_end
 from mdagents_llm.providers.filters import WithheldError, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
@@ -98,8 +99,8 @@ class GeminiChat:
                     model=self._model, contents=contents, config=config
                 )
                 reply = self.reply([answered], request)
-        except WithheldError:
-            return self.refusal()
+        except WithheldError as withheld:
+            return self.refusal(withheld.usage)
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -121,6 +122,16 @@ class GeminiChat:
         except ErrorInReplyError as error:
             status = read_error(error.body).status or httpx2.codes.OK
             raise self.failure(APIError(status, error.body), config, has_pictures) from None
+        except UnusableReplyError as unusable:
+            try:
+                with self.errors(config, has_pictures):
+                    raise unusable.__cause__ or unusable
+            except ProviderError as failure:
+                failure.reply = unusable.reply
+                raise
+            except WithheldError as withheld:
+                withheld.usage = unusable.reply.usage
+                raise
         except GoogleAuthError as error:
             said = without_key(one_line(str(error)), self._api_key)
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
@@ -222,10 +233,19 @@ class GeminiChat:
         on_text: OnText,
     ) -> ChatReply:
         chunks: list[types.GenerateContentResponse] = []
-        shown = ShownText(on_text)
-        async for chunk in stream:
-            chunks.append(chunk)
-            shown.add(_text_of(chunk))
+        shown, extent = ShownText(on_text), Extent()
+        try:
+            async for chunk in until_end(stream, extent, (httpx2.HTTPError,)):
+                chunks.append(chunk)
+                shown.add(_text_of(chunk))
+                extent.pieces += bool(_text_of(chunk) or _text_of(chunk, thoughts=True))
+                extent.note(chunk.candidates and chunk.candidates[0].finish_reason)
+        except Exception as error:  # `errors` names it
+            usage = _reported(chunks)
+            if usage.total_tokens == 0:
+                raise
+            unusable = ChatReply("", usage, StopReason.STOP, self._model)
+            raise UnusableReplyError(unusable) from error
         if not chunks:
             raise ValueError("an empty stream")
         reply = self.reply(chunks, request)
@@ -250,9 +270,8 @@ class GeminiChat:
         written = joined(map(_text_of, chunks))
         text, hidden = split_leading_reasoning(written)
         reasoning = hidden + joined(_text_of(chunk, thoughts=True) for chunk in chunks)
-        usages = (chunk.usage_metadata for chunk in chunks if chunk.usage_metadata)
         names = [chunk.model_version for chunk in chunks if chunk.model_version]
-        usage = reported(_usage, reduce(_merged, usages, None))
+        usage = _reported(chunks)
         is_estimated = usage.total_tokens == 0
         if is_estimated and not (written or any(chunk.prompt_feedback for chunk in chunks)):
             raise ValueError("neither text nor token usage")
@@ -273,9 +292,9 @@ class GeminiChat:
         )
         return at_its_limit(reply, self._limit(request))
 
-    def refusal(self) -> ChatReply:
+    def refusal(self, usage: TokenUsage = TokenUsage()) -> ChatReply:
         """Return the reply for an error of a content filter: a refusal without text."""
-        return ChatReply("", TokenUsage(), StopReason.REFUSAL, self._model)
+        return ChatReply("", usage, StopReason.REFUSAL, self._model)
 
 
 def _part(part: str | Picture) -> types.Part:
@@ -344,6 +363,12 @@ def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
         return StopReason.LENGTH
     # All other reasons mean that Google withheld the reply: safety, recitation, a blocklist, …
     return StopReason.STOP if name in _STOP else StopReason.REFUSAL
+
+
+def _reported(chunks: Iterable[types.GenerateContentResponse]) -> TokenUsage:
+    """Return the token usage that the chunks report; zero if there is none."""
+    usages = (chunk.usage_metadata for chunk in chunks if chunk.usage_metadata)
+    return reported(_usage, reduce(_merged, usages, None))
 
 
 def _merged(usage: _Usage | None, later: _Usage) -> _Usage:

@@ -30,7 +30,7 @@ from mdagents_llm.providers.checks import (
     served_model,
 )
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
-from mdagents_llm.providers.event_stream import DONE
+from mdagents_llm.providers.event_stream import DONE, Extent
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
@@ -175,7 +175,7 @@ class OpenAIChat(SdkChat):
         empty = {"finish_reason": "stop" if tokens.total_tokens else None}
         choice: Any = choices[0] if len(choices) else empty
         _raise_error_of(choice)
-        message = choice.get("message") or {"content": choice.get("text")}
+        message = choice.get("message") or choice.get("delta") or {"content": choice.get("text")}
         check_object(message)
         served = served_model(raw.get("model"), self._model)
         finish, cost = choice.get("finish_reason"), reported_cost(raw.get("usage"))
@@ -187,7 +187,7 @@ class OpenAIChat(SdkChat):
     ) -> ChatReply:
         chunks = self._chunks(on_text)
         with self._paid(lambda: chunks.usage, lambda: chunks.has_begun):
-            async for event in events:
+            async for event in self._until_end(events, chunks.extent):
                 chunks.add(event)
             return self._whole(chunks, request)
 
@@ -251,6 +251,7 @@ class Chunks:
         self._pieces: dict[str, list[str]] = {}
         self.finish: str | None = None
         self.usage: Any = None
+        self.extent = Extent()
         self.is_done = False
         """Whether the end marker was received."""
 
@@ -275,12 +276,13 @@ class Chunks:
         """Add a parsed chunk."""
         if chunk is None:  # keep-alive
             return
+        if isinstance(chunk, dict):  # an error may report tokens as well
+            of_groq = chunk.get("x_groq")
+            usage = of_groq.get("usage") if isinstance(of_groq, dict) else None
+            self.usage = merged_usage(self.usage, chunk.get("usage") or usage)
         raise_error_in(chunk, "choices")
         check_object(chunk)
         self.model = served_model(chunk.get("model") or self.model, self._asked)
-        of_groq = chunk.get("x_groq")
-        usage = of_groq.get("usage") if isinstance(of_groq, dict) else None
-        self.usage = merged_usage(self.usage, chunk.get("usage") or usage)
         number: object = None
         for place, choice in enumerate(chunk.get("choices") or ()):
             # From chunk to chunk, it counts tokens at some servers (TGI#1648, foundry-local#263).
@@ -288,14 +290,15 @@ class Chunks:
                 number = choice.get("index")
             elif choice.get("index") != number:
                 continue  # another choice, for which nobody asked
-            _raise_error_of(choice)
             self.usage = merged_usage(self.usage, choice.get("usage"))  # Moonshot
+            _raise_error_of(choice)
             if delta := choice.get("delta"):
                 self._has_deltas = True
             elif (delta := choice.get("message")) and self._has_deltas and _says(delta):
                 self._pieces = {}  # a whole message after its parts
             self._add(delta or {"content": choice.get("text")})
             self.finish = choice.get("finish_reason") or self.finish
+            self.extent.note(choice.get("finish_reason"))
 
     def _add(self, delta: Mapping[str, Any]) -> None:
         text = text_of(delta.get("content"))
@@ -311,6 +314,7 @@ class Chunks:
         self.shown.add(text)
 
     def _append(self, name: str, piece: str) -> None:
+        self.extent.pieces += 1
         self._pieces.setdefault(name, []).append(piece)
 
 

@@ -193,8 +193,9 @@ class _Events(Chunks):
 
     def _finish(self, response: Mapping[str, Any], status: str) -> None:
         """Add the final response, whose text takes precedence if it has any."""
-        self.finish = _finish(response, status)
         self.usage = response.get("usage")
+        self.finish = _finish(response, status)
+        self.extent.has_ended = True
         for output in (response.get("output") or (), self._items):
             message = _message(output)
             if any(message[name] for name in _VISIBLE):

@@ -32,9 +32,11 @@ from mdagents_llm.providers.error_body import (
 )
 from mdagents_llm.providers.event_stream import (
     DONE,
+    Extent,
     is_bare,
     is_stream,
     read_events,
+    until_end,
     whole_json,
 )
 from mdagents_llm.providers.filters import WithheldError, is_withheld
@@ -361,6 +363,10 @@ class SdkChat(ABC):
                 await self._drain(pieces)
                 return
             yield parse_json(data)
+
+    def _until_end(self, events: AsyncIterator[object], extent: Extent) -> AsyncIterator[object]:
+        """Yield the events of a stream, with the arguments of `until_end`."""
+        return until_end(events, extent, (self._sdk.APIConnectionError, httpx2.HTTPError))
 
     async def _drain(self, pieces: AsyncIterator[bytes]) -> None:
         """Read the rest of a stream after its end marker, so that its connection can be reused."""

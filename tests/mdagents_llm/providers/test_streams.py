@@ -7,13 +7,16 @@ import contextlib
 import gzip
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from typing import Any, cast
 
 import pytest
 
-from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers import event_stream
+from mdagents_llm.providers.anthropic_client import AnthropicClient
 from mdagents_llm.providers.openai_client import OpenAIClient
 from mdagents_llm.wire import Endpoint
 
@@ -183,3 +186,107 @@ async def test_a_broken_body_is_an_error_that_is_retried(
         await _reply(body, header)
     assert caught.value.kind is kind
     assert caught.value.retryable
+
+
+PING = b": keep-alive\n\n"
+CUT = b"5\r\nda"  # a chunk that breaks off
+OF_ANTHROPIC = [
+    "data: " + json.dumps(event)
+    for event in (
+        {"type": "message_start", "message": {"usage": {"input_tokens": 3, "output_tokens": 0}}},
+        {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Héllo"}},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 2},
+        },
+    )
+]
+OPEN: dict[str, tuple[type[Any], bytes]] = {
+    # https://github.com/maximhq/bifrost/issues/6784
+    "openai": (OpenAIClient, _stream(FIRST, SECOND, LAST, USAGE)),
+    # https://github.com/musistudio/claude-code-router/pull/1271
+    "openai, without a usage": (OpenAIClient, _stream(FIRST, SECOND, LAST)),
+    "anthropic": (AnthropicClient, _stream(*OF_ANTHROPIC)),
+}
+
+
+@contextlib.asynccontextmanager
+async def _left_open(body: bytes, end: bytes = b"") -> AsyncIterator[int]:
+    """Serve a stream that stays open, or ends in `end` after a while; yield the port."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(asked.lower().partition(b"content-length:")[2].split()[0]))
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n")
+        writer.write(b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n" % (len(body), body))
+        with contextlib.suppress(ConnectionError):  # the client has seen enough
+            for _ in range(2 if end else 100):
+                await asyncio.sleep(0.1)
+                writer.write(b"%x\r\n%s\r\n" % (len(PING), PING))
+                await writer.drain()
+            writer.write(end)
+        writer.close()
+        answered.set()
+
+    answered = asyncio.Event()
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield server.sockets[0].getsockname()[1]
+        await answered.wait()
+
+
+async def _streamed(wire: type[Any], port: int) -> ChatReply:
+    path = "/v1" if wire is OpenAIClient else ""
+    client = wire(Endpoint(f"http://127.0.0.1:{port}{path}", "k", attempt_timeout=20))
+    request = ChatRequest((ChatMessage("user", "Hello"),), max_tokens=5)
+    try:
+        return cast("ChatReply", await client.model("m", ModelInfo()).generate(request, print))
+    finally:
+        await client.aclose()
+
+
+@pytest.mark.parametrize("name", OPEN)
+async def test_a_stream_that_stays_open_after_its_end_is_a_reply(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "LONGEST_END", 0.3)
+    wire, body = OPEN[name]
+    async with _left_open(body) as port, asyncio.timeout(5):
+        reply = await _streamed(wire, port)
+    assert (reply.text, reply.stop_reason) == ("Héllo", StopReason.STOP)
+    assert reply.usage_estimated == ("without" in name)
+    assert reply.usage.total_tokens == 5 or reply.usage_estimated
+
+
+async def test_a_stream_that_breaks_off_after_its_end_is_a_reply() -> None:
+    async with _left_open(_stream(FIRST, SECOND, LAST, USAGE), CUT) as port:
+        reply = await _streamed(OpenAIClient, port)
+    assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(_stream(_chunk("Hé", "stop")), id="with each piece"),  # as Gemini 1.5 did
+        pytest.param(_stream(_chunk("H"), _chunk("é", "stop"), _chunk("", "stop")), id="early"),
+    ],
+)
+async def test_a_finish_reason_before_the_end_cuts_no_text(
+    first: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = _stream(_chunk("llo", "stop"), USAGE, "data: [DONE]")
+    monkeypatch.setattr(event_stream, "LONGEST_END", 0.1 if b"stop" in first[:90] else 5)
+    async with _left_open(first, b"%x\r\n%s\r\n0\r\n\r\n" % (len(late), late)) as port:
+        reply = await _streamed(OpenAIClient, port)
+    assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
+
+
+@pytest.mark.parametrize("finish", [None, "stop"])
+async def test_a_stream_that_stays_open_without_text_before_its_end_is_none(
+    finish: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_stream, "LONGEST_END", 0.1)
+    async with _left_open(_stream(_chunk("Hé", finish)), CUT) as port:
+        with pytest.raises(ProviderError) as caught:
+            await _streamed(OpenAIClient, port)
+    assert caught.value.kind is ErrorKind.CONNECTION
