@@ -29,7 +29,7 @@ from mdagents_llm.providers.checks import (
     reported_cost,
     served_model,
 )
-from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
+from mdagents_llm.providers.error_body import ErrorInReplyError, has_error, raise_error_in
 from mdagents_llm.providers.event_stream import DONE, Extent
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.picture_body import content_of
@@ -334,7 +334,8 @@ def _says(message: Mapping[str, Any]) -> bool:
 
 
 def _raise_error_of(choice: Mapping[str, Any]) -> None:
-    if choice.get("error"):  # OpenRouter: the model aborted
+    # OpenRouter: the model aborted
+    if all(has_error(choice, content) for content in ("message", "delta", "text")):
         raise ErrorInReplyError(choice)
 
 

@@ -617,3 +617,29 @@ async def test_the_reset_of_a_rate_limit_says_nothing_of_another_error() -> None
 )
 def test_the_wait_of_gemini(value: object, seconds: float | None) -> None:
     assert seconds_of_duration(value) == seconds
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"delta": {"content": "hello"}},  # nenya#19
+        {"message": None, "delta": {"content": "hello"}},
+        {"message": {"content": "hello"}, "delta": {}},  # cherry-studio#7658
+    ],
+    ids=str,
+)
+async def test_a_whole_reply_may_be_in_a_delta(choice: dict[str, object]) -> None:
+    body = GOOD | {"choices": [{"finish_reason": "stop", **choice}]}
+    assert (await chat(body).generate(REQUEST)).text == "hello"
+
+
+@pytest.mark.parametrize(
+    "error", [{"message": "", "type": "", "param": "", "code": None}, {"code": 0, "message": ""}]
+)
+async def test_an_error_of_empty_fields_beside_a_reply_is_none(error: dict[str, object]) -> None:
+    for body in (GOOD | {"error": error}, with_choice(error=error)):
+        assert (await chat(body).generate(REQUEST)).text == "hello"
+    with pytest.raises(ProviderError):
+        await chat(GOOD | {"error": error, "choices": []}).generate(REQUEST)
+    with pytest.raises(ProviderError):
+        await chat(with_choice(error=error, message=None)).generate(REQUEST)

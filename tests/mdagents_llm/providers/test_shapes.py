@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -323,3 +324,57 @@ async def test_the_shared_shapes(name: str, make_runtime: Callable[..., Runtime]
     )  # fmt: skip
     comes, what, _ = await what_comes(shape, make_runtime)
     assert comes == shape.comes, str(what)
+
+
+GEMINI_COUNTS = {"promptTokenCount": 100, "candidatesTokenCount": 20, "totalTokenCount": 120}
+FAILED: dict[str, tuple[str, Any]] = {
+    "chunk with choices": (
+        "openai",
+        {
+            "error": {"message": "Provider disconnected", "code": 502},
+            "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
+            "usage": USAGE,
+        },
+    ),
+    "choice": (
+        "openai",
+        {"choices": [{"delta": {}, "error": {"message": "gone", "code": 502}, "usage": USAGE}]},
+    ),
+    "response": (
+        "responses",
+        {
+            "type": "response.failed",
+            "response": {
+                "status": "failed",
+                "error": {"code": "server_error", "message": "The model failed"},
+                "usage": {"input_tokens": 100, "output_tokens": 20, "total_tokens": 120},
+            },
+        },
+    ),
+    "after the usage": ("gemini", {"error": {"code": 503, "message": "overloaded"}}),
+}
+
+
+@pytest.mark.parametrize("name", FAILED)
+async def test_the_tokens_of_an_error_in_a_stream_are_booked(
+    name: str, make_runtime: Callable[..., Runtime], rows: list[CallRow]
+) -> None:
+    wire, error = FAILED[name]
+    text = {"content": {"role": "model", "parts": [{"text": "The"}]}}
+    begun = [{"candidates": [text], "usageMetadata": GEMINI_COUNTS}] if wire == "gemini" else []
+    body = stream(*begun, error, done=False)
+    comes, what, _ = await what_comes(Shape(wire, RETRIED, body, "", streams=True), make_runtime)
+    assert comes == RETRIED, str(what)
+    assert {row.usage for row in rows} == {TokenUsage(100, 20)}
+    assert {row.outcome for row in rows} == {"unusable"}
+
+
+async def test_a_filter_that_stops_a_stream_of_gemini_is_booked_with_its_tokens(
+    make_runtime: Callable[..., Runtime],
+) -> None:
+    error = {"error": {"code": 400, "message": "The output was blocked by the safety filter"}}
+    body = stream({"candidates": [], "usageMetadata": GEMINI_COUNTS}, error, done=False)
+    shape = Shape("gemini", REFUSED, body, "ours", streams=True)
+    comes, what, _ = await what_comes(shape, make_runtime)
+    assert comes == REFUSED, str(what)
+    assert getattr(what, "usage", None) == TokenUsage(100, 20)
