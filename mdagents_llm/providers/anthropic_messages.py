@@ -36,7 +36,7 @@ from mdagents_llm.providers.checks import (
     at_its_limit,
     checked_count,
     checked_usage,
-    estimated_usage,
+    completed_usage,
     reported,
     served_model,
 )
@@ -158,11 +158,11 @@ class AnthropicChat(SdkChat):
         visible, hidden = split_leading_reasoning(parts.text)
         text = visible + parts.input
         tokens = reported(self._tokens, usage)
-        is_estimated = tokens.total_tokens == 0
         written = parts.text + parts.input
+        counted, is_estimated = completed_usage(tokens, request, written, self._model)
         reply = ChatReply(
             text=well_formed(text),
-            usage=estimated_usage(request, written, self._model) if is_estimated else tokens,
+            usage=counted,
             stop_reason=_stop_reason(stop),
             model=model,
             raw=raw,

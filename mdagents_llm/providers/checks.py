@@ -133,6 +133,31 @@ def _usd(amount: object, unit: int = 1) -> float | None:
     return amount / unit
 
 
+def completed_usage(
+    usage: TokenUsage, request: ChatRequest, written: str, model: str = ""
+) -> tuple[TokenUsage, bool]:
+    """Return (token usage, whether it is estimated) after estimating the counts that are missing.
+
+    Some servers count 0 tokens of a prompt that they have in a cache
+    (https://github.com/ollama/ollama/issues/5370).
+
+    Args:
+        usage: Reported token usage; zero without one.
+        request: Request that was sent.
+        written: All text that the model wrote.
+        model: Name of the model.
+    """
+    if usage.input_tokens and (usage.output_tokens or not written):
+        return usage, False
+    estimated = estimated_usage(request, written, model)
+    whole = replace(
+        usage,
+        input_tokens=usage.input_tokens or estimated.input_tokens,
+        output_tokens=usage.output_tokens or estimated.output_tokens,
+    )
+    return whole, whole != usage or usage.total_tokens == 0
+
+
 def estimated_usage(request: ChatRequest, written: str, model: str = "") -> TokenUsage:
     """Return a token usage estimated from texts and pictures (`prompt_tokens`).
 

@@ -21,7 +21,7 @@ from mdagents_llm.pictures import ImageDetail, Picture
 from mdagents_llm.providers.checks import (
     at_its_limit,
     checked_usage,
-    estimated_usage,
+    completed_usage,
     reported,
     served_model,
 )
@@ -57,9 +57,17 @@ _MOST_BUDGET = 24_576  # tokens, the maximum of 2.5 Flash
 _STOP = frozenset({"STOP", "FINISH_REASON_UNSPECIFIED"})
 _LENGTH = frozenset({"MAX_TOKENS", "CONTINUATION"})
 _BROKEN_OFF = frozenset(
-    ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE"]
+    [
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "TOO_MANY_TOOL_CALLS",
+        "MALFORMED_RESPONSE",
+        "OTHER",
+    ]
 )
-"""Finish reasons of a malformed reply, for which a retry may succeed."""
+"""Finish reasons of a malformed reply, or of none that Google names; a retry may succeed."""
+_OF_REQUEST = "MISSING_THOUGHT_SIGNATURE"
+"""Finish reason about the signatures in a request, which says nothing about a reply with text."""
 _RESOLUTIONS = {
     ImageDetail.LOW: types.MediaResolution.MEDIA_RESOLUTION_LOW,
     ImageDetail.HIGH: types.MediaResolution.MEDIA_RESOLUTION_HIGH,
@@ -272,18 +280,19 @@ class GeminiChat:
         reasoning = hidden + joined(_text_of(chunk, thoughts=True) for chunk in chunks)
         names = [chunk.model_version for chunk in chunks if chunk.model_version]
         usage = _reported(chunks)
-        is_estimated = usage.total_tokens == 0
-        if is_estimated and not (written or any(chunk.prompt_feedback for chunk in chunks)):
+        is_counted = usage.total_tokens > 0
+        if not is_counted and not (written or any(chunk.prompt_feedback for chunk in chunks)):
             raise ValueError("neither text nor token usage")
         try:
             stop_reason = _stop_reason(chunks)
         except ProviderError as error:
-            if not is_estimated:
+            if is_counted:
                 error.reply = ChatReply("", usage, StopReason.STOP, self._model)
             raise
+        usage, is_estimated = completed_usage(usage, request, written, self._model)
         reply = ChatReply(
             text=well_formed(text),
-            usage=estimated_usage(request, written, self._model) if is_estimated else usage,
+            usage=usage,
             stop_reason=stop_reason,
             model=served_model(names[-1] if names else None, self._model),
             usage_estimated=is_estimated,
@@ -356,7 +365,9 @@ def _stop_reason(chunks: Iterable[types.GenerateContentResponse]) -> StopReason:
         message = "Gemini's reply ends without a finish reason"
         raise ProviderError(message, kind=ErrorKind.BAD_BODY)
     name = names[-1]
-    if name in _BROKEN_OFF:
+    if name == _OF_REQUEST and any(map(_text_of, chunks)):
+        return StopReason.STOP
+    if name in _BROKEN_OFF or name == _OF_REQUEST:
         message = f"Gemini broke the reply off (finish reason {name})"
         raise ProviderError(message, kind=ErrorKind.SERVER)
     if name in _LENGTH:
@@ -383,6 +394,8 @@ def _usage(usage: _Usage) -> TokenUsage:
     thoughts = usage.thoughts_token_count or 0
     output = usage.candidates_token_count or 0
     total = usage.total_token_count or 0
+    if prompt == 0:
+        prompt = max(0, total - output - thoughts)  # some gateways count it only in the total
     if not (total == prompt + output and thoughts <= output):
         output += thoughts  # else some gateways count thoughts among the candidates
     if total > prompt + output:  # some gateways count thoughts only in the total

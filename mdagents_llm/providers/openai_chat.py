@@ -23,7 +23,7 @@ from mdagents_llm.providers.checks import (
     at_its_limit,
     checked_count,
     checked_usage,
-    estimated_usage,
+    completed_usage,
     merged_usage,
     reported,
     reported_cost,
@@ -384,10 +384,10 @@ def made(
     written = text + reasoning
     if finish is None and not text:
         raise ValueError("the reply ends without a finish reason")
-    is_estimated = tokens.total_tokens == 0
+    usage, is_estimated = completed_usage(tokens, request, written, model)
     return ChatReply(
         text=text,
-        usage=estimated_usage(request, written, model) if is_estimated else tokens,
+        usage=usage,
         stop_reason=_stop_reason(finish or "stop", refusal),
         model=model,
         raw=raw,
@@ -476,6 +476,8 @@ def usage_of(usage: Any) -> TokenUsage:
             outside = in_cache
     if outside:  # else `true` would become a number
         prompt += outside
+    if prompt == 0 and total is not None and "completion_tokens" in usage:
+        prompt = max(0, total - usage["completion_tokens"] - beside)  # only the total has it
     completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
     if total is None and reasoning > completion:
         total = prompt + completion + reasoning

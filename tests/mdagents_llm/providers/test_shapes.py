@@ -378,3 +378,81 @@ async def test_a_filter_that_stops_a_stream_of_gemini_is_booked_with_its_tokens(
     comes, what, _ = await what_comes(shape, make_runtime)
     assert comes == REFUSED, str(what)
     assert getattr(what, "usage", None) == TokenUsage(100, 20)
+
+
+ESTIMATED = 1
+UNCOUNTED: dict[str, tuple[dict[str, int], tuple[int, int], bool]] = {
+    "no prompt (ollama#5370)": (
+        {"prompt_tokens": 0, "completion_tokens": 20, "total_tokens": 20},
+        (ESTIMATED, 20),
+        True,
+    ),
+    "the prompt in the total alone (ours)": (
+        {"prompt_tokens": 0, "completion_tokens": 20, "total_tokens": 120},
+        (100, 20),
+        False,
+    ),
+    "no completion (ours)": (
+        {"prompt_tokens": 100, "completion_tokens": 0, "total_tokens": 100},
+        (100, ESTIMATED),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "wire"),
+    [
+        (name, wire)
+        for name in UNCOUNTED
+        for wire in ("openai", "anthropic", "gemini")
+        if wire != "anthropic" or "total" not in name  # which its usage lacks
+    ],
+)
+async def test_a_count_of_0_for_a_text_is_none(
+    name: str, wire: str, make_runtime: Callable[..., Runtime]
+) -> None:
+    usage, counts, is_estimated = UNCOUNTED[name]
+    prompt, output, total = usage.values()
+    anthropic = {"input_tokens": prompt, "output_tokens": output}
+    named = ("promptTokenCount", "candidatesTokenCount", "totalTokenCount")
+    gemini = {name: n for name, n in zip(named, usage.values(), strict=True) if n}
+    part = {"content": {"role": "model", "parts": [{"text": ANSWER}]}, "finishReason": "STOP"}
+    text = {"content": [{"type": "text", "text": ANSWER}], "stop_reason": "end_turn"}
+    bodies: dict[str, dict[str, object]] = {
+        "openai": completion(usage=usage),
+        "anthropic": text | {"usage": anthropic},
+        "gemini": {"candidates": [part], "usageMetadata": gemini},
+    }
+    _, reply, _ = await what_comes(Shape(wire, ANSWERED, bodies[wire], ""), make_runtime)
+    assert isinstance(reply, ChatReply)
+    assert reply.usage_estimated == is_estimated
+    assert reply.usage.total_tokens >= total
+    assert reply.usage.input_tokens > 0
+    assert reply.usage.output_tokens > 0
+    for count, expected in zip(
+        (reply.usage.input_tokens, reply.usage.output_tokens), counts, strict=True
+    ):
+        assert expected in (ESTIMATED, count)
+
+
+@pytest.mark.parametrize(
+    ("finish", "text", "comes"),
+    [
+        ("MISSING_THOUGHT_SIGNATURE", ANSWER, ANSWERED),  # litellm#40864
+        ("MISSING_THOUGHT_SIGNATURE", "", RETRIED),
+        ("OTHER", "", RETRIED),  # envoyproxy/ai-gateway#2118
+        ("OTHER", '{"ans', RETRIED),
+        ("SAFETY", "", REFUSED),
+        ("LANGUAGE", "", REFUSED),
+        ("ESCALATION", "", REFUSED),
+    ],
+)
+async def test_finish_reasons_of_gemini(
+    finish: str, text: str, comes: str, make_runtime: Callable[..., Runtime]
+) -> None:
+    parts = [{"text": text}] if text else []
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": finish}
+    body = {"candidates": [candidate], "usageMetadata": GEMINI_COUNTS}
+    came, what, _ = await what_comes(Shape("gemini", comes, body, ""), make_runtime)
+    assert came == comes, str(what)
