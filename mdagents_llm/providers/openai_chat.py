@@ -36,7 +36,7 @@ from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
-from mdagents_llm.providers.streamed_text import ShownText, joined
+from mdagents_llm.providers.streamed_text import ShownText, is_replay, joined
 from mdagents_llm.reasoning_tags import IN_TAGS, split_reasoning
 from mdagents_llm.text import well_formed
 
@@ -296,12 +296,15 @@ class Chunks:
                 self._has_deltas = True
             elif (delta := choice.get("message")) and self._has_deltas and _says(delta):
                 self._pieces = {}  # a whole message after its parts
-            self._add(delta or {"content": choice.get("text")})
-            self.finish = choice.get("finish_reason") or self.finish
-            self.extent.note(choice.get("finish_reason"))
+            delta, finish = delta or {"content": choice.get("text")}, choice.get("finish_reason")
+            self._add(delta, is_last=bool(finish))
+            self.finish = finish or self.finish
+            self.extent.note(finish)
 
-    def _add(self, delta: Mapping[str, Any]) -> None:
+    def _add(self, delta: Mapping[str, Any], *, is_last: bool = False) -> None:
         text = text_of(delta.get("content"))
+        if is_last and text and is_replay(text, self._pieces.get("content", ())):
+            text = ""
         if refusal := delta.get("refusal"):
             self._append("refusal", refusal)
         for name in _REASONING:

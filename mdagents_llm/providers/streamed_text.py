@@ -23,10 +23,22 @@ def joined(pieces: Iterable[str]) -> str:
     grown = [piece for piece, _ in groupby(pieces)]
     if len(grown) > 2 and all(later.startswith(piece) for piece, later in pairwise(grown)):
         *_, before, text = grown
-        is_periodic = (before + before).find(before, 1) < len(before)
-        if len(before) >= _LEAST and not is_periodic:
+        if _is_unlikely_by_chance(before):
             return text
     return "".join(pieces)
+
+
+def is_replay(last: str, pieces: Iterable[str]) -> bool:
+    """Return whether the last piece of a text, with the finish reason, is all of it again.
+
+    Some servers end a stream so (https://github.com/infiniflow/ragflow/pull/15443).
+    """
+    return _is_unlikely_by_chance(last) and last == joined(pieces)
+
+
+def _is_unlikely_by_chance(text: str) -> bool:
+    """Return whether a text is unlikely to be repeated by chance: it is long, and not periodic."""
+    return len(text) >= _LEAST and (text + text).find(text, 1) == len(text)
 
 
 class ShownText:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mdagents_llm.providers.streamed_text import ShownText, joined
+from mdagents_llm.providers.streamed_text import ShownText, is_replay, joined
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,25 @@ def test_what_is_shown_last_is_the_text(pieces: list[str], text: str) -> None:
     shown.end(text)
     last = len(said) - said[::-1].index(None)
     assert "".join(piece or "" for piece in said[last:]) == text
+
+
+PIECES = ("Answer: ", "B. Thiamine ", "deficiency.")
+
+
+@pytest.mark.parametrize(
+    ("last", "pieces", "is_one"),
+    [
+        ("Answer: B. Thiamine deficiency.", PIECES, True),  # Rapid-MLX#1709, ragflow#15443
+        ("Answer: B. Thiamine deficiency", PIECES, False),
+        ("deficiency.", PIECES, False),
+        ("no", ("no",), False),
+        ("ha ha ha ha ", ("ha ha ", "ha ha "), False),
+        ("Answer: B", ("Answer: B",), True),
+        ("Answer: B", (), False),
+        ("", (), False),
+    ],
+)
+def test_a_last_piece_may_be_the_whole_text(
+    last: str, pieces: tuple[str, ...], is_one: bool
+) -> None:
+    assert is_replay(last, pieces) == is_one

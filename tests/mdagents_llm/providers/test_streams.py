@@ -290,3 +290,15 @@ async def test_a_stream_that_stays_open_without_text_before_its_end_is_none(
         with pytest.raises(ProviderError) as caught:
             await _streamed(OpenAIClient, port)
     assert caught.value.kind is ErrorKind.CONNECTION
+
+
+@pytest.mark.parametrize("finish", ["stop", None])
+async def test_a_whole_text_in_the_last_piece_is_shown_once(finish: str | None) -> None:
+    pieces = ("Answer: ", "B. Thiamine ", "deficiency.")
+    text = "".join(pieces)
+    last = (_chunk(text, finish), *((LAST,) if finish is None else ()))
+    said: list[str | None] = []
+    body = _stream(*map(_chunk, pieces), *last, USAGE, "data: [DONE]")
+    reply = await _reply(body, "Content-Type: text/event-stream", on_text=said.append)
+    assert reply.text == (text if finish else text * 2)
+    assert said == [*pieces, *(() if finish else (text,))]
