@@ -31,7 +31,7 @@ def joined(pieces: Iterable[str]) -> str:
 def is_replay(last: str, pieces: Iterable[str]) -> bool:
     """Return whether the last piece of a text, with the finish reason, is all of it again.
 
-    Some servers end a stream so (https://github.com/infiniflow/ragflow/pull/15443).
+    Some servers end a stream so (https://github.com/raullenchai/Rapid-MLX/issues/1709).
     """
     return _is_unlikely_by_chance(last) and last == joined(pieces)
 

@@ -74,7 +74,7 @@ PIECES = ("Answer: ", "B. Thiamine ", "deficiency.")
 @pytest.mark.parametrize(
     ("last", "pieces", "is_one"),
     [
-        ("Answer: B. Thiamine deficiency.", PIECES, True),  # Rapid-MLX#1709, ragflow#15443
+        ("Answer: B. Thiamine deficiency.", PIECES, True),  # Rapid-MLX#1709
         ("Answer: B. Thiamine deficiency", PIECES, False),
         ("deficiency.", PIECES, False),
         ("no", ("no",), False),
