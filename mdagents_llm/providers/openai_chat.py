@@ -480,7 +480,8 @@ def usage_of(usage: Any) -> TokenUsage:
     if outside:  # else `true` would become a number
         prompt += outside
     if prompt == 0 and total is not None and "completion_tokens" in usage:
-        prompt = max(0, total - usage["completion_tokens"] - beside)  # only the total has it
+        more = total - usage["completion_tokens"]
+        prompt = 0 if more == reasoning else max(0, more - beside)  # only the total has it
     completion = usage.get("completion_tokens", 0 if total is None else total - prompt)
     if total is None and reasoning > completion:
         total = prompt + completion + reasoning

@@ -307,6 +307,17 @@ async def test_cached_tokens_are_input_once(usage: dict[str, object], read: Toke
     assert (reply.usage, reply.usage_estimated) == (read, False)
 
 
+@pytest.mark.parametrize("completion", [20, 200])
+async def test_reasoning_in_the_total_alone_is_no_prompt(completion: int) -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": 100}}
+    usage = {"prompt_tokens": 0, "completion_tokens": completion, **details}
+    reply = await chat(GOOD | {"usage": usage | {"total_tokens": completion + 100}}).generate(
+        REQUEST
+    )
+    assert (reply.usage.output_tokens, reply.usage.reasoning_tokens) == (completion + 100, 100)
+    assert reply.usage_estimated
+
+
 @pytest.mark.parametrize(
     ("more", "cost"),
     [
