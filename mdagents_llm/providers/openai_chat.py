@@ -297,7 +297,7 @@ class Chunks:
             elif (delta := choice.get("message")) and self._has_deltas and _says(delta):
                 self._pieces = {}  # a whole message after its parts
             delta, finish = delta or {"content": choice.get("text")}, choice.get("finish_reason")
-            self._add(delta, is_last=bool(finish))
+            self._add(delta, is_last=bool(finish) and self.finish is None)
             self.finish = finish or self.finish
             self.extent.note(finish)
 

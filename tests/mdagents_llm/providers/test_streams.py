@@ -302,3 +302,10 @@ async def test_a_whole_text_in_the_last_piece_is_shown_once(finish: str | None) 
     reply = await _reply(body, "Content-Type: text/event-stream", on_text=said.append)
     assert reply.text == (text if finish else text * 2)
     assert said == [*pieces, *(() if finish else (text,))]
+
+
+async def test_a_finish_reason_with_each_piece_does_not_make_it_the_last() -> None:
+    pieces = ["Answer: B", "Answer: B", ", twice."]
+    body = _stream(*(_chunk(piece, "stop") for piece in pieces), USAGE, "data: [DONE]")
+    reply = await _reply(body, "Content-Type: text/event-stream")
+    assert reply.text == "".join(pieces)
