@@ -128,9 +128,10 @@ async def read_events(pieces: AsyncIterator[bytes], beginning: bytes = b"") -> A
 
 
 class Extent:
-    """Extent of the text of a stream, and whether a finish reason ended it.
+    """Extent of the text of a stream, without reasoning, and whether a finish reason ended it.
 
     Some servers send a finish reason with each piece of the text, which says nothing of its end.
+    One before any text may be that of the reasoning.
     """
 
     def __init__(self) -> None:

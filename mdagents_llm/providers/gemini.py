@@ -245,8 +245,8 @@ class GeminiChat:
         try:
             async for chunk in until_end(stream, extent, (httpx2.HTTPError,)):
                 chunks.append(chunk)
-                shown.add(_text_of(chunk))
-                extent.pieces += bool(_text_of(chunk) or _text_of(chunk, thoughts=True))
+                shown.add(text := _text_of(chunk))
+                extent.pieces += bool(text)
                 extent.note(chunk.candidates and chunk.candidates[0].finish_reason)
         except Exception as error:  # `errors` names it
             usage = _reported(chunks)

@@ -317,7 +317,7 @@ class Chunks:
         self.shown.add(text)
 
     def _append(self, name: str, piece: str) -> None:
-        self.extent.pieces += 1
+        self.extent.pieces += name not in _REASONING
         self._pieces.setdefault(name, []).append(piece)
 
 

@@ -281,6 +281,18 @@ async def test_a_finish_reason_before_the_end_cuts_no_text(
     assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
 
 
+async def test_a_finish_reason_after_the_reasoning_cuts_no_text(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_stream, "LONGEST_END", 0.1)
+    thoughts = 'data: {"choices":[{"index":0,"delta":{"reasoning_content":"Hm"}}]}'
+    late = _stream(FIRST, *END)
+    end = b"%x\r\n%s\r\n0\r\n\r\n" % (len(late), late)
+    async with _left_open(_stream(thoughts, LAST), end) as port:
+        reply = await _streamed(OpenAIClient, port)
+    assert (reply.text, reply.reasoning, reply.usage.total_tokens) == ("Héllo", "Hm", 5)
+
+
 @pytest.mark.parametrize("finish", [None, "stop"])
 async def test_a_stream_that_stays_open_without_text_before_its_end_is_none(
     finish: str | None, monkeypatch: pytest.MonkeyPatch
