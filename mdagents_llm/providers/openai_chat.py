@@ -337,9 +337,9 @@ def _says(message: Mapping[str, Any]) -> bool:
 
 
 def _raise_error_of(choice: Mapping[str, Any]) -> None:
-    # OpenRouter: the model aborted
-    if all(has_error(choice, content) for content in ("message", "delta", "text")):
-        raise ErrorInReplyError(choice)
+    contents = ("message", "delta", "text")
+    if choice.get("error") and all(has_error(choice, content) for content in contents):
+        raise ErrorInReplyError(choice)  # OpenRouter: the model aborted
 
 
 def made(
