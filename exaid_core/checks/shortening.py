@@ -205,9 +205,16 @@ _NEWS = re.compile(
     re.IGNORECASE,
 )
 _TEST = (
-    r"\b(?:CT|MRI|MRA|PET|x-?rays?|CXR|radiographs?|films?|ultrasound|echo\w*|ECG|EKG|EEG|angio\w+"
-    r"|\w{3,}ogra(?:m|phy)s?|\w+oscopy|scan|biops(?:y|ies)|smear|stain|(?:blood |urine )?cultures?"
-    r"|lumbar puncture|LP|PCR|D-dimer|troponin)\b"
+    r"\b(?:CT(?:PA|A|V)?|MR[IAV]|MRCP|ERCP|PET|x-?rays?|[CAK]XR|KUB|radiographs?|films?"
+    r"|ultrasound|USS|dopplers?|duplex|(?-i:e?FAST)|POCUS|TTE|T[EO]E|[EO]GD|echo\w*|ECGs?|EKGs?|EEG"
+    r"|angio\w+|\w{3,}ogra(?:m|phy)s?|\w+oscopy|laparotomy|scans?|biops(?:y|ies)|FNA|cytology"
+    r"|histology|serology|smear|stain|dipstick|urinalysis|swabs?|(?:blood |urine )?cultures?"
+    r"|lumbar puncture|LP|CSF|PCR|D-dimer|troponin)\b"
+)
+_NORMAL = r"\b(?:normal|negative|unremarkable|clear|benign)\b"
+_NO_FINDING = (
+    r"(?:(?:not|normal|negative|unremarkable|clear|benign|unchanged|stable|pending|planned|booked"
+    r"|ordered|requested|scheduled|awaited|today|tomorrow|sent|done)\b)"
 )
 _EARLIER = (
     r"\b(?:(?:on|at|before|prior to) (?:the )?(?:admission|presentation|arrival|onset)"
@@ -222,9 +229,19 @@ _TAKEN_BACK = tuple(
     )
     for said, by, unless in (
         (
-            rf"{_TEST}[^.;]{{0,30}}\b(?:normal|negative|unremarkable|clear|benign|no)\b"
-            rf"|\bno\b[^.;]{{0,30}}\bon (?:the )?{_TEST}",
-            rf"{_TEST}:? (?:\w+ ){{0,3}}(?:show|reveal|demonstrate|confirm|gr[eo]w|positive|found)",
+            rf"{_TEST}[^.;]{{0,30}}(?:{_NORMAL}|\b(?:no|not|without)\b)"
+            rf"|(?:{_NORMAL}|\b(?:no|not|without)\b)[^.;]{{0,30}}\b(?:on|by|at) "
+            rf"(?:[\w-]+ ){{0,4}}{_TEST}"
+            rf"|{_NORMAL} (?:[\w-]+ ){{0,4}}{_TEST}",
+            rf"{_TEST}:? (?:(?!(?:to|will|would|may|might|could|should|if)\b)[\w:-]+ ){{0,8}}"
+            r"(?:show|reveal|demonstrate|confirm|gr[eo]w|positive|found|finds|detect|identif|disclos"
+            r"|suggest|consistent with|diagnos|suspicious)"
+            # "MRI: subdural hematoma", "ECG at 30 min: ST elevation"
+            rf"|{_TEST}(?! [^.;:]{{0,30}}\b(?:if|to)\b)(?: [^.;:]{{1,30}})?: "
+            rf"(?!\W*\d|{_NO_FINDING})\w"
+            # "fracture seen on plain films of the hip", "fracture on MRI"
+            r"|\b(?:seen|found|visible|evident|noted|present|identified|detected) (?:on|by) "
+            rf"(?:[\w-]+ ){{0,4}}{_TEST}|\w (?<!based )on (?:[\w-]+ ){{0,4}}{_TEST}\W*\Z",
             r"(?:show|reveal|demonstrate|confirm|found)\w* (?:(?:the|an?) )?(?:absence|normal)",
         ),
         (
