@@ -1,4 +1,4 @@
-"""Reads how often a dose is given: `BID`, `every 8 hours`, `weekly`, `every Monday`."""
+"""Reads how often and when a dose is given: `BID`, `weekly`, `every Monday`, `with meals`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ _TOLERANCE = 1.1
 _HOURS = {"h": 1.0, "d": 24.0, "w": 168.0, "m": 730.5}
 """Hours of a unit of time by its first letter."""
 _WORDS = {
-    "hourly": 1.0, "qid": 6.0, "qds": 6.0, "tid": 8.0, "tds": 8.0, "bid": 12.0, "bds": 12.0,
+    "hourly": 1.0, "qid": 6.0, "qds": 6.0, "qidac": 6.0, "achs": 6.0, "tid": 8.0, "tds": 8.0,
+    "tidac": 8.0, "qac": 8.0, "bid": 12.0, "bds": 12.0, "bidac": 12.0,
     "daily": 24.0, "qd": 24.0, "qday": 24.0, "qod": 48.0, "qad": 48.0, "alternateday": 48.0,
-    "alternatedays": 48.0, "tiw": 56.0, "biw": 84.0, "weekly": 168.0, "qw": 168.0, "qwk": 168.0,
-    "qweek": 168.0, "monthly": 730.5, "qmonth": 730.5,
+    "alternatedays": 48.0, "tiw": 56.0, "mwf": 56.0, "biw": 84.0, "weekly": 168.0,
+    "qw": 168.0, "qwk": 168.0, "qweek": 168.0, "monthly": 730.5, "qmonth": 730.5,
 }  # fmt: skip
 """Hours between doses by a word without signs and spaces. `biweekly` has two meanings."""
 _COUNTS = {
@@ -41,13 +42,17 @@ _TIMES = re.compile(
     rf"(?<![\w.]){_RANGE}(?:[ -]times?| ?x|(?<=once)|(?<=twice)|(?<=thrice))[ -]?"
     r"(?:(?:an?|per|each|every) |/ ?)?(?P<unit>da(?:y|ily)|week(?:ly)?|month(?:ly)?)\b"
 )
+# "1 day per week"
+_DAYS_A_WEEK = re.compile(
+    rf"(?<![\w.-]){_RANGE} days? ?(?:(?:an?|per|each|every|(?:of|in) (?:the|a)) |/ ?)week\b"
+)
 # "every 8 hours", "every other day"
 _EVERY = re.compile(
     rf"\b(?:every|each) (?:{_RANGE}[ -]?)?(?P<unit>hours?|h|days?|d|weeks?|wk?|months?|mo)\b"
 )
 _WORD = re.compile(
-    r"(?<![\w.])(?:hourly|daily|weekly|monthly|alternate[ -]days?|[qtb]\.?i\.?d|[qtb]ds|tiw|biw"
-    r"|q\.?[oa]\.?d|q\.? ?(?:d|day|w|wk|week|month))\b"
+    r"(?<![\w.])(?:hourly|daily|weekly|monthly|alternate[ -]days?|[qtb]\.?i\.?d(?:ac)?"
+    r"|qac|achs|m/?w/?f|[qtb]ds|tiw|biw|q\.?[oa]\.?d|q\.? ?(?:d|day|w|wk|week|month))\b"
 )
 # "a week", "/day"
 _PER_UNIT = re.compile(
@@ -55,18 +60,43 @@ _PER_UNIT = re.compile(
     r"(?! (?:ago|earlier|later|before|prior|after)\b)"
 )
 _AND = r"(?:,? (?:and|&) |, ?|/|&)"
-_PART_OF_DAY = r"(?:am|pm|hs|h\.s|morning|noon|midday|afternoon|evening|night|bedtime)\b"
-# "every morning and at night", "qHS"
-_PARTS_OF_DAY = re.compile(
-    rf"\b(?:(?:every |each |q\.? ?)(?P<parts>{_PART_OF_DAY}"
-    rf"(?:{_AND}(?:(?:every|each|at|in the) |q)?{_PART_OF_DAY})*)|nightly\b|nocte\b)"
+_PARTS = {
+    "am": "m", "morning": "m", "breakfast": "m", "mane": "m", "noon": "n", "midday": "n",
+    "lunch": "n", "afternoon": "ne", "pm": "ne", "dinner": "ne", "evening": "e", "supper": "e",
+    "night": "e", "hs": "e", "h.s": "e", "bed": "e", "bedtime": "e", "nightly": "e", "nocte": "e",
+}  # fmt: skip
+"""Morning, noon or evening by a word; some words mean the time between two."""
+_PART_OF_DAY = (
+    r"(?:am|pm|hs|h\.s|morning|noon|midday|afternoon|evening|night|bed(?:time)?|breakfast|lunch"
+    r"|dinner|supper)\b"
 )
+_AT_A_PART = r"(?:in the|at|before|after|with) (?:the )?"
+# "every morning and at night", "qHS"; "at bedtime", "before breakfast and dinner", "20 units AM"
+_PARTS_OF_DAY = re.compile(
+    rf"\b(?:(?:(?P<each>every |each |q\.? ?)|{_AT_A_PART}|(?<!\d )(?=(?:am|pm|hs)\b))"
+    rf"(?P<parts>{_PART_OF_DAY}(?:{_AND}(?:{_AT_A_PART}|(?:every|each) |q)?{_PART_OF_DAY})*)"
+    r"|(?P<word>nightly|nocte|mane)\b)"
+)
+# "with meals", "before each meal"
+_MEALS = re.compile(
+    r"\b(?:with|w/|before|after|at|each|every|per)(?: (?:each|every|all|the|main))* "
+    r"(?:meals?|mealtimes?)\b"
+)
+_WITH_MEALS = (6.0, 12.0)
+"""Hours between two to four meals a day."""
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b"
 # "every Monday", "on Tuesdays and Fridays", "Mon/Wed/Fri"
 _WEEKDAYS = re.compile(
-    rf"\b(?:(?:every|each) |on (?=[a-z]+days\b)|(?={_WEEKDAY}{_AND}{_WEEKDAY}))"
+    rf"\b(?:(?:every|each) |on (?=[a-z]+days\b)|(?={_WEEKDAY}{_AND}{_WEEKDAY})|(?=[a-z]+days\b))"
     rf"{_WEEKDAY}(?:{_AND}{_WEEKDAY})*"
 )
+# "15 mg Fri", but not "15 mg Fri 3 May" or "2 L, sat 94%"
+_ONE_WEEKDAY = re.compile(
+    r"\b(?:(?:mon|tues?|wed|thu(?:rs)?|fri)|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b"
+    r"(?! ?[\d-]| (?:to|through|at|am|pm|morning|afternoon|evening|night)\b)"
+)
+_JOINS = re.compile(r"[,(]? ?")
+"""Text between two parts of one schedule: `daily at bedtime`, `BID, with meals`."""
 
 _ROUTE = (
     r"po|orally|oral|by mouth|iv|im|sc|sq|subq|subcut\w*|intra[mv]\w+|inhaled|topically|tablets?"
@@ -81,7 +111,7 @@ _BETWEEN = re.compile(
 _APART = re.compile(r"[,(-]\s?$|\n")
 _SEPARATES = re.compile(r"[,(\n]")
 _NOUN = re.compile(
-    r" (?!(?:for|until|till|with|then|as|at|by|and|but|or|in|on|from|after|before"
+    r" (?!(?:for|until|till|with|then|as|at|by|and|but|or|in|on|from|after|before|only|not"
     rf"|{_ROUTE})\b)[a-z]",
     re.IGNORECASE,
 )
@@ -97,11 +127,20 @@ class Schedule(NamedTuple):
     most: float
     """Longest interval in hours."""
     part_of_day: str = ""
-    """Words of a daily dose at a part of the day: `nightly`, `qam`."""
+    """Parts of the day at which a daily dose may be given, of `m`orning, `n`oon and `e`vening."""
+    with_meals: bool = False
+    """Whether each dose is given with a meal."""
 
     def is_same(self, other: Schedule) -> bool:
-        """Return whether the intervals are the same, or overlap."""
+        """Return whether the intervals are the same, or overlap, at the same part of the day."""
+        if self.with_meals and other.with_meals:
+            return True
+        if self.part_of_day and other.part_of_day and not self._is_at_part_of(other):
+            return False
         return self.least <= other.most * _TOLERANCE and other.least <= self.most * _TOLERANCE
+
+    def _is_at_part_of(self, other: Schedule) -> bool:
+        return not set(self.part_of_day).isdisjoint(other.part_of_day)
 
 
 class DoseSchedule(NamedTuple):
@@ -119,6 +158,8 @@ class _Found(NamedTuple):
     start: int
     end: int
     schedule: Schedule
+    may_be_event: bool = False
+    """Whether this is no schedule elsewhere than behind a dose: `vomited after dinner`."""
 
 
 def dose_schedules(text: str, measured: Iterable[Quantity]) -> Iterator[DoseSchedule]:
@@ -131,7 +172,7 @@ def dose_schedules(text: str, measured: Iterable[Quantity]) -> Iterator[DoseSche
         text: Text normalized by `plain`.
         measured: Quantities in the text, as `quantities` yields them.
     """
-    doses = [each for each in measured if each.unit and scale(each.unit).dimension != "s"]
+    doses = [each for each in measured if each.unit and not _is_of_time(each.unit)]
     found = _found(text) if doses else []
     taken = 0
     for dose, following in zip_longest(doses, doses[1:]):
@@ -140,16 +181,31 @@ def dose_schedules(text: str, measured: Iterable[Quantity]) -> Iterator[DoseSche
         first = bisect_left(found, dose.start, key=attrgetter("start"))
         behind = found[first : bisect_left(found, stop, key=attrgetter("start"))]
         before = found[first - 1] if first else None
+        until = following.start if following else stop
+        others = [each for each in behind[1:] if each.start < until]
         if behind and _follows(text, dose, behind[0]):
             stated = behind[0]
-        elif before and before.start >= taken and _precedes(text, before, dose):
-            stated = before
+        elif (
+            before
+            and before.start >= taken
+            and not before.may_be_event
+            and _precedes(text, before, dose)
+        ):
+            stated, others = before, []
         else:
-            until = following.start if following else stop
-            yield DoseSchedule(dose, None, [each.schedule for each in behind if each.start < until])
+            possible = [*behind[:1], *others] if behind and behind[0].start < until else others
+            yield DoseSchedule(
+                dose, None, [each.schedule for each in possible if not each.may_be_event]
+            )
             continue
         taken = stated.end
-        yield DoseSchedule(dose, stated.schedule, [stated.schedule])
+        # "in the morning, again in the evening"
+        parts = [each.schedule for each in others if each.schedule.part_of_day]
+        yield DoseSchedule(
+            dose,
+            stated.schedule,
+            [stated.schedule, *(parts if stated.schedule.part_of_day else ())],
+        )
 
 
 def new_schedules(text: str) -> set[Schedule]:
@@ -176,9 +232,34 @@ def _found(text: str) -> Sequence[_Found]:
     text = in_lower_case(text).replace("\n", " ")
     found: list[_Found] = []
     for each in sorted(_schedules(text), key=lambda each: (each.start, -each.end)):
-        if not found or each.start >= found[-1].end:
+        if found and each.start < found[-1].end:
+            continue
+        if found and (whole := _joined(text, found[-1], each)):
+            found[-1] = whole
+        else:
             found.append(each)
     return found
+
+
+def _joined(text: str, one: _Found, other: _Found) -> _Found | None:
+    """Return two neighbors as one schedule, if one tells the time of the other."""
+    if not _JOINS.fullmatch(text, one.end, other.start):
+        return None
+    first, second = one.schedule, other.schedule
+    if first.with_meals != second.with_meals:
+        main = other if first.with_meals else one
+        whole = main.schedule._replace(with_meals=True)
+    elif first[:2] == second[:2] and bool(first.part_of_day) != bool(second.part_of_day):
+        main = one if second.part_of_day else other
+        whole = main.schedule._replace(part_of_day=first.part_of_day or second.part_of_day)
+    else:
+        return None
+    return _Found(one.start, other.end, whole, main.may_be_event)
+
+
+def _is_of_time(unit: str) -> bool:
+    """Return whether a unit is one of time, possibly per another: `d`, `d/wk`."""
+    return scale(unit).dimension.split("/")[0] == "s"
 
 
 def _follows(text: str, dose: Quantity, found: _Found) -> bool:
@@ -206,6 +287,9 @@ def _schedules(text: str) -> Iterator[_Found]:
     for match in _TIMES.finditer(text):
         hours, (least, most) = _HOURS[match["unit"][0]], _counts(match)
         yield _Found(*match.span(), Schedule(hours / most, hours / least))
+    for match in _DAYS_A_WEEK.finditer(text):
+        hours, (least, most) = _HOURS["w"], _counts(match)
+        yield _Found(*match.span(), Schedule(hours / most, hours / least))
     for match in _EVERY.finditer(text):
         hours, (least, most) = _HOURS[match["unit"][0]], _counts(match)
         yield _Found(*match.span(), Schedule(hours * least, hours * most))
@@ -216,9 +300,15 @@ def _schedules(text: str) -> Iterator[_Found]:
         hours = _WORDS[re.sub("[^a-z]", "", match[0])]
         yield _Found(*match.span(), Schedule(hours, hours))
     for match in _PARTS_OF_DAY.finditer(text):
-        times = len(re.findall(_PART_OF_DAY, match["parts"] or "")) or 1
-        hours = _HOURS["d"] / times
-        yield _Found(*match.span(), Schedule(hours, hours, match[0] if times == 1 else ""))
+        parts = re.findall(_PART_OF_DAY, match["parts"]) if match["parts"] else [match["word"]]
+        hours = _HOURS["d"] / len(parts)
+        part = _PARTS[parts[0]] if len(parts) == 1 else ""
+        may_be_event = not (match["each"] or match["word"])
+        yield _Found(*match.span(), Schedule(hours, hours, part), may_be_event)
+    for match in _MEALS.finditer(text):
+        yield _Found(*match.span(), Schedule(*_WITH_MEALS, with_meals=True), may_be_event=True)
+    for match in _ONE_WEEKDAY.finditer(text):
+        yield _Found(*match.span(), Schedule(_HOURS["w"], _HOURS["w"]), may_be_event=True)
     for match in _WEEKDAYS.finditer(text):
         hours = _HOURS["w"] / len(re.findall(_WEEKDAY, match[0]))
         yield _Found(*match.span(), Schedule(hours, hours))

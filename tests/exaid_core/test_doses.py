@@ -144,6 +144,24 @@ def test_a_weekly_dose_is_no_daily_one(
         ("Take 1 tablet every week", "Take 1 tablet three times a day"),  # metriport/metriport#4906
         ("fremanezumab 225 mg every four weeks", "fremanezumab 225 mg every other week"),
         ("1 tab PO BID x7 days", "1 tab PO daily for 7 days"),  # maziyarpanahi/openmed#879
+        # nursingcenter.com/journals-articles/medication-safety, an overdose of this wording
+        ("methotrexate 10 mg by mouth 1 day per week", "methotrexate 10 mg by mouth daily"),
+        ("methotrexate 15 mg Fri", "methotrexate 15 mg daily"),
+        ("methotrexate 15 mg PO, Mon only", "methotrexate 15 mg daily"),
+        ("methotrexate 15 mg Mondays", "methotrexate 15 mg daily"),
+        ("methotrexate 15 mg (Mondays only)", "methotrexate 15 mg daily"),
+        ("warfarin 5 mg MWF", "warfarin 5 mg daily"),
+        ("insulin lispro 20 units with meals", "insulin lispro 20 units once daily"),
+        ("insulin lispro 20 units w/ meals", "insulin lispro 20 units once daily"),
+        ("insulin lispro 20 units with each meal", "insulin lispro 20 units once daily"),
+        ("insulin lispro 20 units with meals", "insulin lispro 20 units at bedtime"),
+        ("insulin 20 units TIDAC", "insulin 20 units daily"),
+        ("aspart 8 units before breakfast, lunch and dinner", "aspart 8 units daily"),
+        ("metformin 1000 mg daily with meals", "metformin 1000 mg TID"),
+        ("prednisolone 40 mg in the morning", "prednisolone 40 mg at night"),
+        ("prednisolone 40 mg daily with breakfast", "prednisolone 40 mg daily at bedtime"),
+        ("prednisolone 40 mg mane", "prednisolone 40 mg nocte"),
+        ("insulin 30 units AM", "insulin 30 units PM"),
     ],
 )
 def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary: str) -> None:
@@ -175,11 +193,33 @@ def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary:
         ("prednisone 40 mg daily", "prednisone 40 mg, weekly CBC"),
         ("started on prednisone 5 mg a week ago", "prednisone 5 mg daily"),
         ("amoxicillin 90 mg/kg/day divided BID", "amoxicillin 90 mg/kg/day"),
+        ("methotrexate 10 mg 1 day per week", "methotrexate 10 mg weekly on Mondays"),
+        ("methotrexate 15 mg Fri", "methotrexate 15 mg once a week"),
+        ("insulin lispro 8 units with meals", "insulin lispro 8 units TID"),
+        ("insulin lispro 8 units TIDAC", "insulin lispro 8 units before meals"),
+        ("insulin 4 units before meals and at bedtime", "insulin 4 units four times a day"),
+        ("metformin 500 mg BID with meals", "metformin 500 mg with meals"),
+        ("metformin 1000 mg daily with meals", "metformin 1000 mg with meals"),
+        ("metformin 1000 mg with meals once daily", "metformin 1000 mg daily"),
+        ("metformin 500 mg with breakfast and dinner", "metformin 500 mg BID"),
+        ("prednisolone 40 mg in the morning", "prednisolone 40 mg once daily"),
+        ("levothyroxine 100 mcg before breakfast", "levothyroxine 100 mcg every morning"),
+        ("simvastatin 40 mg with the evening meal", "simvastatin 40 mg at night"),
+        ("furosemide 40 mg in the morning, again in the evening", "furosemide 40 mg BID"),
+        ("ceftriaxone 1 g was given; he vomited after dinner", "ceftriaxone 1 g daily"),
+        ("ceftriaxone 1 g was given, cultures from Monday", "ceftriaxone 1 g daily"),
+        ("2 L, sat 94%", "2 L daily"),
         ("warfarin 5 mg daily except 7.5 mg on Mondays", "warfarin 5 mg daily, 7.5 mg on Mondays"),
     ],
 )
 def test_other_words_for_how_often_a_dose_is_given(support: str, summary: str) -> None:
     assert unsupported_terms([summary], support) == ()
+
+
+def test_two_drugs_with_the_times_of_each_other_are_flagged() -> None:
+    support = "Insulin glargine 20 units at bedtime; insulin lispro 8 units with meals."
+    summary = "Insulin glargine 20 units with meals; insulin lispro 8 units at bedtime."
+    assert unsupported_terms([summary], support) == ("20 units", "8 units")
 
 
 @pytest.mark.sweep
@@ -192,7 +232,13 @@ def test_many_doses_with_a_period_take_no_more_than_linear_time() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "form",
-    ["{} aspirin 15 mg ", "15 mg ({} ", "15 mg every morning and {} ", "every 2 or {} 5 mg "],
+    [
+        "{} aspirin 15 mg ",
+        "15 mg ({} ",
+        "15 mg every morning and {} ",
+        "every 2 or {} 5 mg ",
+        "15 mg {} with meals at bedtime ",
+    ],
 )
 def test_many_schedules_take_no_more_than_linear_time(form: str) -> None:
     start = time.process_time()
