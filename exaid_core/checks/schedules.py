@@ -116,6 +116,7 @@ _NOUN = re.compile(
     re.IGNORECASE,
 )
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s+[^\sa-z0-9])|;|\n(?=\s*[\n*•-])")
+_AROUND = re.compile(r"\W*(?:on\b)?\W*(?:only\b)?\W*", re.IGNORECASE)
 _CHANGED = re.compile(r"\bto (?:an? )?$", re.IGNORECASE)
 
 
@@ -219,6 +220,22 @@ def new_schedules(text: str) -> set[Schedule]:
         for found in _found(text)
         if _CHANGED.search(text, max(found.start - 8, 0), found.start)
     }
+
+
+def tells_schedule(text: str, *, of_a_dose: bool) -> bool:
+    """Return whether a text tells how often or when something is done.
+
+    Args:
+        text: Text normalized by `plain`.
+        of_a_dose: Whether the text is known to be about a dose, so that `with meals` is a schedule.
+    """
+    return any(of_a_dose or not found.may_be_event for found in _found(text))
+
+
+def is_schedule(text: str) -> bool:
+    """Return whether a text normalized by `plain` is a schedule alone: `Mondays only`."""
+    found = _found(text)
+    return bool(found and _AROUND.fullmatch(text[: found[0].start] + text[found[-1].end :]))
 
 
 def with_parts_of_day(schedules: set[Schedule]) -> set[Schedule]:

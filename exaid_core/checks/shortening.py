@@ -8,6 +8,8 @@ from functools import lru_cache
 
 from exaid_core.checks.alerts import find_alerts
 from exaid_core.checks.drugs import drugs
+from exaid_core.checks.quantities import plain
+from exaid_core.checks.schedules import is_schedule, tells_schedule
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
 
 ELLIPSIS = "…"
@@ -181,7 +183,25 @@ _PERSON = (
 _LIMITS = re.compile(
     r"\b(?:max(?:imum)?\.?:? (?:\w+:? ){0,3}\d|at most|(?:to|not) exceed\w*|no (?:more|faster) than"
     r"|refus\w+|jehovah\w*"
-    rf"|{_PERSON} (?:\w+ )?declin(?:es?|ed|ing))\b",
+    rf"|{_PERSON} (?:\w+ )?declin(?:es?|ed|ing)"
+    # "Fatal if given intrathecally", "for intravenous use only", "infuse over 4 hours"
+    r"|(?:fatal|lethal|deadly) (?:if|when|by)"
+    r"|(?:use|injection|infusion|route|IV|IM|intra\w+|subcut\w+|oral(?:ly)?|by mouth|line) only"
+    r"|(?:infuse|inject|give|push|run|administer)(?:d|n|ed)?(?: it)?"
+    r" (?:slowly|over \d+|deep|(?:via|through) (?:a )?central)"
+    r"|slow (?:IV|push|injection|infusion)|dilute[ds]? (?:in|to|with))\b",
+    re.IGNORECASE,
+)
+# "Take it once a week", "To be given on Mondays", "Dosing is weekly", but not "Give fluids hourly"
+_TAKE = re.compile(
+    r"\W*(?:(?:it|this|(?:(?:the|each) )?dos(?:es?|ing|age)|frequency|schedule|interval)\b"
+    r"|(?:(?:he|she|they|(?:the )?(?:patient|pt)) (?:\w+ )?)?"
+    r"(?:(?:should|must|to)(?: not)? be (?:taken|given|used|administered|injected|applied|infused)"
+    r"|takes?|gives?|administers?|injects?|uses?|appl(?:y|ies)|swallows?|changes?"
+    r"|(?P<past>given|taken|administered|injected|used|applied))"
+    r"(?=:| (?:it|this|them|each|every|the (?:dose|drug|tablets?|medication|injection)|on|at|in"
+    r"|with|by|before|after|once|one|twice|three|only|strictly|orally|subcut\w+|intra\w+|po|iv|im"
+    r"|sc|q\w+|[bt]id|daily|weekly|monthly|nightly|exactly|\d+)\b))",
     re.IGNORECASE,
 )
 _EPINEPHRINE = re.compile(r"\b(?:epinephrine|adrenaline)\b", re.IGNORECASE)
@@ -367,7 +387,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         or any(
             (reassures and _is_bad_news(statement, named))
             or ((treats or has_no_allergy) and _is_bar(statement))
-            or (treats and _is_limit(statement, kept))
+            or (treats and (_is_limit(statement, kept) or _is_schedule(statement, kept)))
             or any(
                 _says(by, statement) and not unless.search(statement) for by, unless in taken_back
             )
@@ -424,6 +444,20 @@ def _is_limit(statement: str, kept: str) -> bool:
         return False
     limited = {name for _, _, name in drugs(statement)}
     return not limited or not limited.isdisjoint(name for _, _, name in drugs(kept))
+
+
+def _is_schedule(statement: str, kept: str) -> bool:
+    """Return whether a statement tells how often or when a dose in `kept` is given."""
+    if not _GIVEN.search(kept):
+        return False
+    given = {name for _, _, name in drugs(statement)}
+    if not given <= {name for _, _, name in drugs(kept)}:
+        return False
+    taking = _TAKE.match(statement)
+    if taking or given:
+        of_a_dose = taking is not None and not taking["past"]
+        return tells_schedule(plain(statement), of_a_dose=of_a_dose)
+    return len(statement.split()) <= _SHORT and is_schedule(plain(statement))
 
 
 def _is_danger(statement: str, kept: str) -> bool:
