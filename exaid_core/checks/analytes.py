@@ -95,6 +95,9 @@ _BETWEEN = (
 )
 _NAME = "|".join(rf"({one.abbreviations}|(?i:{one.words}))" for one in _ANALYTES)
 _ANALYTE = re.compile(rf"\b(?:{_NAME}){_BETWEEN}", re.ASCII)
+# The units of these differ between laboratories, or are none.
+_NO_UNIT = "pH|INR|CRP|BE|a?PTT|PT|(?i:urea|ketones|base excess|prothrombin time)"
+_MEASURED = re.compile(rf"\b(?:{_NAME}|{_NO_UNIT}){_BETWEEN}", re.ASCII)
 # "pain at 3", "pain from 3 to 5" and "pain of 2 days" tell a place or a time.
 _SCORE = re.compile(
     r"\b(?:pain(?:[\s:=(]|\b(?:scale|score|level|is|was|now)\b)*\Z"
@@ -130,6 +133,11 @@ def in_customary_units(text: str, start: int, value: str) -> Iterator[tuple[str,
     ]
     times = Counter(unit for _, unit in told)
     yield from ((number, unit) for number, unit in told if times[unit] == 1)
+
+
+def is_measured(text: str, start: int) -> bool:
+    """Return whether the number at `start` is the value of an analyte that is named before it."""
+    return _MEASURED.search(text[max(start - _REACH, 0) : start]) is not None
 
 
 def _units(name: str, number: float) -> Iterator[str]:

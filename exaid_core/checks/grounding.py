@@ -55,6 +55,32 @@ _AS_A_SHARE = re.compile(
 # Converted values are rounded: 2296 g is 2.3 kg, and 12 weeks are 3 months.
 _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
 
+# "3/52 history of cough", "review in 6/52", "29+4/40": weeks, days or months in British notes
+_OF_A_PERIOD = {"24": "h", "7": "d", "52": "wk", "40": "wk", "12": "mo"}
+_PERIOD = re.compile(r"/(24|7|52|40|12)(?![\d/]|[.,]\d)")
+_BEFORE_A_PERIOD = re.compile(
+    r"(?:\b(?:in|for|over|after|within|every|past|last|next|about|at|since|until|x|last|age[ds]?"
+    r"|review|follow-?up|repeat|recheck)|f/u|~)[ :]?\Z",
+    re.IGNORECASE,
+)
+_AFTER_A_PERIOD = re.compile(
+    r" ?(?:of (?!the\b|\d)|history|hx|course|old|ago|later|post|pregnan|gest|infant|baby|boy|girl"
+    r"|duration|supply)",
+    re.IGNORECASE,
+)
+# "in 5/12 patients", "5/12 (42%)"
+_COUNTED = re.compile(
+    r" ?\(\d| (?:of (?:the )?)?(?!weeks|days|months|hours)[a-z]+s\b", re.IGNORECASE
+)
+# "G2P1 29+4 with PPROM"
+_DAYS_OF_GESTATION = re.compile(r"\+([0-6])(?![\d/+]|[.,]\d)")
+_WEEKS_OF_GESTATION = range(10, 45)
+_OBSTETRIC = re.compile(
+    r"\bG\d|\b(?:gestation|pregnan|antenatal|fet(?:al|us)|foet(?:al|us)|neonat|p?reterm|labou?r"
+    r"|deliver|born|P?P?ROM|GA|EDD|LMP|para|primi|multi|obstetric|twin|caesarean|cesarean)",
+    re.IGNORECASE,
+)
+
 _ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
 )  # fmt: skip
@@ -369,7 +395,7 @@ def _in_units(quantity: Quantity, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _implied(quantity: Quantity, text: str) -> Iterator[Measure]:
-    """Yield the amount and volume of a drug (`1 g/50 mL`), and the percentages of a third."""
+    """Yield an amount and its volume (`1 g/50 mL`), the percentages of a third, and times."""
     before = text[max(quantity.start - _REACH, 0) : quantity.start]
     after = text[quantity.end : quantity.end + _REACH]
     if quantity.unit is None and (
@@ -377,6 +403,8 @@ def _implied(quantity: Quantity, text: str) -> Iterator[Measure]:
     ):
         percents = chain.from_iterable(_THIRDS.get(value, ()) for value in quantity.values)
         yield from (measure(percent, "%") for percent in percents)
+    if quantity.unit is None:
+        yield from _british(quantity, before, after)
     strength = _OF_A_VOLUME.fullmatch(quantity.unit or "")
     if (
         strength
@@ -389,6 +417,28 @@ def _implied(quantity: Quantity, text: str) -> Iterator[Measure]:
         yield measure(strength["volume"], strength["unit"])
         for value in quantity.values:
             yield measure(value, strength["amount"])
+
+
+def _british(quantity: Quantity, before: str, after: str) -> Iterator[Measure]:
+    """Yield the time that is meant by `3/52` or `29+4` in British notes."""
+    written = _PERIOD.search(quantity.text) or _PERIOD.match(after)
+    after_it = after.removeprefix(written[0]) if written else ""
+    if (
+        written
+        and (_BEFORE_A_PERIOD.search(before) or _AFTER_A_PERIOD.match(after_it))
+        and not _COUNTED.match(after_it)
+    ):
+        for value in quantity.values:
+            yield measure(value.partition("/")[0], _OF_A_PERIOD[written[1]])
+    days = _DAYS_OF_GESTATION.match(after)
+    weeks = quantity.values[-1]
+    if (
+        days
+        and weeks.isdecimal()
+        and int(weeks) in _WEEKS_OF_GESTATION
+        and (_OBSTETRIC.search(before) or _OBSTETRIC.search(after))
+    ):
+        yield from (measure(weeks, "wk"), measure(days[1], "d"))
 
 
 def _scores(quantity: Quantity, text: str) -> Iterator[str]:

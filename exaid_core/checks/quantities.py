@@ -11,6 +11,7 @@ from decimal import Decimal
 from functools import cache
 from operator import itemgetter
 
+from exaid_core.checks.analytes import is_measured
 from exaid_core.checks.number_words import number_words
 from exaid_core.checks.shorthand import shorthand
 from exaid_core.checks.term_list import phrases
@@ -54,11 +55,18 @@ _TOUCHING = re.compile(
     r"|Na(?=1[0-9]{2}\b)|K(?=[1-9]\.[0-9]\b)|Cr(?=[0-9]{1,2}\.[0-9])|T(?=(?:3[3-9]|4[0-2])\.[0-9]))"
 )
 _POWER_OF_10 = re.compile(r"(?<=[0-9])(?: ?[xX*]? ?10[*eE]| 10\^)([0-9]{1,2})(?= ?/)")
-# "32w4d", "32 4/7 weeks", "32+4 weeks"
+# "32w4d", "32 4/7 weeks", "32+4 weeks", "32+4/40"
 _GESTATION = re.compile(
-    r"\b([1-4][0-9])(?: ?w ?([0-6]) ?d\b|(?: (?=./7)|\+)([0-6])(?:/7)? ?(?:weeks?|wks?)\b)",
+    r"\b([1-4][0-9])(?: ?w ?([0-6]) ?d\b|(?: (?=./7)|\+)([0-6])(?:(?:/7)? ?(?:weeks?|wks?)|/40)\b)",
     re.IGNORECASE,
 )
+# "12.03.2024"
+_DOTTED_DATE = re.compile(
+    r"(?<![0-9.,])(0?[1-9]|[12][0-9]|3[01])\.(0?[1-9]|1[0-2])\.((?:19|20)[0-9]{2})(?![0-9]|\.[0-9])"
+)
+# The comma of "K 6,8" or of "INR 1,3"
+_COMMA_OF_A_VALUE = re.compile(r",(?<=[0-9],)(?<![,.][0-9],)(?=[0-9]{1,2}(?![0-9]|[,.][0-9]))")
+_LAST_DIGITS = re.compile(r"(?<![0-9.,])[0-9]{1,3}\Z")
 _HEART_RATE = re.compile("HR[ :=]{0,2}[0-9]")  # no unit: "T 38.5 HR 110"
 _BEFORE_NAME = re.compile("-[A-Z]{2}")
 _DIGITS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -143,14 +151,16 @@ def plain(text: str) -> str:
 
     Characters are normalized (NFKC), except that exponents keep a `^`; dashes, fraction and
     multiplication signs and the digits of any script become ASCII; thousands separators are
-    removed; a decimal comma becomes a point. A number that touches its name is parted from it
-    (`BP90/60`), and `q8h`, `32w4d` and `10*3/uL` are written out. A number that repeats the one
-    before it in brackets is removed (`3 (three) times`).
+    removed; a decimal comma becomes a point, and the points of a date slashes. A number that
+    touches its name is parted from it (`BP90/60`), and `q8h`, `32w4d` and `10*3/uL` are written
+    out. A number that repeats the one before it in brackets is removed (`3 (three) times`).
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
     text = _decimal_comma().sub(".", text)
+    text = _COMMA_OF_A_VALUE.sub(_point_in_a_value, text)
+    text = _DOTTED_DATE.sub(r"\1/\2/\3", text)
     text = _IN_BRACKETS.sub(_unless_repeated, text)
     text = _TOUCHING.sub(r"\g<0> ", text)
     text = _POWER_OF_10.sub(r" x 10^\1", text)
@@ -255,6 +265,11 @@ def _compatible(match: re.Match[str]) -> str:
 
 def _joined(match: re.Match[str]) -> str:
     return _SEPARATORS.sub("", match[0])
+
+
+def _point_in_a_value(comma: re.Match[str]) -> str:
+    number = _LAST_DIGITS.search(comma.string, max(comma.start() - 4, 0), comma.start())
+    return "." if number and is_measured(comma.string, number.start()) else ","
 
 
 def _unless_repeated(match: re.Match[str]) -> str:
