@@ -178,10 +178,26 @@ def test_two_letters_that_nobody_holds_do_not_show_the_disagreement() -> None:
         ("H pylori positive; experts agree on D", "H"),
         ("G tube placed; answer D", "G"),
         ("Rh E negative; answer D", "E"),
+        ("D is the answer. Weber B fracture.", "B"),
+        ("D chosen; polymyxin B resistance.", "B"),
+        ("Team selected D; serogroup B meningococcus", "B"),
+        ("Team selected D. MEN 2 B.", "B"),
+        ("Team selected D. BI-RADS density B.", "B"),
+        ("Team selected D. HLA-B 5701 and Flu B negative.", "B"),
+        ("D chosen, plan B is surgery.", "B"),
     ],
 )
 def test_a_letter_of_a_name_does_not_show_the_disagreement(summary: str, letter: str) -> None:
     assert dissent_missing([summary], {"doctor0": letter, "doctor1": "D"})
+
+
+@pytest.mark.parametrize(
+    "summary",
+    ["D chosen over plan B.", "doctor0 plan B, doctor1 plan D.", "Plan: B is open; D too"],
+)
+def test_a_plan_may_be_an_option(summary: str) -> None:
+    held = {"doctor0": "B", "doctor1": "D"}
+    assert not dissent_missing([summary], held)
 
 
 def test_words_of_two_fields_are_not_read_together() -> None:
