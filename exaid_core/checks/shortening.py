@@ -185,17 +185,21 @@ _LIMITS = re.compile(
     r"|refus\w+|jehovah\w*"
     rf"|{_PERSON} (?:\w+ )?declin(?:es?|ed|ing)"
     # "Fatal if given intrathecally", "for intravenous use only", "infuse over 4 hours"
-    r"|(?:fatal|lethal|deadly) (?:if|when|by)"
+    r"|(?:fatal|lethal|deadly) (?:(?:if|when) (?:\w+ ){0,2}(?:given|administered|injected|used"
+    r"|taken|infused)|(?:if|when|by) (?:any |other )?(?:intra\w+|routes?))"
     r"|(?:use|injection|infusion|route|IV|IM|intra\w+|subcut\w+|oral(?:ly)?|by mouth|line) only"
     r"|(?:infuse|inject|give|push|run|administer)(?:d|n|ed)?(?: it)?"
-    r" (?:slowly|over \d+|deep|(?:via|through) (?:a )?central)"
+    r" (?:slowly|over [\d-]+ ?(?:h|hours?|min|minutes?|s|sec|seconds?)|deep"
+    r"|(?:via|through) (?:a )?central)"
     r"|slow (?:IV|push|injection|infusion)|dilute[ds]? (?:in|to|with))\b",
     re.IGNORECASE,
 )
 # "Take it once a week", "To be given on Mondays", "Dosing is weekly", but not "Give fluids hourly"
 _TAKE = re.compile(
-    r"\W*(?:(?:it|this|(?:(?:the|each) )?dos(?:es?|ing|age)|frequency|schedule|interval)\b"
-    r"|(?:(?:he|she|they|(?:the )?(?:patient|pt)) (?:\w+ )?)?"
+    r"\W*(?:(?:it|this) is (?:an? (?:\w+ ){0,3}(?:dose|drug|medicine|medication|tablet|injection)\b"
+    r"|(?:only )?(?=(?:given|taken|used|dosed|injected|once|twice|weekly|monthly)\b))"
+    r"|(?:(?:the|each) )?dos(?:es?|ing|age)\b|(?:frequency|schedule|interval)(?=:| is\b)"
+    r"|(?:(?:he|she|they|it|this|(?:the )?(?:patient|pt)) (?:\w+ )?)?"
     r"(?:(?:should|must|to)(?: not)? be (?:taken|given|used|administered|injected|applied|infused)"
     r"|takes?|gives?|administers?|injects?|uses?|appl(?:y|ies)|swallows?|changes?"
     r"|(?P<past>given|taken|administered|injected|used|applied))"
@@ -232,9 +236,15 @@ _TEST = (
     r"|lumbar puncture|LP|CSF|PCR|D-dimer|troponin)\b"
 )
 _NORMAL = r"\b(?:normal|negative|unremarkable|clear|benign)\b"
+_SHOWS = r"\b(?:show|reveal|demonstrate|confirm|suggest|consistent|positive|found)"
+_NOT_DONE = (
+    r"(?!(?:yet |be |been |being |currently |(?:IV |oral )?contrast\b)*(?:done|needed|necessary"
+    r"|indicated|performed|useful|required|recommended|available|diagnostic|contrast)\b)"
+)
 _NO_FINDING = (
     r"(?:(?:not|normal|negative|unremarkable|clear|benign|unchanged|stable|pending|planned|booked"
-    r"|ordered|requested|scheduled|awaited|today|tomorrow|sent|done)\b)"
+    r"|ordered|requested|scheduled|awaited|today|tomorrow|sent|done|preserved|intact|(?:LV)?EF"
+    r"|ejection)\b)"
 )
 _EARLIER = (
     r"\b(?:(?:on|at|before|prior to) (?:the )?(?:admission|presentation|arrival|onset)"
@@ -249,10 +259,12 @@ _TAKEN_BACK = tuple(
     )
     for said, by, unless in (
         (
-            rf"{_TEST}[^.;]{{0,30}}(?:{_NORMAL}|\b(?:no|not|without)\b)"
+            rf"{_TEST}[^.;]{{0,30}}(?:{_NORMAL}|\bno\b)"
+            # "CT did not show a bleed", but not "CT shows appendicitis without abscess"
+            rf"|{_TEST}(?:(?!{_SHOWS})[^.;]){{0,30}}\b(?:not|without) {_NOT_DONE}"
             rf"|(?:{_NORMAL}|\b(?:no|not|without)\b)[^.;]{{0,30}}\b(?:on|by|at) "
             rf"(?:[\w-]+ ){{0,4}}{_TEST}"
-            rf"|{_NORMAL} (?:[\w-]+ ){{0,4}}{_TEST}",
+            rf"|{_NORMAL} (?:(?!(?:for|to|of|after|before|with|in)\b)[\w-]+ ){{0,4}}{_TEST}",
             rf"{_TEST}:? (?:(?!(?:to|will|would|may|might|could|should|if)\b)[\w:-]+ ){{0,8}}"
             r"(?:show|reveal|demonstrate|confirm|gr[eo]w|positive|found|finds|detect|identif|disclos"
             r"|suggest|consistent with|diagnos|suspicious)"
@@ -448,7 +460,8 @@ def _is_limit(statement: str, kept: str) -> bool:
 
 def _is_schedule(statement: str, kept: str) -> bool:
     """Return whether a statement tells how often or when a dose in `kept` is given."""
-    if not _GIVEN.search(kept):
+    dosed = [each for each in _STATEMENT_END.split(kept) if _GIVEN.search(each)]
+    if not dosed or (len(dosed) == 1 and _tells_all_schedules(dosed[0])):
         return False
     given = {name for _, _, name in drugs(statement)}
     if not given <= {name for _, _, name in drugs(kept)}:
@@ -458,6 +471,11 @@ def _is_schedule(statement: str, kept: str) -> bool:
         of_a_dose = taking is not None and not taking["past"]
         return tells_schedule(plain(statement), of_a_dose=of_a_dose)
     return len(statement.split()) <= _SHORT and is_schedule(plain(statement))
+
+
+def _tells_all_schedules(statement: str) -> bool:
+    """Return whether a statement has one dose, and tells how often it is given."""
+    return len(_GIVEN.findall(statement)) == 1 and tells_schedule(plain(statement), of_a_dose=False)
 
 
 def _is_danger(statement: str, kept: str) -> bool:

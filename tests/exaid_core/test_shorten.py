@@ -299,6 +299,8 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("Start methotrexate 15 mg.", "Must not be given daily."),
         ("Start methotrexate 15 mg.", "This is a weekly dose."),
         ("Start methotrexate 15 mg.", "Frequency: weekly."),
+        ("Start folic acid 5 mg daily and methotrexate 15 mg.", "Take methotrexate once a week."),
+        ("Start methotrexate 15 mg.", "It is given once a week."),
         ("Start insulin 8 units.", "Give with meals."),
         ("Give fentanyl 25 mcg.", "Change every 72 hours."),
         ("Give vincristine 2 mg.", "Fatal if given intrathecally."),
@@ -317,6 +319,11 @@ def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
         f"{neutral} {neutral} {retraction} {neutral}",
     ):
         assert shorten(f"{statement} {rest}", len(statement) + 2) == ""
+
+
+def test_another_statement_does_not_tell_the_schedule_of_a_dose() -> None:
+    text = "She vomits daily. Start methotrexate 15 mg. Take it once a week."
+    assert shorten(text, 50) == "She vomits daily…"
 
 
 @pytest.mark.parametrize(
@@ -378,6 +385,17 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
         ("CT normal.", "MRI: booked for tomorrow. MRI will be done to confirm this finding."),
         ("CT normal.", "The patient has been on CT surveillance. Troponin: 4 ng/L."),
         ("CT was unremarkable.", "MRI confirmed the absence of metastases."),
+        ("CT shows appendicitis without abscess.", "Ultrasound confirms a wide appendix."),
+        ("CT done without contrast.", "CT shows appendicitis."),
+        ("LP not yet done.", "Blood cultures identified meningococcus."),
+        ("Benign course after colonoscopy.", "Biopsy shows inflammation."),
+        ("Chest X-ray is clear.", "Echo: preserved EF. Echo: EF 60%."),
+        ("Start aspirin 81 mg daily.", "Take it daily. Aspirin daily reduces strokes."),
+        ("Start aspirin 81 mg.", "This was discussed on Monday. Interval history: pain daily."),
+        (
+            "Give 2 g of ceftriaxone IV.",
+            "Meningitis is lethal when missed. Give over 2 L of fluids.",
+        ),
         ("Bleeding controlled.", "Melena at presentation was the reason for the endoscopy."),
         ("Fever has resolved.", "Febrile to 39 on admission."),
         ("MRI of the brain.", "Pacemaker is MRI conditional."),
