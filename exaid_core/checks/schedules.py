@@ -42,9 +42,11 @@ _TIMES = re.compile(
     rf"(?<![\w.]){_RANGE}(?:[ -]times?| ?x|(?<=once)|(?<=twice)|(?<=thrice))[ -]?"
     r"(?:(?:an?|per|each|every) |/ ?)?(?P<unit>da(?:y|ily)|week(?:ly)?|month(?:ly)?)\b"
 )
+_NOT_AGO = r"(?! (?:ago|earlier|later|before|prior|after)\b)"
 # "1 day per week"
 _DAYS_A_WEEK = re.compile(
     rf"(?<![\w.-]){_RANGE} days? ?(?:(?:an?|per|each|every|(?:of|in) (?:the|a)) |/ ?)week\b"
+    rf"{_NOT_AGO}"
 )
 # "every 8 hours", "every other day"
 _EVERY = re.compile(
@@ -57,7 +59,7 @@ _WORD = re.compile(
 # "a week", "/day"
 _PER_UNIT = re.compile(
     r"(?:\b(?:an?|per) |/ ?)(?P<unit>day|d|week|wk?|month)\b"
-    r"(?! (?:ago|earlier|later|before|prior|after)\b)"
+    rf"{_NOT_AGO}"
 )
 _AND = r"(?:,? (?:and|&) |, ?|/|&)"
 _PARTS = {
@@ -73,7 +75,7 @@ _PART_OF_DAY = (
 _AT_A_PART = r"(?:in the|at|before|after|with) (?:the )?"
 # "every morning and at night", "qHS"; "at bedtime", "before breakfast and dinner", "20 units AM"
 _PARTS_OF_DAY = re.compile(
-    rf"\b(?:(?:(?P<each>every |each |q\.? ?)|{_AT_A_PART}|(?<!\d )(?=(?:am|pm|hs)\b))"
+    rf"\b(?:(?:(?P<each>every |each |q\.? ?)|{_AT_A_PART}|(?<!\d )(?=(?:am|pm|hs|noon|midday)\b))"
     rf"(?P<parts>{_PART_OF_DAY}(?:{_AND}(?:{_AT_A_PART}|(?:every|each) |q)?{_PART_OF_DAY})*)"
     r"|(?P<word>nightly|nocte|mane)\b)"
 )
@@ -85,10 +87,11 @@ _MEALS = re.compile(
 _WITH_MEALS = (6.0, 12.0)
 """Hours between two to four meals a day."""
 _WEEKDAY = r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:days?)?\b"
-# "every Monday", "on Tuesdays and Fridays", "Mon/Wed/Fri"
+_AND_DAY = rf"(?:{_AND}| )"
+# "every Monday", "on Tuesdays and Fridays", "Mon/Wed/Fri", "Mon Wed Fri"
 _WEEKDAYS = re.compile(
-    rf"\b(?:(?:every|each) |on (?=[a-z]+days\b)|(?={_WEEKDAY}{_AND}{_WEEKDAY})|(?=[a-z]+days\b))"
-    rf"{_WEEKDAY}(?:{_AND}{_WEEKDAY})*"
+    rf"\b(?:(?:every|each) |(?:on )?(?=[a-z]+days\b)|(?={_WEEKDAY}{_AND_DAY}{_WEEKDAY}))"
+    rf"{_WEEKDAY}(?:{_AND_DAY}{_WEEKDAY})*"
 )
 # "15 mg Fri", but not "15 mg Fri 3 May" or "2 L, sat 94%"
 _ONE_WEEKDAY = re.compile(
@@ -150,9 +153,9 @@ class DoseSchedule(NamedTuple):
     dose: Quantity
     """Quantity with any unit but one of time."""
     stated: Schedule | None
-    """Schedule of the dose; None if that is not clear."""
+    """Schedule of the dose; None if that is not clear, as of `15 mg Monday`."""
     possible: Sequence[Schedule]
-    """The stated schedule; without one, all that the sentence has before the next dose."""
+    """The stated schedule; without a clear one, others before the next dose, too."""
 
 
 class _Found(NamedTuple):
@@ -182,16 +185,15 @@ def dose_schedules(text: str, measured: Iterable[Quantity]) -> Iterator[DoseSche
         first = bisect_left(found, dose.start, key=attrgetter("start"))
         behind = found[first : bisect_left(found, stop, key=attrgetter("start"))]
         before = found[first - 1] if first else None
-        until = following.start if following else stop
+        if before and (
+            before.start < taken or before.may_be_event or not _precedes(text, before, dose)
+        ):
+            before = None
+        until = following.start if following else dose.end + _REACH
         others = [each for each in behind[1:] if each.start < until]
         if behind and _follows(text, dose, behind[0]):
             stated = behind[0]
-        elif (
-            before
-            and before.start >= taken
-            and not before.may_be_event
-            and _precedes(text, before, dose)
-        ):
+        elif before:
             stated, others = before, []
         else:
             possible = [*behind[:1], *others] if behind and behind[0].start < until else others
@@ -200,12 +202,23 @@ def dose_schedules(text: str, measured: Iterable[Quantity]) -> Iterator[DoseSche
             )
             continue
         taken = stated.end
-        # "in the morning, again in the evening"
-        parts = [each.schedule for each in others if each.schedule.part_of_day]
+        if stated.may_be_event:
+            # "once-daily 1 g with meals", "1 g at night. Continue BID"
+            if not stated.schedule.with_meals:
+                last = min(until, dose.end + _REACH)
+                end = bisect_left(found, last, key=attrgetter("start"))
+                others = list(found[first + 1 : end])
+            others += [before] if before else []
+        elif stated.schedule.part_of_day:
+            # "every morning, again in the evening"
+            others = [each for each in others if each.schedule.part_of_day]
+        else:
+            others = []
+        is_day = stated.may_be_event and stated.schedule.least == _HOURS["w"]
         yield DoseSchedule(
             dose,
-            stated.schedule,
-            [stated.schedule, *(parts if stated.schedule.part_of_day else ())],
+            None if is_day else stated.schedule,
+            [each.schedule for each in (stated, *others)],
         )
 
 
@@ -266,8 +279,11 @@ def _joined(text: str, one: _Found, other: _Found) -> _Found | None:
     if first.with_meals != second.with_meals:
         main = other if first.with_meals else one
         whole = main.schedule._replace(with_meals=True)
-    elif first[:2] == second[:2] and bool(first.part_of_day) != bool(second.part_of_day):
+    elif bool(first.part_of_day) != bool(second.part_of_day):
         main = one if second.part_of_day else other
+        rarer = main.schedule.least > _HOURS["d"] and not text[one.end : other.start].strip()
+        if first[:2] != second[:2] and not rarer:  # "before breakfast once a week"
+            return None
         whole = main.schedule._replace(part_of_day=first.part_of_day or second.part_of_day)
     else:
         return None
@@ -289,8 +305,10 @@ def _follows(text: str, dose: Quantity, found: _Found) -> bool:
 
 
 def _precedes(text: str, found: _Found, dose: Quantity) -> bool:
+    if dose.start - found.end > _REACH:
+        return False
     between = text[found.end : dose.start]
-    return len(between) <= _REACH and not _SEPARATES.search(between) and _is_between(between)
+    return not _SEPARATES.search(between) and _is_between(between)
 
 
 def _is_between(text: str) -> bool:

@@ -209,6 +209,18 @@ def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary:
         ("ceftriaxone 1 g was given; he vomited after dinner", "ceftriaxone 1 g daily"),
         ("ceftriaxone 1 g was given, cultures from Monday", "ceftriaxone 1 g daily"),
         ("2 L, sat 94%", "2 L daily"),
+        # one dose at a time of the day or week, and how often the drug is given
+        ("He got ceftriaxone 1 g at night. Continue BID", "ceftriaxone 1 g BID"),
+        ("prednisone 40 mg Monday, then daily", "prednisone 40 mg daily"),
+        ("prednisone 40 mg daily", "prednisone 40 mg Monday"),
+        ("ibuprofen 400 mg after dinner; usually takes it TID", "ibuprofen 400 mg TID"),
+        ("Once-daily metformin 1000 mg with meals", "metformin 1000 mg daily"),
+        ("Weekly alendronate 70 mg before breakfast", "alendronate 70 mg weekly"),
+        ("alendronate 70 mg before breakfast once a week", "alendronate 70 mg weekly"),
+        ("alendronate 70 mg weekly", "alendronate 70 mg in the morning every Sunday"),
+        ("cortisone 10 mg mane, 5 mg midday, 5 mg in the evening", "cortisone 10 mg, 5 mg BID"),
+        ("warfarin 5 mg Mon Wed Fri", "warfarin 5 mg MWF"),
+        ("ceftriaxone 2 g for 3 days a week ago", "ceftriaxone 2 g daily"),
         ("warfarin 5 mg daily except 7.5 mg on Mondays", "warfarin 5 mg daily, 7.5 mg on Mondays"),
     ],
 )
