@@ -382,6 +382,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
     reassures = _REASSURES.search(kept) is not None
     treats = _TREATS.search(kept) is not None
+    lacks_schedule = treats and _lacks_schedule(kept)
     has_no_allergy = _NO_ALLERGY.search(kept) is not None
     taken_back = [(by, unless) for said, by, unless in _TAKEN_BACK if said.search(kept)]
     statements = _STATEMENT_END.split(rest)
@@ -399,7 +400,8 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         or any(
             (reassures and _is_bad_news(statement, named))
             or ((treats or has_no_allergy) and _is_bar(statement))
-            or (treats and (_is_limit(statement, kept) or _is_schedule(statement, kept)))
+            or (treats and _is_limit(statement, kept))
+            or (lacks_schedule and _is_schedule(statement, kept))
             or any(
                 _says(by, statement) and not unless.search(statement) for by, unless in taken_back
             )
@@ -454,28 +456,40 @@ def _is_limit(statement: str, kept: str) -> bool:
     """Return whether a statement limits or refuses a treatment in `kept`, and no other drug."""
     if not _LIMITS.search(statement):
         return False
-    limited = {name for _, _, name in drugs(statement)}
-    return not limited or not limited.isdisjoint(name for _, _, name in drugs(kept))
+    limited = _drug_names(statement)
+    return not limited or not limited.isdisjoint(_drug_names(kept))
+
+
+def _lacks_schedule(kept: str) -> bool:
+    """Return whether it may be untold how often a dose in `kept` is given."""
+    dosed = [each for each in _STATEMENT_END.split(kept) if _GIVEN.search(each)]
+    if len(dosed) != 1 or len(_GIVEN.findall(dosed[0])) != 1:
+        return bool(dosed)
+    return not tells_schedule(plain(dosed[0]), of_a_dose=False)
 
 
 def _is_schedule(statement: str, kept: str) -> bool:
-    """Return whether a statement tells how often or when a dose in `kept` is given."""
-    dosed = [each for each in _STATEMENT_END.split(kept) if _GIVEN.search(each)]
-    if not dosed or (len(dosed) == 1 and _tells_all_schedules(dosed[0])):
-        return False
-    given = {name for _, _, name in drugs(statement)}
-    if not given <= {name for _, _, name in drugs(kept)}:
-        return False
+    """Return whether a statement tells how often or when a drug is given, and no other drug."""
+    given = _scheduled(statement)
+    return given is not None and given <= _drug_names(kept)
+
+
+@lru_cache(maxsize=1024)  # a statement is left out of several cuts
+def _scheduled(statement: str) -> frozenset[str] | None:
+    """Return the drugs named in a statement on a schedule; None if it is on something else."""
+    given = _drug_names(statement)
     taking = _TAKE.match(statement)
     if taking or given:
         of_a_dose = taking is not None and not taking["past"]
-        return tells_schedule(plain(statement), of_a_dose=of_a_dose)
-    return len(statement.split()) <= _SHORT and is_schedule(plain(statement))
+        told = tells_schedule(plain(statement), of_a_dose=of_a_dose)
+    else:
+        told = len(statement.split()) <= _SHORT and is_schedule(plain(statement))
+    return given if told else None
 
 
-def _tells_all_schedules(statement: str) -> bool:
-    """Return whether a statement has one dose, and tells how often it is given."""
-    return len(_GIVEN.findall(statement)) == 1 and tells_schedule(plain(statement), of_a_dose=False)
+@lru_cache(maxsize=1024)
+def _drug_names(text: str) -> frozenset[str]:
+    return frozenset(name for _, _, name in drugs(text))
 
 
 def _is_danger(statement: str, kept: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -629,3 +630,11 @@ def test_what_belongs_together_in_other_languages_stays_or_goes_whole(
     for limit in range(1, len(text)):
         kept = shorten(text, limit)
         assert kept in ("", first) or kept.startswith(before + whole.rstrip(".")), limit
+
+
+@pytest.mark.sweep
+def test_schedules_are_read_once_for_all_cuts() -> None:
+    text = "Start methotrexate 15 mg. Take aspirin with food. " * 200
+    start = time.process_time()
+    shorten(text, len(text) // 2)
+    assert time.process_time() - start < 6
