@@ -59,8 +59,11 @@ _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
 _OF_A_PERIOD = {"24": "h", "7": "d", "52": "wk", "40": "wk", "12": "mo"}
 _PERIOD = re.compile(r"/(24|7|52|40|12)(?![\d/]|[.,]\d)")
 _BEFORE_A_PERIOD = re.compile(
-    r"(?:\b(?:in|for|over|after|within|every|past|last|next|about|at|since|until|x|last|age[ds]?"
-    r"|review|follow-?up|repeat|recheck)|f/u|~)[ :]?\Z",
+    r"(?:\b(?:in|for|over|after|within|every|about|x|age[ds]?)|~)[ :]?\Z", re.IGNORECASE
+)
+# Before "10/7" or "10/12", these words tell a date.
+_BEFORE_WEEKS = re.compile(
+    r"(?:\b(?:past|last|next|at|since|until|review|follow-?up|repeat|recheck)|f/u)[ :]?\Z",
     re.IGNORECASE,
 )
 _AFTER_A_PERIOD = re.compile(
@@ -68,12 +71,20 @@ _AFTER_A_PERIOD = re.compile(
     r"|duration|supply)",
     re.IGNORECASE,
 )
-# "in 5/12 patients", "5/12 (42%)"
+# "VA 6/12", "20/40 OD"
+_VISION = re.compile(
+    r"\b(?:BC?VA|VA|visus|snellen|visual|vision|acuity|eyes?|O[DSU]|[LR]E|20/\d+)\b", re.IGNORECASE
+)
+# "in 5/12 patients", "about 5/7 of them", "5/12 (42%)"
 _COUNTED = re.compile(
-    r" ?\(\d| (?:of (?:the )?)?(?!weeks|days|months|hours)[a-z]+s\b", re.IGNORECASE
+    r" ?\(\d| of (?:all|them|these|those)\b| (?:of (?:the )?)?(?!weeks|days|months|hours)[a-z]+s\b",
+    re.IGNORECASE,
 )
 # "G2P1 29+4 with PPROM"
-_DAYS_OF_GESTATION = re.compile(r"\+([0-6])(?![\d/+]|[.,]\d)")
+_DAYS_OF_GESTATION = re.compile(
+    r"\+([0-6])(?![\d/+]|[.,]\d| ?(?!(?:with|and|by|at|on|in|today|now|pregnan\w*|gest\w*|twin\w*"
+    r"|singleton|p?reterm|who|presents?|presenting)\b)[a-z%])"
+)
 _WEEKS_OF_GESTATION = range(10, 45)
 _OBSTETRIC = re.compile(
     r"\bG\d|\b(?:gestation|pregnan|antenatal|fet(?:al|us)|foet(?:al|us)|neonat|p?reterm|labou?r"
@@ -425,8 +436,13 @@ def _british(quantity: Quantity, before: str, after: str) -> Iterator[Measure]:
     after_it = after.removeprefix(written[0]) if written else ""
     if (
         written
-        and (_BEFORE_A_PERIOD.search(before) or _AFTER_A_PERIOD.match(after_it))
+        and (
+            _BEFORE_A_PERIOD.search(before)
+            or _AFTER_A_PERIOD.match(after_it)
+            or (_OF_A_PERIOD[written[1]] == "wk" and _BEFORE_WEEKS.search(before))
+        )
         and not _COUNTED.match(after_it)
+        and not any(map(_VISION.search, (before, quantity.text, after_it)))
     ):
         for value in quantity.values:
             yield measure(value.partition("/")[0], _OF_A_PERIOD[written[1]])

@@ -64,8 +64,10 @@ _GESTATION = re.compile(
 _DOTTED_DATE = re.compile(
     r"(?<![0-9.,])(0?[1-9]|[12][0-9]|3[01])\.(0?[1-9]|1[0-2])\.((?:19|20)[0-9]{2})(?![0-9]|\.[0-9])"
 )
-# The comma of "K 6,8" or of "INR 1,3"
-_COMMA_OF_A_VALUE = re.compile(r",(?<=[0-9],)(?<![,.][0-9],)(?=[0-9]{1,2}(?![0-9]|[,.][0-9]))")
+# The comma of "K 6,8" or of "pH 7,12", but not of "glucose 10,12"
+_COMMA_OF_A_VALUE = re.compile(
+    r",(?<=[0-9],)(?<![,.][0-9],)(?=[0-9](?:(?<![0-9][0-9],[0-9])[0-9])?(?![0-9]|[,.][0-9]))"
+)
 _LAST_DIGITS = re.compile(r"(?<![0-9.,])[0-9]{1,3}\Z")
 _HEART_RATE = re.compile("HR[ :=]{0,2}[0-9]")  # no unit: "T 38.5 HR 110"
 _BEFORE_NAME = re.compile("-[A-Z]{2}")

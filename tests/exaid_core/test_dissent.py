@@ -193,7 +193,14 @@ def test_a_letter_of_a_name_does_not_show_the_disagreement(summary: str, letter:
 
 @pytest.mark.parametrize(
     "summary",
-    ["D chosen over plan B.", "doctor0 plan B, doctor1 plan D.", "Plan: B is open; D too"],
+    [
+        "D chosen over plan B.",
+        "doctor0 plan B, doctor1 plan D.",
+        "Plan: B is open; D too",
+        "Two held plan D and one plan B",
+        "Plan B or D",
+        "doctor0 recommended plan B while doctor1 recommended D",
+    ],
 )
 def test_a_plan_may_be_an_option(summary: str) -> None:
     held = {"doctor0": "B", "doctor1": "D"}
