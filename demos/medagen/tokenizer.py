@@ -20,6 +20,9 @@ _WRITTEN_AS = {
     re.compile(r"\b(them|our) selves\b"): r"\1selves",
     re.compile(r"(?<=\s)-{1,3}(?=\s)"): "–",
     re.compile("="): ":",
+    re.compile(r"(?<=\s)w/o(?=\s)"): "without",
+    re.compile(r"(?<=\s)w/(?=\s?[a-z])"): "with ",
+    re.compile(r"\s?&\s?|(?<=\w)\s\+\s(?=[^\W\d])"): " and ",
     re.compile(r"(?<=\d)(\s?)kms\b"): r"\1km",  # elsewhere "kms" stands for "kill myself"
 }
 """Other ways to write a word or a punctuation mark -> as phrases write it."""

@@ -2,7 +2,8 @@
 
 The rules are data in rules.yaml; this module reads and evaluates them. No stated fact lowers the
 level of the words alone: of a fact and the words, the more dangerous reading counts. A complaint
-that no rule recognizes is routine: only clearly mild complaints are self-care.
+that no rule recognizes is routine, also beside a mild one: only clearly mild complaints are
+self-care.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from demos.medagen.schemas import (
     TriageInput,
     highest,
 )
-from demos.medagen.tokenizer import split
+from demos.medagen.tokenizer import Words, split
 
 _FILE = Path(__file__).with_name("rules.yaml")
 FOREIGN = "other_language"
@@ -53,7 +54,7 @@ _NAMES = {
     "glucose": {"en": "blood sugar", "vi": "đường huyết"},
 }
 _IF = re.compile(
-    r"age_(?:below|from|not_below)|pregnant|chronic|days_(?:from|below)|is_foreign"
+    r"age_(?:below|from|not_below)|pregnant|chronic|days_(?:from|below)|is_foreign|is_unread"
     rf"|(?:{'|'.join(_UNITS)})_(?:from|below)"
 )
 _NOTHING_KNOWN = {
@@ -72,6 +73,19 @@ _NO_FEVER = [
     )
 ]
 """Temperatures without a fever, as they are written."""
+_MILD = "mild"
+"""Id of the rule for mild complaints."""
+_LINKS = frozenset([
+    "and", "but", "then", "that", "which", "with", "plus", "also", "while", "or",
+    "và", "nhưng", "mà", "kèm", "rồi", "với", "còn",
+])  # fmt: skip
+"""Words that begin a clause, besides punctuation."""
+_NOT = frozenset([
+    "no", "not", "without", "nor", "never", "denies", "denied", "dont", "doesnt", "didnt", "havent",
+    "hasnt", "isnt", "arent", "wasnt", "nothing", "none", "neither",
+    "không", "ko", "k", "kg", "hông", "hok", "chẳng", "chả", "chưa", "khong", "chua", "hết", "het",
+])  # fmt: skip
+"""Words that deny what follows; they are filler only before a complaint that they deny."""
 _REMEMBERED = 1_000  # messages whose findings are cached
 _LABELS = frozenset(
     ["spo", "sp", "pr", "pul", "sys", "dia", "map", "bpm", "mmhg", "hr", "rr", "bp", "s"]
@@ -114,6 +128,7 @@ class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     words: Mapping[str, str]
+    fillers: _Phrases = _Phrases()
     complaints: Mapping[str, _Phrases]
     conditions: Mapping[str, _Phrases]
     rules: tuple[Rule, ...]
@@ -133,6 +148,18 @@ class _Known:
     """Rule, complaint or condition mentioned in a message -> the words that mention it."""
     foreign: str = ""
     """First message in a language other than English and Vietnamese; empty if none."""
+    unread: str = ""
+    """First clause that names no mild complaint and is not only filler; empty if none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a message says."""
+
+    said: Sequence[tuple[str, str]]
+    """Concepts that it mentions, each with its words."""
+    unread: str
+    """First clause that names no mild complaint and is not only filler; empty if none."""
 
 
 class Rules:
@@ -160,8 +187,13 @@ class Rules:
         self._lexicon = Lexicon(
             {name: [_filled(one, words) for one in all_] for name, all_ in concepts.items()}
         )
+        self._fillers = Lexicon(
+            # Each is a concept, since of those of a concept only one is found at each word.
+            {one: [_filled(one, words)] for one in (*read.fillers.en, *read.fillers.vi)},
+            reads_errors=False,
+        )
         # Every new message re-evaluates the whole conversation, so cache the findings per message.
-        self._said_in = lru_cache(maxsize=_REMEMBERED)(self._found_in)
+        self._read = lru_cache(maxsize=_REMEMBERED)(self._read_anew)
         self._check_names(set(concepts))
 
     def _check_names(self, names: set[str]) -> None:
@@ -189,6 +221,7 @@ class Rules:
             days=found.duration_days,
             readings=found.readings,
             said=self._said(given.symptoms, info.chronic_conditions),
+            unread=self._unread(given.symptoms),
         )
         with_facts = replace(
             words,
@@ -217,6 +250,7 @@ class Rules:
             found.readings,
             self._said(messages, ()),
             next(filter(_is_foreign, messages), ""),
+            self._unread(messages),
         )
         return self._judged((known,), None, language)
 
@@ -238,7 +272,7 @@ class Rules:
     def _said(self, messages: Sequence[str], conditions: Sequence[str]) -> dict[str, str]:
         said: dict[str, str] = {}
         for text in messages:
-            for concept, words in self._said_in(text):
+            for concept, words in self._read(text).said:
                 said.setdefault(concept, words)
         for text in conditions:  # a list of known conditions: denials are not expected
             for one in self._lexicon.find(split(text)):
@@ -246,11 +280,34 @@ class Rules:
                     said.setdefault(one.concept, text)
         return said
 
-    def _found_in(self, text: str) -> Sequence[tuple[str, str]]:
-        """Return the concepts that a message mentions, each with its words."""
+    def _unread(self, messages: Sequence[str]) -> str:
+        return next(filter(None, (self._read(text).unread for text in messages)), "")
+
+    def _read_anew(self, text: str) -> _Read:
         words = split(text)
-        found = standing(words, self._meant(self._lexicon.find(words)))
-        return [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
+        meant = self._meant(self._lexicon.find(words))
+        found = standing(words, meant)
+        said = [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
+        return _Read(said, self._unread_clause(words, meant, found))
+
+    def _unread_clause(self, words: Words, meant: Sequence[Found], found: Sequence[Found]) -> str:
+        """Return the first clause that names no mild complaint and is not only filler."""
+        mild = _places(one for one in found if one.concept == _MILD)
+        filler = mild | _places(self._fillers.find(words))
+        denied = [one for one in meant if one not in found]
+        filler |= _places(denied)
+        for one in denied:
+            at = one.start - 1
+            while at in filler:
+                at -= 1
+            if at >= 0 and words.words[at] in _NOT:
+                filler.add(at)
+        for clause in _clauses(words):
+            if mild.isdisjoint(clause) and any(
+                words.words[at].isalpha() and at not in filler for at in clause
+            ):
+                return " ".join(words.words[at] for at in clause)
+        return ""
 
     @staticmethod
     def _meant(found: Sequence[Found]) -> list[Found]:
@@ -306,6 +363,23 @@ class Rules:
 def shipped_rules() -> Rules:
     """Return the rules that ship with Medagen."""
     return Rules(_FILE.read_text(encoding="utf-8"))
+
+
+def _places(found: Iterable[Found]) -> set[int]:
+    """Return the positions of the words of findings."""
+    return {at for one in found for at in range(one.start, one.end)}
+
+
+def _clauses(words: Words) -> Iterator[list[int]]:
+    """Yield the positions of the words of each clause."""
+    clause: list[int] = []
+    for at, word in enumerate(words.words):
+        if words.parts_clauses(at) or word in _LINKS:
+            yield clause
+            clause = []
+        else:
+            clause.append(at)
+    yield clause
 
 
 def _fired(rule: Rule, because: str) -> Fired:
@@ -393,6 +467,8 @@ def _facts(asked: Mapping[str, Any], known: _Known, language: Language) -> Itera
             yield " " if known.days is None or known.days < value else ""
         elif name == "is_foreign":
             yield known.foreign
+        elif name == "is_unread":
+            yield known.unread
         else:
             yield _measurement(name, value, known.readings, language)
 

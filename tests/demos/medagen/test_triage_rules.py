@@ -814,6 +814,50 @@ def test_only_what_is_clearly_mild_is_self_care() -> None:
         assert screened(raised).triage_level.rank >= Level.ROUTINE.rank, raised
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "A cough, and my elbow makes a funny click",
+        "sore throat, drooling, can't lie flat",
+        "nappy rash and purple spots on his legs",
+        "sore muscles and cola coloured pee after marathon",
+        "heartburn that goes down my left arm",
+        "constipated, no gas, belly swollen",
+        "a cold. the walls talk to me",
+        "a cough & not eating",
+        "a cough, not ok",
+        "đau họng, chảy dãi",
+        "sổ mũi, mông mất cảm giác",
+        "ho, không ăn",
+    ],
+)
+def test_a_mild_word_says_nothing_of_the_other_clauses(message: str) -> None:
+    assert screened(message).triage_level.rank >= Level.ROUTINE.rank
+    assert screened("I have a cold", message).triage_level.rank >= Level.ROUTINE.rank
+    given = TriageInput(symptoms=("cough", message))
+    assert RULES.evaluate(given, Language.ENGLISH).triage_level.rank >= Level.ROUTINE.rank
+
+
+def test_the_clause_that_no_rule_knows_is_quoted() -> None:
+    first = screened("I have a cold", "the walls talk to me").fired[0]
+    assert (first.rule, first.because) == ("mild_beside_unknown", "a cold; the walls talk to me")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Hello doctor, I have a runny nose and a cough. What can I take?",
+        "a cold since yesterday, no fever, no trouble breathing, eating and drinking normally",
+        "my son, 6, has head lice",
+        "heartburn after dinner, otherwise fine",
+        "Chào bác sĩ, em bị sổ mũi hai hôm nay, không sốt, ăn uống bình thường ạ",
+        "bé 3 tuổi ho nhẹ, vẫn chơi, không khó thở",
+    ],
+)
+def test_small_talk_beside_what_is_mild_leaves_it_self_care(message: str) -> None:
+    assert screened(message).triage_level is Level.SELF_CARE
+
+
 def test_a_word_that_names_no_complaint_is_not_self_care() -> None:
     for unknown in (
         "a minor thing with my vision",
