@@ -164,6 +164,7 @@ CUES = Lexicon(
             f"{_SAID} have|has|got|get|gets|feel|feels it|them|that|this|one|some _ {_TODAY}|now",
             "again|back|returned|recurred now|today|tonight|since|this",
             "now|today|tonight|yesterday again",
+            f"now|today|tonight {_IT_IS} again|back",
             "it|they|that|pain|pains|which came|comes|come|is|are|has+come|have+come back|again",
             "its|theyre|thats back|happening|starting",
             "it|they|pain|pains has|have|just returned|recurred|restarted",

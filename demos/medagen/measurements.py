@@ -43,13 +43,14 @@ _AGES = {
 _NORMAL = {
     "temperature_celsius": 36.8, "heart_rate": 80, "respiratory_rate": 16, "oxygen_saturation": 98,
     "systolic_bp": 120, "diastolic_bp": 80, "glucose_mmol_l": 6,
+    "ketones_mmol_l": 0.3,
 }  # fmt: skip
 _NOT_YET = 0.99
 """Part of an age that a person who is younger has reached."""
 _POSSIBLE = {
     "temperature_celsius": (28, 44), "heart_rate": (20, 300), "respiratory_rate": (3, 120),
     "oxygen_saturation": (40, 100), "systolic_bp": (40, 300), "diastolic_bp": (20, 200),
-    "glucose_mmol_l": (0.5, 80),
+    "glucose_mmol_l": (0.5, 80), "ketones_mmol_l": (0, 20),
 }  # fmt: skip
 _DEGREE = re.compile(r"(?<=\d)\s?[º˚⁰ᵒ∘◦○]|(?<=\d\d|[.,]\d)(?:\s?[oO](?=\s?[cC]\b)|[oO](?=F\b))")
 """Signs that are typed for that of a degree."""

@@ -68,6 +68,8 @@ class VitalSigns(BaseModel):
     """mmHg."""
     glucose_mmol_l: float | None = Field(default=None, ge=0, le=100)
     """mmol/L."""
+    ketones_mmol_l: float | None = Field(default=None, ge=0, le=30)
+    """mmol/L, in blood."""
 
 
 class PatientInfo(BaseModel):

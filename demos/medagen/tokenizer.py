@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from demos.medagen.dictionary import fold, is_rather_vietnamese
+from demos.medagen.dictionary import fold, is_rather_vietnamese, is_word
 from demos.medagen.forms import read_form
 from demos.medagen.schemas import Language
 
@@ -20,12 +20,23 @@ _WRITTEN_AS = {
     re.compile(r"\b(them|our) selves\b"): r"\1selves",
     re.compile(r"(?<=\s)-{1,3}(?=\s)"): "–",
     re.compile("="): ":",
+    re.compile(
+        r"\b(chest|heart|arm|jaw|belly|stomach|back|neck|leg|eye)[._]?"
+        r"(pains?|attack|hurts|tightness|pressure)\b"
+    ): r"\1 \2",
+    re.compile(r"\bl (?=(?:arm|leg|hand|foot|side|face|chest|shoulder|jaw)\b)"): "left ",
+    re.compile(r"\br (?=(?:arm|leg|hand|foot|side|face|chest|shoulder|jaw)\b)"): "right ",
     re.compile(r"(?<=\s)w/o(?=\s)"): "without",
     re.compile(r"(?<=\s)w/(?=\s?[a-z])"): "with ",
     re.compile(r"\s?&\s?|(?<=\w)\s\+\s(?=[^\W\d])"): " and ",
     re.compile(r"(?<=\d)(\s?)kms\b"): r"\1km",  # elsewhere "kms" stands for "kill myself"
 }
 """Other ways to write a word or a punctuation mark -> as phrases write it."""
+_OVERDOSED = re.compile("\\bod['’‘ʼ`´]e?d\\b")
+"""Without its apostrophe, it would be "odd"."""
+_INVISIBLE = re.compile("[\u00ad\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
+"""Characters without width that part no words."""
+_WIDTHLESS_SPACE = re.compile("(\\w+)\u200b(\\w+)")
 _BREAKS = frozenset(".!?;:…\n()–—")
 
 
@@ -50,7 +61,9 @@ class Words:
 
 def split(text: str) -> Words:
     """Split a message into words."""
-    text = read_form(_APOSTROPHES.sub("", unicodedata.normalize("NFKC", text).lower()))
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).lower())
+    text = _WIDTHLESS_SPACE.sub(_joined_if_a_word, _OVERDOSED.sub("overdosed", text))
+    text = read_form(_APOSTROPHES.sub("", text))
     for written, word in _WRITTEN_AS.items():
         text = written.sub(word, text)
     words = _TOKEN.findall(text.replace("_", " "))
@@ -59,6 +72,11 @@ def split(text: str) -> Words:
     # An English text may contain an accent or two, as in "café".
     has_diacritics = marked >= 2 or (marked > 0 and len(words) < 4)
     return Words(words, _language(folded, has_diacritics), has_diacritics)
+
+
+def _joined_if_a_word(parts: re.Match[str]) -> str:
+    whole = parts[1] + parts[2]
+    return whole if is_word(whole, has_diacritics=False) else f"{parts[1]} {parts[2]}"
 
 
 def _language(folded: Sequence[str], has_diacritics: bool) -> Language:

@@ -44,6 +44,7 @@ _UNITS = {
     "breaths": ("respiratory_rate", "/min"),
     "oxygen": ("oxygen_saturation", "%"),
     "glucose": ("glucose_mmol_l", "mmol/L"),
+    "ketones": ("ketones_mmol_l", "mmol/L"),
 }
 _NAMES = {
     "temperature": {"en": "temperature", "vi": "nhiệt độ"},
@@ -52,6 +53,7 @@ _NAMES = {
     "breaths": {"en": "breathing", "vi": "nhịp thở"},
     "oxygen": {"en": "oxygen saturation", "vi": "độ bão hòa oxy"},
     "glucose": {"en": "blood sugar", "vi": "đường huyết"},
+    "ketones": {"en": "ketones", "vi": "ceton"},
 }
 _IF = re.compile(
     r"age_(?:below|from|not_below)|pregnant|chronic|days_(?:from|below)|is_foreign|is_unread"

@@ -679,6 +679,139 @@ def test_what_is_urgent(message: str, flag: str) -> None:
     assert flag in result.red_flags
 
 
+@pytest.mark.parametrize(
+    ("message", "flag"),
+    [
+        # The two with an age are of the ESI Implementation Handbook, appendix A.
+        ("A 53-year-old with 30% BSA burn.", "major_burn"),
+        ("A 62-year-old with CPR in progress.", "unconsciousness"),
+        ("30% of my body is burned", "major_burn"),
+        ("sulfuric acid on my arm", "major_burn"),
+        ("baby touched the hot stove, white blisters on palm", "major_burn"),
+        ("axit bắn vào tay", "major_burn"),
+        ("bỏng 30% cơ thể", "major_burn"),
+        ("bruise behind both ears after fall", "head_injury_danger"),
+        ("ngã xong bầm tím sau tai", "head_injury_danger"),
+        # Resuscitation Council UK 2021, anaphylaxis
+        ("I ate peanuts and I'm wheezing", "anaphylaxis"),
+        ("after the antibiotic injection I started wheezing and itching", "anaphylaxis"),
+        ("dizzy after a bee sting", "anaphylaxis"),
+        ("bị ong đốt xong khò khè", "anaphylaxis"),
+        ("ăn tôm xong chóng mặt", "anaphylaxis"),
+        ("my tongue is getting thick and I take lisinopril", "anaphylaxis"),
+        ("đang uống enalapril, lưỡi dày lên", "anaphylaxis"),
+        # NHS, diabetic ketoacidosis
+        ("ketones 6.0 mmol/l", "diabetic_emergency"),
+        ("blood ketones 3.8, type 1 diabetic", "diabetic_emergency"),
+        ("ketones 1.8 and vomiting", "diabetic_emergency"),
+        ("vomiting, T1D", "diabetic_emergency"),
+        ("large ketones and vomiting", "diabetic_emergency"),
+        ("libre says HI and I'm vomiting", "diabetic_emergency"),
+        ("diabetic keto acidosis", "named_emergency"),
+        ("nhiễm toan ceton", "named_emergency"),
+        ("ceton máu 4,2", "diabetic_emergency"),
+        ("doing CPR on my dad", "unconsciousness"),
+        ("he has no heartbeat", "unconsciousness"),
+        ("đang ép tim cho ba tôi", "unconsciousness"),
+        ("my chest feels like it's in a vice", "chest_pain"),
+        ("not chest pain exactly, more a crushing pressure", "chest_pain"),
+        ("my angina is back and spray not helping", "chest_pain"),
+        ("used nitro 3 times still hurting", "chest_pain"),
+        ("ICD fired twice", "heart_attack_signs"),
+        ("SOB at rest", "breathing_difficulty"),
+        ("fever and SOB", "breathing_difficulty"),
+        ("CP radiating to L arm, diaphoretic", "chest_pain"),
+        ("pt w/ CP & SOB", "chest_pain"),
+        ("GCS 9", "unconsciousness"),
+        ("GCS: 13/15", "unconsciousness"),
+        ("LOC after fall", "unconsciousness"),
+        ("chestpain", "chest_pain"),
+        ("chest.pain", "chest_pain"),
+        ("chest\u200bpain", "chest_pain"),
+        ("ch\u200best pain", "chest_pain"),
+        ("ch\u00adest pa\u2060in", "chest_pain"),
+        ("loaded gun next to me and can't stop crying", "suicidal_intent"),
+        ("got a rope ready", "suicidal_intent"),
+        ("có sẵn dây thòng lọng", "suicidal_intent"),
+        ("I used to be suicidal and now I am again", "suicidal_intent"),
+        ("my daughter says she has a plan to end things", "suicidal_intent"),
+        ("I feel like hurting my baby", "suicidal_intent"),
+        ("OD'd on fentanyl", "poisoning"),
+        ("I OD’d", "poisoning"),
+        ("took too much oxy and can't stay awake", "poisoning"),
+        ("drank brake fluid", "poisoning"),
+        ("drank windshield washer fluid", "poisoning"),
+        ("uống nước làm mát", "poisoning"),
+        ("paraquat", "poisoning"),
+        ("ate death cap", "poisoning"),
+        ("slept in the car with engine running, headache", "poisoning"),
+        ("ngủ trong xe nổ máy, đau đầu", "poisoning"),
+    ],
+)
+def test_emergencies_in_shorthand_and_short_words(message: str, flag: str) -> None:
+    result = screened(message)
+    assert result.triage_level is Level.EMERGENCY
+    assert flag in {*result.red_flags, *fired(message)}
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "blister on my heel from new shoes",
+        "I scraped my knee",
+        "salicylic acid dried out my skin",
+        "uric acid is high",
+        "I touched a hot pan, tiny red mark",
+        "I have a peanut allergy and need an epipen refill",
+        "I had shrimp for dinner, feeling bloated",
+        "I have asthma and hay fever, need an inhaler refill",
+        "ketones 0.2 on my keto diet",
+        "how long does CPR certification last?",
+        "my son has cerebral palsy (CP) and a runny nose",
+        "I sob every night over my ex",
+        "GCS 15, a small bump",
+        "my locs are itchy",
+        "my angina is stable, need a refill",
+        "no LOC, no CP, mild headache",
+        "no chest pain & no SOB, just a cough",
+        "odd rash on my arm",
+        "my uncle OD'd last year",
+        "brake fluid got on my hands, a bit dry",
+        "drove with the engine running, I have a headache",
+        "the climbing rope is ready, my hands are sore",
+        "glue gun next to me, tiny burn on my finger",
+        "I want to end things with my boyfriend, can't sleep",
+        "I used to be suicidal, now I am fine and have a cold",
+        "backpain",
+        "ăn cua xong đầy bụng",
+    ],
+)
+def test_what_only_sounds_like_such_an_emergency(message: str) -> None:
+    assert screened(message).triage_level.rank < Level.URGENT.rank
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "child touched hair straightener, blister across fingers",
+        "tay bé chạm bô xe, phồng rộp",
+        "ketones 1.8",
+        "large ketones",
+    ],
+)
+def test_burns_that_blister_and_ketones_are_urgent(message: str) -> None:
+    assert screened(message).triage_level is Level.URGENT
+
+
+def test_stated_ketones_count() -> None:
+    given = TriageInput(symptoms=("cough",), vital_signs=VitalSigns(ketones_mmol_l=3.2))
+    result = RULES.evaluate(given, Language.ENGLISH)
+    assert (result.triage_level, result.fired[0].because) == (
+        Level.EMERGENCY,
+        "ketones 3.2 mmol/L",
+    )
+
+
 def test_a_pain_that_moves_from_the_navel_to_the_right_is_the_appendix() -> None:
     text = "Pain started around my belly button, now in lower right, worse when I move"
     assert "appendix" in screened(text).red_flags
