@@ -295,7 +295,9 @@ class Rules:
     def _unread_clause(self, words: Words, meant: Sequence[Found], found: Sequence[Found]) -> str:
         """Return the first clause that names no mild complaint and is not only filler."""
         mild = _places(one for one in found if one.concept == _MILD)
-        filler = mild | _places(self._fillers.find(words))
+        filler = set(mild)
+        for one in self._fillers.find(words):  # a gap may hold anything: "ăn không được"
+            filler |= _places([one]) - set(one.between)
         denied = [one for one in meant if one not in found]
         filler |= _places(denied)
         for one in denied:

@@ -962,6 +962,8 @@ def test_only_what_is_clearly_mild_is_self_care() -> None:
         "đau họng, chảy dãi",
         "sổ mũi, mông mất cảm giác",
         "ho, không ăn",
+        "ho, ăn không được",
+        "a cough, drinking not well",
     ],
 )
 def test_a_mild_word_says_nothing_of_the_other_clauses(message: str) -> None:
