@@ -36,7 +36,7 @@ _OVERDOSED = re.compile("\\bod['’‘ʼ`´]e?d\\b")
 """Without its apostrophe, it would be "odd"."""
 _INVISIBLE = re.compile("[\u00ad\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 """Characters without width that part no words."""
-_WIDTHLESS_SPACE = re.compile("(\\w+)\u200b(\\w+)")
+_WIDTHLESS_SPACES = re.compile("\\b\\w+(?:\u200b\\w+)+")
 _BREAKS = frozenset(".!?;:…\n()–—")
 
 
@@ -62,7 +62,7 @@ class Words:
 def split(text: str) -> Words:
     """Split a message into words."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text).lower())
-    text = _WIDTHLESS_SPACE.sub(_joined_if_a_word, _OVERDOSED.sub("overdosed", text))
+    text = _WIDTHLESS_SPACES.sub(_joined_if_a_word, _OVERDOSED.sub("overdosed", text))
     text = read_form(_APOSTROPHES.sub("", text))
     for written, word in _WRITTEN_AS.items():
         text = written.sub(word, text)
@@ -75,8 +75,8 @@ def split(text: str) -> Words:
 
 
 def _joined_if_a_word(parts: re.Match[str]) -> str:
-    whole = parts[1] + parts[2]
-    return whole if is_word(whole, has_diacritics=False) else f"{parts[1]} {parts[2]}"
+    whole = parts[0].replace("\u200b", "")
+    return whole if is_word(whole, has_diacritics=False) else parts[0].replace("\u200b", " ")
 
 
 def _language(folded: Sequence[str], has_diacritics: bool) -> Language:

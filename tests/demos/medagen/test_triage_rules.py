@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from demos.medagen.schemas import (
     TriageInput,
     VitalSigns,
 )
+from demos.medagen.tokenizer import split
 from demos.medagen.triage_rules import Rule, Rules, shipped_rules
 
 RULES = shipped_rules()
@@ -729,6 +731,7 @@ def test_what_is_urgent(message: str, flag: str) -> None:
         ("chest.pain", "chest_pain"),
         ("chest\u200bpain", "chest_pain"),
         ("ch\u200best pain", "chest_pain"),
+        ("c\u200bh\u200best pa\u200bin", "chest_pain"),
         ("ch\u00adest pa\u2060in", "chest_pain"),
         ("loaded gun next to me and can't stop crying", "suicidal_intent"),
         ("got a rope ready", "suicidal_intent"),
@@ -1030,6 +1033,12 @@ def test_a_mild_word_says_nothing_of_the_other_clauses(message: str) -> None:
     assert screened("I have a cold", message).triage_level.rank >= Level.ROUTINE.rank
     given = TriageInput(symptoms=("cough", message))
     assert RULES.evaluate(given, Language.ENGLISH).triage_level.rank >= Level.ROUTINE.rank
+
+
+def test_a_long_word_is_split_at_once() -> None:
+    start = time.monotonic()
+    split("a" * 60_000)
+    assert time.monotonic() - start < 5
 
 
 def test_the_clause_that_no_rule_knows_is_quoted() -> None:
