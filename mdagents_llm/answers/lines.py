@@ -26,6 +26,12 @@ _DISMISSED = pattern(rf"\W*{any_of('dismissed')}")
 # "Therefore, the best next step is:" announces an answer; "Options:" and "Blood group" do not.
 _ANNOUNCES = pattern(rf"{any_of('states')}\W*$")
 _TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
+# Headings of a list that weighs this question's options: "Checking each option:", "Votes:".
+_REVIEWS = pattern(any_of("reviews"))
+_SHORT_HEADING = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,2}\W{0,3}:")
+_LONGEST_REVIEW = 80  # characters
+# "4", "80%", "2/10", "3 votes"
+_VALUE = re.compile(r"\W*\d[\d.,]*\s?(?:%|/\s?\d+|(?:out )?of \d+|votes?|points?|票|표)?\W*")
 _LONGEST_OPTION = 25  # words
 
 
@@ -93,8 +99,45 @@ def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> b
         return True
     if 2 * sum(_discusses(label, options) for label in labels) >= len(labels):
         return None
-    starts_over = bool(labels) and labels[0]["letter"] == "A"
-    return False if starts_over else None
+    letters = "".join(map(_letter, labels))
+    if not "ABCDEFGHIJ".startswith(letters):
+        return None  # no list of options starts with "B" or omits one
+    before = lines[run.start - 1] if run.start else ""
+    return None if _weighs(before, labels, options) else False
+
+
+def reviews(line: str) -> bool:
+    """Return whether a line says that the reply goes over its answer or this question's options."""
+    return len(line) <= _LONGEST_REVIEW and _REVIEWS.search(line) is not None
+
+
+def is_of_another_question(lines: list[str], run: range, options: OptionTexts) -> bool:
+    """Return whether a list that does not discuss this question's options can be no discussion.
+
+    It has an option that this question lacks, or is said to be of "the others:" and has fewer.
+    """
+    last = _LABELLED.match(lines[run[-1]])
+    letter = _letter(last) if last else ""
+    is_shorter = letter < max(options.letters)
+    return letter > max(options.letters) or (is_shorter and lines[run.start - 1].endswith(":"))
+
+
+def _weighs(before: str, labels: list[re.Match[str]], options: OptionTexts) -> bool:
+    """Return whether the heading of a list, or its values, say that it weighs the options."""
+    if before.endswith("?"):
+        return False
+    if reviews(before):
+        return True
+    if not before.endswith(":"):
+        return False
+    texts = [label["text"] or "" for label in labels]
+    values = sum(_VALUE.fullmatch(text) is not None for text in texts)
+    # "The ABCDEs of melanoma: A - Asymmetry"
+    initials = sum(text[:1] == _letter(label) for label, text in zip(labels, texts, strict=True))
+    has_all = _letter(labels[-1]) == max(options.letters)
+    return 2 * max(values, initials) > len(labels) or (
+        has_all and _SHORT_HEADING.fullmatch(before) is not None
+    )
 
 
 def _discusses(label: re.Match[str], options: OptionTexts) -> bool:
@@ -103,7 +146,11 @@ def _discusses(label: re.Match[str], options: OptionTexts) -> bool:
     own = set(options.words_of(_letter(label)))
     repeats = bool(own) and 2 * len(own & set(words(text))) > len(own)
     return bool(
-        repeats or options.at_start(text).letters or _JUDGES.search(text) or text.endswith(":")
+        repeats
+        or options.at_start(text).letters
+        or options.has_unspaced(_letter(label), text)
+        or _JUDGES.search(text)
+        or text.endswith(":")
     )
 
 

@@ -18,7 +18,14 @@ from itertools import islice
 
 from mdagents_llm.answers.assertions import assertions
 from mdagents_llm.answers.fields import answer_field, read_fields
-from mdagents_llm.answers.lines import is_discussed, is_of_this_question, option_lines, option_lists
+from mdagents_llm.answers.lines import (
+    is_discussed,
+    is_of_another_question,
+    is_of_this_question,
+    option_lines,
+    option_lists,
+    reviews,
+)
 from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.statements import final_statement
 from mdagents_llm.answers.text import (
@@ -200,9 +207,10 @@ _MAY_GO_ON = re.compile(
 def _up_to_next_question(said: str, options: OptionTexts) -> str:
     """Truncate a reply where the model continues with another question.
 
-    Such a question starts with a line such as "Question:", or a list of options that are not this
-    question's; after an answer, also with a line such as "Example 2:" or "Which drug is it?", or
-    this question's own list. A question or list at the start repeats the prompt and is kept.
+    Such a question starts with a line such as "Question:", or a question and a list of options that
+    are not this question's; after an answer, also with a line such as "Example 2:" or "Which drug
+    is it?", any such list below a line that asks for one, or this question's own list. A question
+    or list at the start repeats the prompt and is kept, and so is a list that weighs the options.
     """
     if not _MAY_GO_ON.search(said):
         return said
@@ -227,16 +235,26 @@ _MOST_ENDS = 16  # keeps the work proportional to the length of the reply
 
 def _ends(lines: list[str], options: OptionTexts) -> Iterator[tuple[int, bool]]:
     """Yield (index of a line that may start another question, whether it must follow an answer)."""
-    lists = {run.start: is_of_this_question(lines, run, options) for run in option_lists(lines)}
+    lists = {run.start: run for run in option_lists(lines)}
+    owned = {start: is_of_this_question(lines, run, options) for start, run in lists.items()}
     for index in range(1, len(lines)):
-        text, own = lines[index], lists.get(index)
+        text, own = lines[index], owned.get(index)
         if _NEXT_QUESTION.match(text):
-            listed = next((own for start, own in lists.items() if start >= index), None)
+            listed = next((own for start, own in owned.items() if start >= index), None)
             yield index, listed is True
         elif own is False:
-            yield index, False
-        elif own is True or _MAY_BE_NEXT.match(text):
+            before = lines[index - 1]
+            if _MAY_BE_NEXT.match(before) or is_of_another_question(lines, lists[index], options):
+                yield index, False
+            elif not _answers(before, options):
+                yield index, True
+        elif own is True or (_MAY_BE_NEXT.match(text) and not reviews(text)):
             yield index, True
+
+
+def _answers(line: str, options: OptionTexts) -> bool:
+    """Return whether a line states an answer, or ends a JSON object, and so asks no question."""
+    return not re.search(r"\w", line) or _decide(line, options)[0].sense is not Sense.SILENT
 
 
 # --- error messages ------------------------------------------------------------------------------

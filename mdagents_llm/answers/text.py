@@ -96,6 +96,7 @@ _SNAKE_CASE = re.compile(r"_(?<=[a-z]_)(?=[a-z])")
 _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\d{1,2}[.)](?=\s))\s*+)*+")
 
 _LETTER = re.compile("[A-J]")
+_LAST_SPACED = "\u0dff"  # before Thai, Korean, Chinese and Japanese
 _LONGEST_WORD = 50  # characters, with what separates it from the next
 _WORD_CHAR = re.compile(r"[^\W_]|[+<>=≤≥↑↓↔±%]")
 _WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
@@ -268,6 +269,11 @@ class OptionTexts:
             if equal == len(own):
                 break
         return end if equal > 1 or equal == len(own) else 0
+
+    def has_unspaced(self, letter: str, text: str) -> bool:
+        """Return whether a text holds an option's in a script that does not separate words."""
+        own = "".join(self.words_of(letter))
+        return own[:1] > _LAST_SPACED and own in "".join(words(text))
 
     def start_at_end(self, letter: str, text: str) -> int | None:
         """Return where an option's text starts if a plain text ends with it, else None."""

@@ -194,6 +194,104 @@ def test_this_question_said_back_is_no_question_of_its_own() -> None:
         assert parse_answer(text, OPTIONS).letter == "C"
 
 
+REMARKS = "A. Too weak for a clot\nB. Acts on platelets only\nC. Acts at once\nD. Takes days"
+VALUES = "A: {}\nB: {}\nC: {}\nD: {}"
+OWN_LISTS = [
+    f"Checking each option:\n{REMARKS}",
+    f"Let's verify.\nI will go through the choices in turn. Re-check:\n{REMARKS}",
+    "Votes after discussion:\nA: 0\nB: 1\nC: 4",
+    "Vote count:\n" + VALUES.format(1, 0, 4, 0),
+    "Confidence of the panel of five experts:\n" + VALUES.format("10%", "5%", "80%", "5%"),
+    "My scores for the drugs are:\n- " + VALUES.format("2/10", "1/10", "9/10", "3/10"),
+    "The ABCDEs of melanoma:\nA - Asymmetry\nB - Border\nC - Color\nD - Diameter\nE - Evolution",
+    "Mechanisms:\nA: Blocks COX\nB: Blocks P2Y12\nC: Activates antithrombin\nD: Blocks both",
+    "再逐项核对：\nA. 太弱\nB. 只作用于血小板\nC. 立即起效\nD. 需要几天",
+    "各選択肢を検討する。\nA. 弱い\nB. 血小板だけ\nC. すぐ効く\nD. 数日かかる",
+    "각 선택지를 검토하면\nA. 약하다\nB. 혈소판만\nC. 즉시\nD. 며칠",
+    "Is that right?",
+]
+
+
+@pytest.mark.parametrize("listed", OWN_LISTS)
+@pytest.mark.parametrize("first", ["Round 1 answer: B", 'Answer: B\n{"answer": "B"}', "A clot."])
+@pytest.mark.parametrize("last", ["Final answer: C", "\\boxed{C}", '{"answer": "C"}'])
+def test_a_list_of_its_own_remarks_is_no_other_question(first: str, listed: str, last: str) -> None:
+    assert parse_answer(f"{first}\n\n{listed}\n\n{last}", OPTIONS).letter == "C"
+
+
+def test_a_list_below_an_answer_or_prose_is_no_other_question() -> None:
+    for first in ("The answer is B.", '{\n"answer": "B"\n}', "Here is how the drugs work."):
+        assert parse_answer(f"{first}\n{REMARKS}\n\nFinal answer: C", OPTIONS).letter == "C"
+
+
+def test_each_option_of_a_worked_question_is_analyzed() -> None:
+    # an explanation in a public bank of SAT questions
+    options = {
+        "A": "x = 3, y = 7",
+        "B": "y = 6x + 6, y = 7x + 5",
+        "C": "y = 16x + 3, y = 16x + 19",
+        "D": "y = 5, y = 5x + 3",
+    }
+    reply = (
+        "Let's analyze each option:\n\n"
+        "A. These represent a vertical line and a horizontal line. They intersect at one point.\n\n"
+        "B. These lines have different slopes, so they intersect at one point.\n\n"
+        "C. Both lines have slope 16 but different y-intercepts (3 and 19), so they are parallel "
+        "and never intersect. This system has no solution.\n\n"
+        "D. These have different slopes (0 vs non-zero), so they intersect at one point.\n\n"
+        "Therefore, the correct option is C."
+    )
+    assert parse_answer(reply, options).letter == "C"
+
+
+@pytest.mark.parametrize(
+    ("texts", "remarks", "answer"),
+    [
+        (
+            ("阿司匹林", "氯吡格雷", "肝素", "华法林"),
+            ("作用太弱。", "只作用于血小板。", "立即起效。", "需要几天。"),
+            "因此答案是C。",
+        ),
+        (
+            ("アスピリン", "クロピドグレル", "ヘパリン", "ワルファリン"),
+            ("は弱い。", "は血小板だけ。", "はすぐ効く。", "は数日かかる。"),
+            "正解はCです。",
+        ),
+        (
+            ("아스피린", "클로피도그렐", "헤파린", "와파린"),
+            ("은 약하다.", "은 혈소판만.", "은 즉시.", "은 며칠."),
+            "정답은 C입니다.",
+        ),
+    ],
+)
+def test_options_are_found_in_remarks_without_spaces(
+    texts: tuple[str, ...], remarks: tuple[str, ...], answer: str
+) -> None:
+    options = dict(zip("ABCD", texts, strict=True))
+    listed = "\n".join(
+        f"{letter}. {text}{remark}"
+        for letter, text, remark in zip("ABCD", texts, remarks, strict=True)
+    )
+    assert parse_answer(f"A clot of a vein?\n{listed}\n\n{answer}", options).letter == "C"
+
+
+@pytest.mark.parametrize(
+    "stem",
+    [
+        # the prompts of MMLU
+        "Find the degree for the given field extension Q(sqrt(2), sqrt(3), sqrt(18)) over Q.",
+        "Treatment of pulmonary embolism in adults includes:",
+        "A 30-year-old woman comes for evaluation of a goiter. The most likely cause is",
+        "Which option is correct?",
+        "Now, let's summarize all the answers:",  # a reply published with MMLU-Pro
+    ],
+)
+def test_a_list_below_the_text_of_a_question_is_another(stem: str) -> None:
+    following = f"{stem}\n{VALUES.format('zero', 'four', 'two', 'six')}\nThe answer is (B)."
+    for stated in STATED:
+        assert parse_answer(f"{stated}\n\n{following}", OPTIONS).letter == "C"
+
+
 # --- languages -----------------------------------------------------------------------------------
 
 LANGUAGES = {
