@@ -25,8 +25,9 @@ _NOUN = pattern(
 )
 # The link between the noun and the letter: a sign or a verb.
 _LINK = pattern(
-    r"(?P<sign>[:=→⇒⟹|\]]|-+>|\s[-–—]+(?=\s)|[–—]|(?<=\w)-(?=[(\[]?[A-J]\b)|(?<=answer)'s(?=\s))"
-    rf"|(?:(?P<tentative>{any_of('would be')})|{any_of('is')})[ :–—-]*"
+    r"(?P<sign>[=→⇒⟹|\]]|:(?!(?<=\d:)\d)|-+>|\s[-–—]+(?=\s)|–(?!\.?\d)|—"
+    r"|(?<=\w)-(?=[(\[]?[A-J]\b)|(?<=answer)'s(?=\s))"
+    rf"|(?:(?P<tentative>{any_of('would be')})|{any_of('is')})(?:[ :—]|[-–](?!\.?\d))*"
     r"|(?<=[案项項])\s?(?=[\s(]*[A-J](?![A-Za-z]))"
     # Hungarian, Hindi, Bengali, Urdu and Telugu: "A válasz (C).", "जवाफ (C) हो।"
     rf"|(?<=[zरরبంफ])\s(?=\([A-J]\)\s?(?:{any_of('is')})?\W*(?:$|[.।۔]))"

@@ -98,8 +98,12 @@ _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\
 _LETTER = re.compile("[A-J]")
 _LAST_SPACED = "\u0dff"  # before Thai, Korean, Chinese and Japanese
 _LONGEST_WORD = 50  # characters, with what separates it from the next
-_WORD_CHAR = re.compile(r"[^\W_]|[+<>=≤≥↑↓↔±%]")
-_WORD = re.compile(r"[^\W_]+|[+<>=≤≥↑↓↔±%]")
+# The signs of "-2.5", ".5" and "1/4"; no hyphen of "IL-2" and no dash of "2-5".
+_SIGN = r"[-–](?<![^\s([{<>=≤≥:,;/|\"'~].)(?=\.?\d)|\.(?<![\w.]\.)(?=\d)|/(?<=\d/)(?=\d)"
+_WORD_CHAR = re.compile(rf"[^\W_]|[+<>=≤≥↑↓↔±%]|{_SIGN}")
+_WORD = re.compile(rf"[^\W_]+|[+<>=≤≥↑↓↔±%]|{_SIGN}")
+# What makes "5" the beginning of another number: "5.5", "5/7", "5%", "5 × 10".
+_NUMBER_GOES_ON = re.compile(r"[.,/:–-]\d|\s?%|\s?[×*^]\s?\d")
 
 
 def clean(text: str) -> str:
@@ -184,6 +188,8 @@ def _fold(word: str) -> str:
     """Return a word without case and accents: a model may write Sjogren for Sjögren."""
     if word.isascii():
         return word.lower()
+    if word == "–":
+        return "-"  # before a number
     decomposed = unicodedata.normalize("NFKD", word.casefold())
     return "".join(char for char in decomposed if not unicodedata.combining(char))
 
@@ -240,7 +246,7 @@ class OptionTexts:
         return frozenset(self._letters_of.get(words(text), ()))
 
     def at_start(self, text: str) -> Named:
-        """Return the longest option text that a plain text starts with."""
+        """Return the longest option text that a plain text starts with, but no part of a number."""
         first = _WORD.search(text)
         if first is None or _fold(first[0]) not in self._first_words:
             return _NO_OPTION
@@ -249,7 +255,10 @@ class OptionTexts:
         for option_words in self._texts:
             size = len(option_words)
             if folded[:size] == option_words:
-                return Named(frozenset(self._letters_of[option_words]), found[size - 1].end(), size)
+                end = found[size - 1].end()
+                if text[end - 1].isdigit() and _NUMBER_GOES_ON.match(text, end):
+                    return _NO_OPTION
+                return Named(frozenset(self._letters_of[option_words]), end, size)
         return _NO_OPTION
 
     def own_text(self, letter: str, text: str) -> int:

@@ -64,7 +64,7 @@ _SEPARATED = re.compile(r"\s?(?:[.,:;!=(/&→>\[\\。、✅✓✔☑]|[-–—]+
 _JOINED = re.compile(r"[-/&]\w")
 _GENUS = re.compile(r"\.\s?(?P<epithet>[a-z]{3,})")
 # The part of a label after its letter: "C.) ", "C: ", "C - ".
-_LABEL_END = re.compile(rf"(?:\s?(?:{_CLOSERS}|[.:=]|[-–—]+))*\s?")
+_LABEL_END = re.compile(rf"(?:\s?(?:{_CLOSERS}|[.:=]|[-–—]+(?!\.?\d)))*\s?")
 # A bare letter followed by a word is a label only before words that cannot start a noun phrase.
 _AFTER_ANY = re.compile(rf"\s(?:{any_of('because')}|(?i:{any_of('inverted')}))")
 _AFTER_CONSONANT = re.compile(rf"\s{any_of('english after')}")

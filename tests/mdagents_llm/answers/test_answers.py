@@ -444,6 +444,61 @@ def test_only_the_questions_letters_are_answers(count: int) -> None:
         assert parse_answer(f'{{"answer": "{letter}"}}', options).letter == expected
 
 
+NUMBERS: dict[str, dict[str | None, list[str]]] = {
+    "0 | 1/4 | 1/2 | 1": {
+        "A": ["The answer is 0.", "Answer: 0"],
+        "B": ["The answer is 1/4.", "1/4"],
+        "D": ["Answer: 1.", r"\boxed{1}", "Answer: 1, because"],
+        None: [
+            *("The answer is 0.5.", r"\boxed{0.25}", '{"answer": "0.25"}', '{"answer": 0.5}'),
+            *("Answer: 1/8", "Answer: .25", "Answer: -1", "Answer: 1-2", "Answer: 1.4"),
+        ],
+    },
+    "0.375 | 0.5 | 2 | 2.5 | 2.67": {
+        "C": ["Answer: 2"],
+        "D": ["Answer: 2.5", "The final answer is 2,5"],
+        "E": ["Answer: 2.67"],
+        None: ["Answer: 2.667", "Answer: 2.51"],
+    },
+    "5 | 7 | 18 | 21": {
+        "A": ["Answer: 5", "Answer: 5 because", "Answer: A: 5.5"],
+        None: ["Answer: 5.5", "Answer: 5/7", "Answer: 5 × 10^3", "Answer: 5:7", "Answer: 5-7"],
+    },
+    "0.05 | 0.5 | 5 | 50": {
+        "C": ["Answer: 5"],
+        None: ["Answer: .5", "Answer: 5%", "Answer: 5 %", ".5", r"\boxed{.5}"],
+    },
+    "-2.5 | -1.0 | 0 | 3.1": {
+        "A": [
+            *("Answer: -2.5", "The answer is -2.5.", "-2.5", "A) -2.5", "Answer: A: -2.5"),
+            *("Answer: \u22122.5", "Answer: \u20132.5", '{"answer": -2.5}', r"$\boxed{-2.5}$"),
+        ],
+        None: ["Answer: 2.5", "The answer is 2.5", "2.5", r"\boxed{2.5}", '{"answer": 2.5}'],
+    },
+    "-2.5 | 2.5 | -1 | 1": {
+        "A": ["Answer: -2.5", "The answer is \u20132.5"],
+        "B": ["Answer: 2.5"],
+        "C": ["The answer is: -1"],
+    },
+    "IL-2 | IL-4 | 2-5 | \u221270 mV": {
+        "A": ["Answer: IL-2", "Answer: IL 2"],
+        "C": ["Answer: 2-5", "Answer: 2\u20135"],
+        "D": ["Answer: -70 mV"],
+        None: ["Answer: 70 mV"],
+    },
+}
+
+
+@pytest.mark.parametrize("texts", NUMBERS)
+def test_a_number_is_an_option_only_if_it_equals_it(texts: str) -> None:
+    options = dict(zip("ABCDE", texts.split(" | "), strict=False))
+    for letter, replies in NUMBERS[texts].items():
+        for reply in replies:
+            answer = parse_answer(reply, options)
+            assert answer.letter == letter, reply
+            assert answer.text_mismatch is False, reply
+
+
 # --- properties ----------------------------------------------------------------------------------
 
 TEXTS = [
