@@ -1,22 +1,27 @@
 """Recognizes lines that consist of an option ("C", "(C)", "C) heparin"), and lists of options."""
 
 import re
+from itertools import takewhile
 
 from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.text import OptionTexts, words
 from mdagents_llm.answers.value import Reading, Sense
 
-# "C", "(C).", "Option C", "C C C"; a lowercase letter only in brackets or as the whole reply.
+# "C", "(C).", "Option C", "C C C", "选项C。"; a lowercase letter only in brackets or as the whole
+# reply.
 _LONE = re.compile(
-    r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?)?"
-    r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[\s)\]}>\"'.:|]*"
+    r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?"
+    rf"|{any_of('option label')}\s?[(\[]?)?"
+    r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[)\]}>\"']*"
+    r"(?:选项|選項|[项項]|です|입니다)?[\s)\]}>\"'.:|。!]*"
 )
-# "C) text", "Option C: text", "C - text", "C (text)"; "c) text", "c. text"; "选项: A. text"
+# "C) text", "Option C: text", "C - text", "C (text)", "C、text"; "c) text", "c. text";
+# "选项: A. text"
 _LABELLED = re.compile(
     r"[\s(\[{<\"']*(?:(?:(?:[Oo]ption|[Cc]hoice|选项)\s?"
     rf"|(?i:{any_of('option label')})\s?:\s?(?!.*\s[(\[]?[B-J][)\].:]))[(\[]?)?"
     r"(?P<letter>[A-J]|[a-j](?=[)\]]|\.\s))"
-    r"(?:\s?[)\]}.:|]+|\s[-–—=](?=\s)|\s(?=\())\s*(?P<text>\S.*)?"
+    r"(?:\s?[)\]}.:|、]+|\s[-–—=](?=\s)|\s(?=[(⺀-힣]))\s*(?P<text>\S.*)?"
 )
 _LABEL_INSIDE = re.compile(r"[.;!]\s[(\[]?[A-J][)\].]\s")
 _VERDICT = any_of("verdict")
@@ -45,6 +50,12 @@ def option_lines(lines: list[str], options: OptionTexts) -> list[Reading]:
         if (reading := _read(line, len(lines) == 1, options))
     ]
     return found or _opening(lines, options)
+
+
+def last_options(lines: list[str], options: OptionTexts) -> list[Reading]:
+    """Return the readings of the last lines, as far as each of them consists of an option."""
+    found = (_read(line, False, options) for line in reversed(lines))
+    return [reading for reading in takewhile(bool, found) if reading]
 
 
 def is_discussed(lines: list[str], index: int) -> bool:
@@ -95,7 +106,8 @@ def option_lists(lines: list[str]) -> list[range]:
 def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> bool | None:
     """Return whether a list repeats this question's options; None if it may discuss them."""
     labels = [label for index in run if (label := _LABELLED.match(lines[index]))]
-    if labels and all(_text_is_exact(label, options) for label in labels):
+    starts_over = labels and _letter(labels[0]) == "A"
+    if starts_over and all(_text_is_exact(label, options) for label in labels):
         return True
     if 2 * sum(_discusses(label, options) for label in labels) >= len(labels):
         return None

@@ -22,6 +22,7 @@ from mdagents_llm.answers.lines import (
     is_discussed,
     is_of_another_question,
     is_of_this_question,
+    last_options,
     option_lines,
     option_lists,
     reviews,
@@ -119,7 +120,8 @@ def _decide(said: str, options: OptionTexts) -> _Decision:
 
 def _read_prose(lines: list[str], options: OptionTexts) -> _Decision:
     if stated := final_statement(lines, options):
-        return stated, ParseMethod.STATEMENT
+        more = _names_more_below(stated, lines, options)
+        return SEVERAL if more else stated, ParseMethod.STATEMENT
     asserted = _agreed(assertions(lines, options))
     if asserted.sense is not Sense.SILENT:
         return asserted, ParseMethod.STATEMENT
@@ -127,6 +129,15 @@ def _read_prose(lines: list[str], options: OptionTexts) -> _Decision:
     if line.sense is not Sense.SILENT:
         return line, ParseMethod.LINE
     return _read_option_text(lines, options), ParseMethod.OPTION_TEXT
+
+
+def _names_more_below(stated: Reading, lines: list[str], options: OptionTexts) -> bool:
+    """Return whether the statement has other options on lines of their own: "Answer: C", "D"."""
+    below = last_options(lines, options)
+    if all(reading.letter == stated.letter for reading in below) or len(below) == len(lines):
+        return False
+    stating = len(lines) - len(below) - 1
+    return final_statement(lines[stating : stating + 2], options) == stated
 
 
 def _read_option_text(lines: list[str], options: OptionTexts) -> Reading:
@@ -200,7 +211,7 @@ _NEXT_QUESTION = pattern(rf"{any_of('question')}\s?[:.]|question \d{{1,3}}$|{any
 _MAY_BE_NEXT = pattern(rf"\W*{any_of('example')}(?:\s?\d{{1,3}})?\W*(?:[:\]].*)?$|.*[?？]\W*$")
 _MAY_GO_ON = re.compile(
     rf"(?im)^\W{{0,8}}(?:{any_of('question', 'next', 'example')}"
-    r"|[(\[]?(?:(?:option|choice)\s[(\[]?)?A(?:\s?[).:\]]|\s[-–—]\s))|[?？]\W{0,4}$"
+    r"|[(\[]?(?:(?:option|choice)\s[(\[]?)?A(?:\s?[).:\]、．]|\s[-–—]\s))|[?？]\W{0,4}$"
 )
 
 

@@ -78,6 +78,7 @@ _EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b|[
 _SECOND = re.compile(
     rf"[\s)\]}}\"'(.]*{_JOINER}[\s,(/]*{_HEDGES}[\s(\[{{\"'/]*(?P<letter>[A-J]){_EDGE}"
     r"|[\s)\]]*\((?P<bracketed>[A-J])\)"
+    rf"|[–—](?P<ranged>[A-J]){_EDGE}"
 )
 # "B; C" and "B; C and D", where nothing else follows: "C; A and B are wrong" explains the answer.
 _LISTED_LETTER = r"[(\[]?[A-J]\b[)\]]?"
@@ -85,6 +86,12 @@ _SECOND_LISTED = re.compile(
     rf"[\s)\]\"']*;\s?[(\[\"']?(?P<letter>[A-J])\b[)\]]?"
     rf"(?:(?:\s?[,;/&+]|\s{any_of('or')})\s?{_LISTED_LETTER}){{0,8}}"
     r"\s?(?:$|[.。)\]}<>\"'](?!\s?\w)|;|\((?:both|all)\b)"
+)
+# "B (2 votes), C (2 votes)", "B: 50%; C: 50%"
+_COUNT = r"[\s)\]]*[(:]?\s?(?P<{0}>\d+(?:\.\d+)?)(?![\d/])\s?(?:%|votes?|票|표)?[\s)\]]*"
+_SECOND_COUNTED = pattern(
+    rf"{_COUNT.format('count')}(?:[,;/|]|{any_of('or')})?\s?[(\[]?(?-i:(?P<letter>[A-J]))\b"
+    rf"{_COUNT.format('other')}(?!\w)"
 )
 # Farther from a label, where a bare letter may be part of the text: only "…, (D) heparin".
 _SECOND_LABEL = re.compile(
@@ -121,6 +128,11 @@ _REVISED = pattern(
 )
 # "A) Aspirin B) Clopidogrel": the options listed on one line.
 _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
+# Between the texts of two options: "aspirin/heparin", "aspirin, or heparin".
+_JOINS = rf"\s?(?:[/&+|、]|[,;]?\s?{any_of('or')})\s?"
+_JOINED_TEXT = pattern(rf"{_JOINS}(?P<comma>(?!))?")
+_LISTED_TEXT = pattern(rf"{_JOINS}|\s?(?P<comma>[,;])\s?")
+_ENDS_LIST = re.compile(r"\s?[)\]}>\"'.!]*\s?$")
 # The point where a value stops naming options and starts an explanation.
 _EXPLANATION = pattern(rf"{any_of('explains')}|(?<!vs)[.;!。](?=\s|$)|\s?[–—]\s?|\s-+\s|\n")
 # A verdict on the option, including its verb: in "C) False positive" the word is option text.
@@ -137,6 +149,7 @@ _TEXT_DENIED = pattern(
 _MARKED_WRONG = pattern(
     rf"\W{{0,3}}(?:{any_of('but', 'before wrong')}\s?"
     rf"(?:(?:this|that|it) |c')?(?:{any_of('is')}\s?)?)?(?:{any_of('wrong')}|rejected)\W*$"
+    r"|[^\w❌✗✘✖]*[❌✗✘✖]\W*$"
 )
 _NEGATION = pattern(
     r"[\s(\"':,]*(?:(?:definitely|clearly|certainly|probably|likely) )*"
@@ -259,8 +272,11 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
         return SEVERAL
     if _second_letters(rest, after, named, new_sentence) & set(options.letters) - {letter}:
         return SEVERAL
-    if named.letters and _also_named(after, options) - named.letters - {letter}:
-        return SEVERAL
+    also = _also_named(after, options) if named.letters else frozenset()
+    if also - named.letters - {letter}:
+        if not _is_combined(letter, named.letters | also, options):
+            return SEVERAL
+        return Reading(Sense.CHOSEN, letter)
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
     if _MARKED_WRONG.match(after) or (denied and (own or not new_sentence)):
         return Reading(Sense.REJECTED, letter)
@@ -286,6 +302,9 @@ def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> 
     """
     if overruled := _OVERRULED.match(after):
         return {overruled["letter"]}
+    counted = _SECOND_COUNTED.match(after)
+    if counted and float(counted["count"]) <= float(counted["other"]):
+        return {counted["letter"]}
     window = _EXPLANATION.split(after, maxsplit=1)[0]
     found = [_SECOND.match(rest), _SECOND_LISTED.match(rest)]
     if named.letters:
@@ -295,10 +314,31 @@ def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> 
     return {letter for match in found if match for letter in match.groups() if letter}
 
 
-def _also_named(after: str, options: OptionTexts) -> frozenset[str]:
-    """Return the letters of a second option that is named by its text: "aspirin or heparin"."""
-    also = re.match(r"\s?,?\s?(?:or|and|/|&)\s", after)
-    return options.at_start(after[also.end() :]).letters if also else frozenset()
+def _also_named(after: str, options: OptionTexts, *, listed: bool = False) -> frozenset[str]:
+    """Return the letters of more options that are named by texts: "aspirin or heparin".
+
+    Args:
+        after: Text after the first option's.
+        options: Options of the question.
+        listed: Whether commas join options too, if nothing follows the last: "aspirin, heparin".
+    """
+    joined: frozenset[str] = frozenset()
+    found: frozenset[str] = frozenset()
+    while also := (_LISTED_TEXT if listed else _JOINED_TEXT).match(after):
+        named = options.at_start(after[also.end() :])
+        if not named.letters - found:
+            break
+        found |= named.letters
+        if not also["comma"]:
+            joined |= named.letters
+        after = after[also.end() + named.end :]
+    return found if found and _ENDS_LIST.match(after) else joined
+
+
+def _is_combined(letter: str, parts: frozenset[str], options: OptionTexts) -> bool:
+    """Return whether an option's text has the texts of others: "aspirin and clopidogrel"."""
+    own = set(options.words_of(letter))
+    return all(own.issuperset(options.words_of(part)) for part in parts)
 
 
 def _ends_phrase(after: str) -> bool:
@@ -307,9 +347,13 @@ def _ends_phrase(after: str) -> bool:
 
 
 def is_placeholder(line: str, options: OptionTexts) -> bool:
-    """Return whether a value is a placeholder from the prompt: `[A/B/C/D]`, `A-D`, `<letter>`."""
-    if options.at_start(line).letters:
-        return False
+    """Return whether a value is a placeholder from the prompt: `[A/B/C/D]`, `A-D`, `<letter>`.
+
+    All options' texts in a row are one too: `yes/no/maybe`.
+    """
+    if (named := options.at_start(line)).letters:
+        several = named.letters | _also_named(line[named.end :], options, listed=True)
+        return len(several) >= max(3, len(options.letters)) and len(named.letters) == 1
     ranged = _RANGE.match(line)
     if ranged and ranged["first"] == "A" and ranged["last"] == options.letters[-1]:
         return True
@@ -321,10 +365,12 @@ def is_placeholder(line: str, options: OptionTexts) -> bool:
 def _read_named(line: str, named: Named, options: OptionTexts) -> Reading:
     """Read a value that starts with the whole text of an option."""
     after = line[named.end :]
-    if not named.letters or _TEXT_DENIED.match(after) or not _ends_phrase(after):
+    if not named.letters:
         return SILENT
-    if _also_named(after, options) - named.letters:
+    if _also_named(after, options, listed=True) - named.letters:
         return SEVERAL
+    if _TEXT_DENIED.match(after) or not _ends_phrase(after):
+        return SILENT
     letter = re.match(r"\s?[(\[](?:option |choice )?(?P<letter>[A-J])[)\]]", after)
     if letter and letter["letter"] in options.letters:  # "heparin (C)": the letter wins
         mismatch = letter["letter"] not in named.letters

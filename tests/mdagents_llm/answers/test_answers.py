@@ -131,6 +131,97 @@ def test_several_letters_are_no_answer_and_said_to_be_several(text: str) -> None
     assert parse_answer(text, OPTIONS) == ParsedAnswer(None, ParseMethod.SEVERAL)
 
 
+DRUGS = dict(
+    zip("ABCDE", ["Aspirin", "Clopidogrel", "Heparin", "Warfarin", "Apixaban"], strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Answer: Heparin/Warfarin",
+        "Answer: Heparin or warfarin",
+        "Answer: Heparin, warfarin",
+        "Answer: Heparin, warfarin and aspirin",
+        "Answer: Heparin、Warfarin",  # the separators of a report on parse_answers_zh of evalscope
+        r"\boxed{Heparin, Warfarin}",
+        '{"answer": "Heparin, Warfarin"}',
+        "Answer: C) Heparin/Warfarin",
+        "Answer: B (2 votes), C (2 votes)",
+        "Answer: B (2 votes), C (3 votes)",
+        "Answer: B: 50%; C: 50%",
+        "Answer: C–E",
+        "Answer: C\nD",
+        "Answer: C) Heparin\nD) Warfarin",
+        "Answer: C) Heparin\nD) Warfarin\nE) Apixaban",
+    ],
+)
+def test_several_texts_ties_and_lines_are_several(text: str) -> None:
+    assert parse_answer(text, DRUGS) == ParsedAnswer(None, ParseMethod.SEVERAL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Answer: Heparin, aspirin is too weak",
+        "Answer: Heparin, not warfarin",
+        "Answer: Heparin, since warfarin takes days",
+        "Answer: C) Heparin, warfarin takes days",
+        "Answer: C (3 votes), B (2 votes)",
+        "Answer: C (90%)",
+        "Answer: C — Heparin",
+        "Answer: C\nC) Heparin",
+        "❌ A is wrong.\nAnswer: C ✅",
+    ],
+)
+def test_one_option_and_a_word_on_another_is_one(text: str) -> None:
+    assert parse_answer(text, DRUGS).letter == "C"
+
+
+@pytest.mark.parametrize("text", ["❌ Answer: C", "Answer C: ❌", "Answer: C ❌", "✗ Answer: C"])
+def test_an_answer_that_is_crossed_out_is_none(text: str) -> None:
+    assert parse_answer(text, DRUGS).letter is None
+
+
+def test_a_combination_is_not_its_first_part() -> None:
+    both = ["Ceftriaxone", "Azithromycin", "Ceftriaxone and azithromycin", "Vancomycin"]
+    options = dict(zip("ABCD", both, strict=True))
+    for sign in (" + ", "/", ", ", " & "):
+        assert parse_answer(f"Answer: Ceftriaxone{sign}azithromycin", options).letter is None
+        assert parse_answer(f"Answer: C) Ceftriaxone{sign}azithromycin", options).letter == "C"
+    assert parse_answer("Answer: Ceftriaxone and azithromycin", options).letter == "C"
+
+
+@pytest.mark.parametrize(
+    "value", ["Yes/No/Maybe", "[Yes/No/Maybe]", "yes|no|maybe", "Yes, No, or Maybe"]
+)
+def test_all_texts_in_a_row_are_a_template(value: str) -> None:
+    options = {"A": "yes", "B": "no", "C": "maybe"}
+    assert parse_answer(f"Answer: {value}", options).letter is None
+    assert parse_answer(f'{{"answer": "{value}"}}', options).letter is None
+    assert parse_answer(f"Answer: no\nFormat: Answer: {value}", options).letter == "B"
+    assert parse_answer("Answer: Yes, no doubt about it.", options).letter == "A"
+    assert parse_answer("Answer: yes/no", options) == ParsedAnswer(None, ParseMethod.SEVERAL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("C。", "（C）。", "C！", "Ｃ。", "C項", "C项", "C选项", "选项C。", "選択肢C", "선택지 C"),
+        *("Cです。", "C입니다.", "C、肝素", "C、肝素。", "C 肝素", "血栓。\nC 肝素"),
+    ],
+)
+def test_short_replies_without_spaces_are_read(text: str) -> None:
+    options = {"A": "阿司匹林", "B": "氯吡格雷", "C": "肝素", "D": "华法林"}
+    assert parse_answer(text, options) == ParsedAnswer("C", ParseMethod.LINE)
+
+
+@pytest.mark.parametrize("text", ["Cではありません。", "Cですか。", "C型", "C 型肝炎", "C不对。"])
+def test_short_replies_that_choose_nothing_are_not_read(text: str) -> None:
+    options = {"A": "阿司匹林", "B": "氯吡格雷", "C": "肝素", "D": "华法林"}
+    assert parse_answer(text, options).letter is None
+
+
 # --- what is inferred from nothing ---------------------------------------------------------------
 
 
