@@ -13,7 +13,7 @@ _LONE = re.compile(
     r"[\s(\[{<\"':=]*(?:(?i:option|choice|letter)\s[(\[]?"
     rf"|{any_of('option label')}\s?[(\[]?)?"
     r"(?P<letter>[A-Ja-j])(?:[\s,.]+(?P=letter)\b)*[)\]}>\"']*"
-    r"(?:选项|選項|[项項]|です|입니다)?[\s)\]}>\"'.:|。!]*"
+    r"(?:选项|選項|[项項]|です|である|だ|번?입니다|번)?[\s)\]}>\"'.:|。!]*"
 )
 # "C) text", "Option C: text", "C - text", "C (text)", "C、text"; "c) text", "c. text";
 # "选项: A. text"
@@ -33,6 +33,10 @@ _ANNOUNCES = pattern(rf"{any_of('states')}\W*$")
 _TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
 # Headings of a list that weighs this question's options: "Checking each option:", "Votes:".
 _REVIEWS = pattern(any_of("reviews"))
+# The end of an incomplete sentence, which options complete: "…, the next step is:".
+_ASKS_TO_COMPLETE = re.compile(
+    r"\b(?:is|are|was|be|by|of|with|for|to|in|on|includes?|except|following|shows?|reveals?)\W*$"
+)
 _SHORT_HEADING = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,2}\W{0,3}:")
 _LONGEST_REVIEW = 80  # characters
 # "4", "80%", "2/10", "3 votes"
@@ -120,7 +124,9 @@ def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> b
 
 def reviews(line: str) -> bool:
     """Return whether a line says that the reply goes over its answer or this question's options."""
-    return len(line) <= _LONGEST_REVIEW and _REVIEWS.search(line) is not None
+    if len(line) > _LONGEST_REVIEW or _ASKS_TO_COMPLETE.search(line):
+        return False
+    return _REVIEWS.search(line) is not None
 
 
 def is_of_another_question(lines: list[str], run: range, options: OptionTexts) -> bool:

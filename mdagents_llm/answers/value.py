@@ -87,8 +87,8 @@ _SECOND_LISTED = re.compile(
     rf"(?:(?:\s?[,;/&+]|\s{any_of('or')})\s?{_LISTED_LETTER}){{0,8}}"
     r"\s?(?:$|[.。)\]}<>\"'](?!\s?\w)|;|\((?:both|all)\b)"
 )
-# "B (2 votes), C (2 votes)", "B: 50%; C: 50%"
-_COUNT = r"[\s)\]]*[(:]?\s?(?P<{0}>\d+(?:\.\d+)?)(?![\d/])\s?(?:%|votes?|票|표)?[\s)\]]*"
+# "B (2 votes), C (2 votes)", "B: 50%; C: 50%", "B = 2, C = 2"
+_COUNT = r"[\s)\]]*[(:=,]?\s?(?P<{0}>\d+(?:\.\d+)?)(?![\d/])\s?(?:%|votes?|票|표)?[\s)\]]*"
 _SECOND_COUNTED = pattern(
     rf"{_COUNT.format('count')}(?:[,;/|]|{any_of('or')})?\s?[(\[]?(?-i:(?P<letter>[A-J]))\b"
     rf"{_COUNT.format('other')}(?!\w)"

@@ -150,6 +150,7 @@ DRUGS = dict(
         "Answer: B (2 votes), C (2 votes)",
         "Answer: B (2 votes), C (3 votes)",
         "Answer: B: 50%; C: 50%",
+        "Answer: B = 2, C = 2",
         "Answer: C–E",
         "Answer: C\nD",
         "Answer: C) Heparin\nD) Warfarin",
@@ -208,7 +209,16 @@ def test_all_texts_in_a_row_are_a_template(value: str) -> None:
     "text",
     [
         *("C。", "（C）。", "C！", "Ｃ。", "C項", "C项", "C选项", "选项C。", "選択肢C", "선택지 C"),
-        *("Cです。", "C입니다.", "C、肝素", "C、肝素。", "C 肝素", "血栓。\nC 肝素"),
+        *(
+            "Cです。",
+            "Cだ。",
+            "C입니다.",
+            "C번",
+            "C、肝素",
+            "C、肝素。",
+            "C 肝素",
+            "血栓。\nC 肝素",
+        ),
     ],
 )
 def test_short_replies_without_spaces_are_read(text: str) -> None:
@@ -374,6 +384,8 @@ def test_options_are_found_in_remarks_without_spaces(
         "Treatment of pulmonary embolism in adults includes:",
         "A 30-year-old woman comes for evaluation of a goiter. The most likely cause is",
         "Which option is correct?",
+        "Each option below names a nerve. The one to the deltoid is",
+        "Comparing both eyes of a patient with ptosis, the smaller pupil is due to:",
         "Now, let's summarize all the answers:",  # a reply published with MMLU-Pro
     ],
 )
