@@ -36,10 +36,11 @@ _INVISIBLE = re.compile(
 _NEWLINE = re.compile("\r\n?|\x0b|\x0c|\x85|\u2028|\u2029")
 # A doubly encoded line break; before a lowercase letter it would be LaTeX, as in \neq.
 _ESCAPED_NEWLINE = re.compile(r"\\n(?![a-z])")
-# Characters that NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets.
+# Characters that NFKC leaves unchanged: typographic quotes, hyphens, and East Asian brackets. It
+# makes the slash of a fraction.
 _LOOKALIKES = str.maketrans(
-    "‘’‚‛“”„‟«»‐‑−∶【】〔〕「」『』《》〈〉⟨⟩",
-    '\'\'\'\'""""""---:[][]""""<><><>',
+    "‘’‚‛“”„‟«»‐‑−∶⁄【】〔〕「」『』《》〈〉⟨⟩",
+    '\'\'\'\'""""""---:/[][]""""<><><>',
 )
 # Cyrillic and Greek letters alone behind a sign. Cyrillic В and Е look like B and E but have other
 # places in their alphabet, so they may be the third option and the sixth.
@@ -98,12 +99,16 @@ _LINE_MARKERS = re.compile(r"(?:(?:[>#+•·▪●◦‣➤|]|[-–—*](?=\s)|\
 _LETTER = re.compile("[A-J]")
 _LAST_SPACED = "\u0dff"  # before Thai, Korean, Chinese and Japanese
 _LONGEST_WORD = 50  # characters, with what separates it from the next
-# The signs of "-2.5", ".5" and "1/4"; no hyphen of "IL-2" and no dash of "2-5".
-_SIGN = r"[-–](?<![^\s([{<>=≤≥:,;/|\"'~].)(?=\.?\d)|\.(?<![\w.]\.)(?=\d)|/(?<=\d/)(?=\d)"
+# The signs of "-2.5", ".5", "1/4" and "1 / 4"; no hyphen of "IL-2" and no dash of "2-5".
+_SIGN = (
+    r"[-–](?<!\d\s.)(?<![^\s([{<>=≤≥≈:,;/|\"'~、。].)(?=\.?\d)|\.(?<![\w.]\.)(?=\d)"
+    r"|/(?:(?<=\d/)|(?<=\d\s/))(?=\s?\d)"
+)
 _WORD_CHAR = re.compile(rf"[^\W_]|[+<>=≤≥↑↓↔±%]|{_SIGN}")
 _WORD = re.compile(rf"[^\W_]+|[+<>=≤≥↑↓↔±%]|{_SIGN}")
-# What makes "5" the beginning of another number: "5.5", "5/7", "5%", "5 × 10".
-_NUMBER_GOES_ON = re.compile(r"[.,/:–-]\d|\s?%|\s?[×*^]\s?\d")
+# What makes "5" the beginning of another number: "5.5", "5/7", "5%", "5 × 10"; "5.0" equals it.
+_NUMBER_GOES_ON = re.compile(r"[.,:–-]\d|\s?/\s?\d|\s?%|\s?[×*^]\s?\d")
+_ZEROS = re.compile(r"\.0+(?!\d)")
 
 
 def clean(text: str) -> str:
@@ -256,8 +261,11 @@ class OptionTexts:
             size = len(option_words)
             if folded[:size] == option_words:
                 end = found[size - 1].end()
-                if text[end - 1].isdigit() and _NUMBER_GOES_ON.match(text, end):
-                    return _NO_OPTION
+                if text[end - 1].isdigit():
+                    zeros = _ZEROS.match(text, end)
+                    end = zeros.end() if zeros else end
+                    if _NUMBER_GOES_ON.match(text, end):
+                        return _NO_OPTION
                 return Named(frozenset(self._letters_of[option_words]), end, size)
         return _NO_OPTION
 

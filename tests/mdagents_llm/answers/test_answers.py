@@ -550,11 +550,12 @@ def test_only_the_questions_letters_are_answers(count: int) -> None:
 NUMBERS: dict[str, dict[str | None, list[str]]] = {
     "0 | 1/4 | 1/2 | 1": {
         "A": ["The answer is 0.", "Answer: 0"],
-        "B": ["The answer is 1/4.", "1/4"],
+        "B": ["The answer is 1/4.", "1/4", "Answer: 1 / 4", "Answer: ¼", "¼"],
         "D": ["Answer: 1.", r"\boxed{1}", "Answer: 1, because"],
         None: [
             *("The answer is 0.5.", r"\boxed{0.25}", '{"answer": "0.25"}', '{"answer": 0.5}'),
             *("Answer: 1/8", "Answer: .25", "Answer: -1", "Answer: 1-2", "Answer: 1.4"),
+            *("Answer: 1 / 8", "Answer: ⅓"),
         ],
     },
     "0.375 | 0.5 | 2 | 2.5 | 2.67": {
@@ -564,8 +565,15 @@ NUMBERS: dict[str, dict[str | None, list[str]]] = {
         None: ["Answer: 2.667", "Answer: 2.51"],
     },
     "5 | 7 | 18 | 21": {
-        "A": ["Answer: 5", "Answer: 5 because", "Answer: A: 5.5"],
-        None: ["Answer: 5.5", "Answer: 5/7", "Answer: 5 × 10^3", "Answer: 5:7", "Answer: 5-7"],
+        "A": ["Answer: 5", "Answer: 5 because", "Answer: A: 5.5", "Answer: 5.0", r"\boxed{5.00}"],
+        None: [
+            "Answer: 5.5",
+            "Answer: 5/7",
+            "Answer: 5 × 10^3",
+            "Answer: 5:7",
+            "Answer: 5-7",
+            "5.0%",
+        ],
     },
     "0.05 | 0.5 | 5 | 50": {
         "C": ["Answer: 5"],
@@ -581,7 +589,12 @@ NUMBERS: dict[str, dict[str | None, list[str]]] = {
     "-2.5 | 2.5 | -1 | 1": {
         "A": ["Answer: -2.5", "The answer is \u20132.5"],
         "B": ["Answer: 2.5"],
-        "C": ["The answer is: -1"],
+        "C": ["The answer is: -1", "Answer: ≈-1", "C、-1", "答案是C、-1"],
+    },
+    "10–15 years | 120/80 | ½": {
+        "A": ["Answer: 10 -15 years"],
+        "B": ["Answer: 120 / 80"],
+        "C": ["Answer: 1/2", "Answer: ½"],
     },
     "IL-2 | IL-4 | 2-5 | \u221270 mV": {
         "A": ["Answer: IL-2", "Answer: IL 2"],
