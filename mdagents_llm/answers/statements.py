@@ -84,7 +84,8 @@ _CLAUSE_START = pattern(rf"[,،、;:—–]|{any_of('clause')}")
 _ANOTHER = pattern(rf"{any_of('english another')}[\s-](?:\w+\s)?$")
 _ANOTHER_FOREIGN = pattern(rf"{any_of('another')}\s?$")
 _ANOTHER_LABEL = pattern(any_of("another label"))
-_DENIED = pattern(rf"{any_of('denied')}|[❌✗✘✖]")
+# "❌ Answer: C", but "A ❌ B ❌ Answer: C" crosses others out.
+_DENIED = pattern(rf"{any_of('denied')}|(?<!\b[A-J]\s)[❌✗✘✖](?!\W*[A-J]\b)")
 _VALUE_LETTER = re.compile(r"\W*(?P<letter>[A-J])(?![A-Za-z])(?:\s?번)?")
 # Right behind an option; an explanation may follow it: "答えはC以外", not "答えはC (Aではない)".
 _DENIED_BEHIND = pattern(

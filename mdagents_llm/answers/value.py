@@ -91,7 +91,7 @@ _SECOND_LISTED = re.compile(
 _COUNT = r"[\s)\]]*[(:=,]?\s?(?P<{0}>\d+(?:\.\d+)?)(?![\d/])\s?(?:%|votes?|票|표)?[\s)\]]*"
 _SECOND_COUNTED = pattern(
     rf"{_COUNT.format('count')}(?:[,;/|]|{any_of('or')})?\s?[(\[]?(?-i:(?P<letter>[A-J]))\b"
-    rf"{_COUNT.format('other')}(?!\w)"
+    rf"{_COUNT.format('other')}(?![\w-])"
 )
 # Farther from a label, where a bare letter may be part of the text: only "…, (D) heparin".
 _SECOND_LABEL = re.compile(
@@ -132,6 +132,7 @@ _NEXT_LABEL = re.compile(r"[\s,;|/]*\(?(?P<letter>[A-J])\s?[).:\]]")
 _JOINS = rf"\s?(?:[/&+|、]|[,;]?\s?{any_of('or')})\s?"
 _JOINED_TEXT = pattern(rf"{_JOINS}(?P<comma>(?!))?")
 _LISTED_TEXT = pattern(rf"{_JOINS}|\s?(?P<comma>[,;])\s?")
+_NO_MORE = Named(frozenset())
 _ENDS_LIST = re.compile(r"\s?[)\]}>\"'.!]*\s?$")
 # The point where a value stops naming options and starts an explanation.
 _EXPLANATION = pattern(rf"{any_of('explains')}|(?<!vs)[.;!。](?=\s|$)|\s?[–—]\s?|\s-+\s|\n")
@@ -272,11 +273,11 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
         return SEVERAL
     if _second_letters(rest, after, named, new_sentence) & set(options.letters) - {letter}:
         return SEVERAL
-    also = _also_named(after, options) if named.letters else frozenset()
-    if also - named.letters - {letter}:
-        if not _is_combined(letter, named.letters | also, options):
+    also = _also_named(after, options) if named.letters else _NO_MORE
+    if also.letters - named.letters - {letter}:
+        if not _is_combined(letter, named.letters | also.letters, options):
             return SEVERAL
-        return Reading(Sense.CHOSEN, letter)
+        return _read_lettered(letter, after[also.end :], options)
     denied = _TEXT_DENIED.match(after) if named.letters else _DENIED.match(rest.lstrip(")]}>\"'|"))
     if _MARKED_WRONG.match(after) or (denied and (own or not new_sentence)):
         return Reading(Sense.REJECTED, letter)
@@ -314,25 +315,24 @@ def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> 
     return {letter for match in found if match for letter in match.groups() if letter}
 
 
-def _also_named(after: str, options: OptionTexts, *, listed: bool = False) -> frozenset[str]:
-    """Return the letters of more options that are named by texts: "aspirin or heparin".
+def _also_named(after: str, options: OptionTexts, *, listed: bool = False) -> Named:
+    """Return the options that are named by texts after another's: "aspirin or heparin".
 
     Args:
         after: Text after the first option's.
         options: Options of the question.
         listed: Whether commas join options too, if nothing follows the last: "aspirin, heparin".
     """
-    joined: frozenset[str] = frozenset()
-    found: frozenset[str] = frozenset()
-    while also := (_LISTED_TEXT if listed else _JOINED_TEXT).match(after):
+    joined, found, end = _NO_MORE, frozenset[str](), 0
+    while also := (_LISTED_TEXT if listed else _JOINED_TEXT).match(after, end):
         named = options.at_start(after[also.end() :])
         if not named.letters - found:
             break
         found |= named.letters
+        end = also.end() + named.end
         if not also["comma"]:
-            joined |= named.letters
-        after = after[also.end() + named.end :]
-    return found if found and _ENDS_LIST.match(after) else joined
+            joined = Named(joined.letters | named.letters, end)
+    return Named(found, end) if found and _ENDS_LIST.match(after, end) else joined
 
 
 def _is_combined(letter: str, parts: frozenset[str], options: OptionTexts) -> bool:
@@ -352,7 +352,7 @@ def is_placeholder(line: str, options: OptionTexts) -> bool:
     All options' texts in a row are one too: `yes/no/maybe`.
     """
     if (named := options.at_start(line)).letters:
-        several = named.letters | _also_named(line[named.end :], options, listed=True)
+        several = named.letters | _also_named(line[named.end :], options, listed=True).letters
         return len(several) >= max(3, len(options.letters)) and len(named.letters) == 1
     ranged = _RANGE.match(line)
     if ranged and ranged["first"] == "A" and ranged["last"] == options.letters[-1]:
@@ -367,7 +367,7 @@ def _read_named(line: str, named: Named, options: OptionTexts) -> Reading:
     after = line[named.end :]
     if not named.letters:
         return SILENT
-    if _also_named(after, options, listed=True) - named.letters:
+    if _also_named(after, options, listed=True).letters - named.letters:
         return SEVERAL
     if _TEXT_DENIED.match(after) or not _ends_phrase(after):
         return SILENT

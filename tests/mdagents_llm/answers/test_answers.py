@@ -172,6 +172,9 @@ def test_several_texts_ties_and_lines_are_several(text: str) -> None:
         "Answer: C (90%)",
         "Answer: C — Heparin",
         "Answer: C\nC) Heparin",
+        "Answer: C\n\nA) Aspirin: too weak\nB) Clopidogrel: platelets only",
+        "A ❌ B ❌ Answer: C ✅",
+        "Answer: C (1) A 2-year-old child needs it",
         "❌ A is wrong.\nAnswer: C ✅",
     ],
 )
@@ -191,6 +194,9 @@ def test_a_combination_is_not_its_first_part() -> None:
         assert parse_answer(f"Answer: Ceftriaxone{sign}azithromycin", options).letter is None
         assert parse_answer(f"Answer: C) Ceftriaxone{sign}azithromycin", options).letter == "C"
     assert parse_answer("Answer: Ceftriaxone and azithromycin", options).letter == "C"
+    for behind in (" or D", " (incorrect)", ", if pregnant", " → D"):
+        text = f"Answer: C) Azithromycin and ceftriaxone{behind}"
+        assert parse_answer(text, options).letter is None
 
 
 @pytest.mark.parametrize(
