@@ -33,11 +33,12 @@ _ANNOUNCES = pattern(rf"{any_of('states')}\W*$")
 _TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
 # Headings of a list that weighs this question's options: "Checking each option:", "Votes:".
 _REVIEWS = pattern(any_of("reviews"))
+_WEIGHTS = pattern(any_of("weights"))
 # The end of an incomplete sentence, which options complete: "…, the next step is:".
 _ASKS_TO_COMPLETE = re.compile(
     r"\b(?:is|are|was|be|by|of|with|for|to|in|on|includes?|except|following|shows?|reveals?)\W*$"
+    r"|[是为為有]\W*$"
 )
-_SHORT_HEADING = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,2}\W{0,3}:")
 _LONGEST_REVIEW = 80  # characters
 # "4", "80%", "2/10", "3 votes"
 _VALUE = re.compile(r"\W*\d[\d.,]*\s?(?:%|/\s?\d+|(?:out )?of \d+|votes?|points?|票|표)?\W*")
@@ -57,9 +58,16 @@ def option_lines(lines: list[str], options: OptionTexts) -> list[Reading]:
 
 
 def last_options(lines: list[str], options: OptionTexts) -> list[Reading]:
-    """Return the readings of the last lines, as far as each of them consists of an option."""
-    found = (_read(line, False, options) for line in reversed(lines))
+    """Return the readings of the last lines, as far as each of them is an option and no more."""
+    found = (_read_bare(line, options) for line in reversed(lines))
     return [reading for reading in takewhile(bool, found) if reading]
+
+
+def _read_bare(line: str, options: OptionTexts) -> Reading | None:
+    label = _LABELLED.fullmatch(line)  # "A) Aspirin: too weak" explains
+    if label and label["text"] and not options.exactly(label["text"]):
+        return None
+    return _read(line, False, options)
 
 
 def is_discussed(lines: list[str], index: int) -> bool:
@@ -124,7 +132,7 @@ def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> b
 
 def reviews(line: str) -> bool:
     """Return whether a line says that the reply goes over its answer or this question's options."""
-    if len(line) > _LONGEST_REVIEW or _ASKS_TO_COMPLETE.search(line):
+    if len(line) > _LONGEST_REVIEW or line[-1:] not in (":", "?") or _ASKS_TO_COMPLETE.search(line):
         return False
     return _REVIEWS.search(line) is not None
 
@@ -132,12 +140,16 @@ def reviews(line: str) -> bool:
 def is_of_another_question(lines: list[str], run: range, options: OptionTexts) -> bool:
     """Return whether a list that does not discuss this question's options can be no discussion.
 
-    It has an option that this question lacks, or is said to be of "the others:" and has fewer.
+    It completes a sentence, has an option that this question lacks, or is said to be of "the
+    others:" and has fewer.
     """
+    before = lines[run.start - 1]
+    if _ASKS_TO_COMPLETE.search(before) or (before[-1].isalnum() and not _TITLE.fullmatch(before)):
+        return True
     last = _LABELLED.match(lines[run[-1]])
     letter = _letter(last) if last else ""
     is_shorter = letter < max(options.letters)
-    return letter > max(options.letters) or (is_shorter and lines[run.start - 1].endswith(":"))
+    return letter > max(options.letters) or (is_shorter and before.endswith(":"))
 
 
 def _weighs(before: str, labels: list[re.Match[str]], options: OptionTexts) -> bool:
@@ -148,14 +160,15 @@ def _weighs(before: str, labels: list[re.Match[str]], options: OptionTexts) -> b
         return True
     if not before.endswith(":"):
         return False
-    texts = [label["text"] or "" for label in labels]
+    texts: list[str] = [label["text"] or "" for label in labels]
     values = sum(_VALUE.fullmatch(text) is not None for text in texts)
+    if 2 * values > len(labels):
+        return _WEIGHTS.search(before) is not None  # else "Concentration of the drops:"
+    if _ASKS_TO_COMPLETE.search(before):
+        return False
     # "The ABCDEs of melanoma: A - Asymmetry"
     initials = sum(text[:1] == _letter(label) for label, text in zip(labels, texts, strict=True))
-    has_all = _letter(labels[-1]) == max(options.letters)
-    return 2 * max(values, initials) > len(labels) or (
-        has_all and _SHORT_HEADING.fullmatch(before) is not None
-    )
+    return 2 * initials > len(labels)
 
 
 def _discusses(label: re.Match[str], options: OptionTexts) -> bool:

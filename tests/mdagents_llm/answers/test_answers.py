@@ -311,10 +311,9 @@ OWN_LISTS = [
     "Confidence of the panel of five experts:\n" + VALUES.format("10%", "5%", "80%", "5%"),
     "My scores for the drugs are:\n- " + VALUES.format("2/10", "1/10", "9/10", "3/10"),
     "The ABCDEs of melanoma:\nA - Asymmetry\nB - Border\nC - Color\nD - Diameter\nE - Evolution",
-    "Mechanisms:\nA: Blocks COX\nB: Blocks P2Y12\nC: Activates antithrombin\nD: Blocks both",
     "再逐项核对：\nA. 太弱\nB. 只作用于血小板\nC. 立即起效\nD. 需要几天",
-    "各選択肢を検討する。\nA. 弱い\nB. 血小板だけ\nC. すぐ効く\nD. 数日かかる",
-    "각 선택지를 검토하면\nA. 약하다\nB. 혈소판만\nC. 즉시\nD. 며칠",
+    "各選択肢を検討する：\nA. 弱い\nB. 血小板だけ\nC. すぐ効く\nD. 数日かかる",
+    "각 선택지를 검토하면:\nA. 약하다\nB. 혈소판만\nC. 즉시\nD. 며칠",
     "Is that right?",
 ]
 
@@ -327,7 +326,12 @@ def test_a_list_of_its_own_remarks_is_no_other_question(first: str, listed: str,
 
 
 def test_a_list_below_an_answer_or_prose_is_no_other_question() -> None:
-    for first in ("The answer is B.", '{\n"answer": "B"\n}', "Here is how the drugs work."):
+    for first in (
+        "The answer is B.",
+        '{\n"answer": "B"\n}',
+        "Here is how it works.",
+        "Clot\nEffects:",
+    ):
         assert parse_answer(f"{first}\n{REMARKS}\n\nFinal answer: C", OPTIONS).letter == "C"
 
 
@@ -393,12 +397,32 @@ def test_options_are_found_in_remarks_without_spaces(
         "Each option below names a nerve. The one to the deltoid is",
         "Comparing both eyes of a patient with ptosis, the smaller pupil is due to:",
         "Now, let's summarize all the answers:",  # a reply published with MMLU-Pro
+        # questions of MedMCQA, and the like
+        *("Cumulative index is:", "Drug of choice:", "Vector of malaria:", "Select one:"),
+        *("Each option below names a drug. Select the best.", "On examining a child:"),
+        *("Evaluating chest pain:", "下列选项分析正确的是：", "患者再检查发现", "最可能的诊断是："),
     ],
 )
 def test_a_list_below_the_text_of_a_question_is_another(stem: str) -> None:
     following = f"{stem}\n{VALUES.format('zero', 'four', 'two', 'six')}\nThe answer is (B)."
     for stated in STATED:
         assert parse_answer(f"{stated}\n\n{following}", OPTIONS).letter == "C"
+
+
+@pytest.mark.parametrize(
+    "stem", ["Concentration of tropicamide:", "Risk of transmission to the child is:"]
+)
+def test_numbers_below_a_question_are_no_votes(stem: str) -> None:
+    following = f"{stem}\n{VALUES.format('10%', '20%', '50%', '90%')}\nThe answer is (B)."
+    assert parse_answer(f"The answer is (C).\n\n{following}", OPTIONS).letter == "C"
+
+
+@pytest.mark.parametrize(
+    "stem", ["The palatine processes begin to fuse at", "Which is it?\nOptions:", "Causes include:"]
+)
+def test_a_question_after_an_unread_answer_is_another(stem: str) -> None:
+    following = f"{stem}\n{VALUES.format('zero', 'four', 'two', 'six')}\nThe answer is (B)."
+    assert parse_answer(f"It acts at once.\n\n{following}", OPTIONS).letter is None
 
 
 # --- languages -----------------------------------------------------------------------------------
