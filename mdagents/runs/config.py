@@ -19,7 +19,7 @@ from mdagents.runs.flags.output_flags import OutputFlags
 from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.question_flags import QuestionFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
-from mdagents.settings import MDAGENTS, DebatePolicy, Difficulty, Peers, Router
+from mdagents.settings import MDAGENTS, DebatePolicy, Peers, Router
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.attempt import ATTEMPT_TIMEOUT
 from mdagents_llm.layers.cache import CacheMode
@@ -94,9 +94,6 @@ class RunConfig(CallFlags, PictureFlags, TeamFlags, OutputFlags, ModelFlags, Que
                 raise ConfigError(
                     f"{does_not}, so none can be left out by level; leave --skip and SKIP_* out"
                 )
-        possible = set(Difficulty) if ADAPTIVE in self.levels else {*self.levels}
-        if self.method == MDAGENTS and possible <= {*self.skip}:
-            raise ConfigError("--skip and SKIP_* leave out every level of this run; keep one")
         if self.peers is not Peers.ALL and not self.declared.controls:
             raise ConfigError(
                 f"--peers {self.peers} changes what experts read of each other, and "

@@ -31,7 +31,7 @@ from mdagents.runs.identity import identity
 from mdagents.runs.models import check_sight, choose_models, local_embedding
 from mdagents.runs.run_pictures import NO_PICTURES, PlannedPictures, plan_pictures
 from mdagents.runs.solver import Solver
-from mdagents.settings import MDAGENTS, Status, TeamRole
+from mdagents.settings import MDAGENTS, Difficulty, Status, TeamRole
 from mdagents.teams.methods import OpenMethod
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import Environment
@@ -175,6 +175,9 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     """
     selection = config.selection
     entries = list(dataset.index)
+    possible = set(Difficulty) if ADAPTIVE in config.levels else {*config.levels}
+    if config.method == MDAGENTS and possible <= {*config.skip}:
+        raise ConfigError("--skip and SKIP_* leave out every level of this run; keep one")
     if selection.ids:
         by_id = {entry.id: entry for entry in entries}
         missing = [id_ for id_ in selection.ids if id_ not in by_id]
