@@ -175,9 +175,6 @@ def select(dataset: Dataset, config: RunConfig) -> list[IndexEntry]:
     """
     selection = config.selection
     entries = list(dataset.index)
-    possible = set(Difficulty) if ADAPTIVE in config.levels else {*config.levels}
-    if config.method == MDAGENTS and possible <= {*config.skip}:
-        raise ConfigError("--skip and SKIP_* leave out every level of this run; keep one")
     if selection.ids:
         by_id = {entry.id: entry for entry in entries}
         missing = [id_ for id_ in selection.ids if id_ not in by_id]
@@ -251,7 +248,10 @@ def picture_note(dataset: Dataset, config: RunConfig, entries: Sequence[IndexEnt
 
 
 def selection_note(dataset: Dataset, config: RunConfig) -> str:
-    """Return a note if the data set has fewer questions than requested; empty otherwise."""
+    """Return a note if fewer questions are answered than requested; empty otherwise."""
+    possible = set(Difficulty) if ADAPTIVE in config.levels else {*config.levels}
+    if possible <= {*config.skip}:
+        return "--skip and SKIP_* leave out every level: no question will be answered"
     selection = config.selection
     held = len(set(selection.ids)) or len(dataset.index)
     if selection.stop is None or selection.stop <= held:

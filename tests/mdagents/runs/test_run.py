@@ -220,8 +220,6 @@ WRONG_USE = [
     (["--skip", "easy"], "--skip easy"),
     (["--method", "cot", "--difficulty", "basic"], "does not route its questions; leave --diff"),
     (["--method", "cot", "--skip", "basic"], "so none can be left out by level"),
-    (["--skip", "basic,intermediate,advanced"], "leave out every level of this run; keep one"),
-    (["--difficulty", "basic,advanced", "--skip", "basic,advanced"], "leave out every level"),
     (["--token-limit", "0"], "--token-limit is 0 but must be at least 1"),
     (["--rpm", "-1"], "--rpm is -1 but must be more than 0"),
     (["--cost-limit", "1", "--model", "openai/new"], "--cost-limit needs the price of openai/new"),
@@ -467,6 +465,13 @@ def test_a_model_that_the_endpoint_does_not_know_is_compared_with_known_ones(
     provider.fail_next("404_model", times=9)
     status, _, err = run("--num-samples", "1", "--model", "gpt-4o-mimi")
     assert (status, "(did you mean 'openai/gpt-4o-mini'?)" in err) == (1, True)
+
+
+@pytest.mark.parametrize("levels", ["basic", "adaptive"])
+def test_a_run_whose_levels_are_all_left_out_says_so(run: Run, levels: str) -> None:
+    left_out = ("--skip", "basic,intermediate,advanced")
+    _, out, _ = run("--num-samples", "1", "--difficulty", levels, *left_out, "--dry-run")
+    assert "NOTE: --skip and SKIP_* leave out every level: no question will be answered" in out
 
 
 def test_the_command_that_scores_a_run_quotes_its_path(run: Run) -> None:
