@@ -76,5 +76,5 @@ def _rows(text: str, delimiter: str) -> Sequence[tuple[str, list[str]]]:
 
 
 def _may_be_joined(cells: Sequence[str]) -> bool:
-    """Return whether the end of a cell and the begin of the next may be one number."""
+    """Return whether the end of a cell and the beginning of the next may be one number."""
     return any(left[-1:].isdecimal() and _REST.match(right) for left, right in pairwise(cells))
