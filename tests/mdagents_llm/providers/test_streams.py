@@ -281,6 +281,17 @@ async def test_a_finish_reason_before_the_end_cuts_no_text(
     assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
 
 
+async def test_a_finish_reason_before_more_text_ends_no_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(event_stream, "LONGEST_END", 0.1)
+    late = _stream(LAST, USAGE, "data: [DONE]")
+    end = b"%x\r\n%s\r\n0\r\n\r\n" % (len(late), late)
+    async with _left_open(_stream(_chunk("H"), _chunk("é", "stop"), _chunk("llo")), end) as port:
+        reply = await _streamed(OpenAIClient, port)
+    assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
+
+
 async def test_a_finish_reason_after_the_reasoning_cuts_no_text(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
