@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from mdagents_llm.chat import TokenUsage
+from mdagents_llm.chat import ChatReply, TokenUsage
+from mdagents_llm.errors import ProviderError
 from mdagents_llm.providers.error_body import ErrorBody
 from mdagents_llm.providers.http_errors import own_words
 
@@ -101,6 +104,19 @@ class WithheldError(Exception):
 
     usage: TokenUsage = TokenUsage()
     """Tokens that the endpoint reports nevertheless."""
+
+
+@contextmanager
+def booking(reply: ChatReply) -> Iterator[None]:
+    """Book the tokens of a reply on the error that is raised within the context."""
+    try:
+        yield
+    except ProviderError as failure:
+        failure.reply = reply
+        raise
+    except WithheldError as withheld:
+        withheld.usage = reply.usage
+        raise
 
 
 def is_withheld(status: int | None, said: ErrorBody) -> bool:

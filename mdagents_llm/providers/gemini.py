@@ -27,7 +27,7 @@ from mdagents_llm.providers.checks import (
 )
 from mdagents_llm.providers.error_body import ErrorInReplyError, UnusableReplyError, read_error
 from mdagents_llm.providers.event_stream import Extent, until_end
-from mdagents_llm.providers.filters import WithheldError, is_withheld
+from mdagents_llm.providers.filters import WithheldError, booking, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
     one_line,
@@ -131,15 +131,9 @@ class GeminiChat:
             status = read_error(error.body).status or httpx2.codes.OK
             raise self.failure(APIError(status, error.body), config, has_pictures) from None
         except UnusableReplyError as unusable:
-            try:
-                with self.errors(config, has_pictures):
-                    raise unusable.__cause__ or unusable
-            except ProviderError as failure:
-                failure.reply = unusable.reply
-                raise
-            except WithheldError as withheld:
-                withheld.usage = unusable.reply.usage
-                raise
+            cause = unusable.__cause__ or unusable
+            with booking(unusable.reply), self.errors(config, has_pictures):
+                raise cause from cause.__cause__
         except GoogleAuthError as error:
             said = without_key(one_line(str(error)), self._api_key)
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH

@@ -39,7 +39,7 @@ from mdagents_llm.providers.event_stream import (
     until_end,
     whole_json,
 )
-from mdagents_llm.providers.filters import WithheldError, is_withheld
+from mdagents_llm.providers.filters import WithheldError, booking, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
     connection_error,
@@ -198,15 +198,9 @@ class SdkChat(ABC):
             with self.errors(body, has_begun=True):
                 raise begun.error from begun.error.__cause__
         except UnusableReplyError as unusable:
-            try:
-                with self.errors(body):
-                    raise unusable.__cause__ or unusable
-            except ProviderError as failure:
-                failure.reply = unusable.reply
-                raise
-            except WithheldError as withheld:
-                withheld.usage = unusable.reply.usage
-                raise
+            cause = unusable.__cause__ or unusable
+            with booking(unusable.reply), self.errors(body):
+                raise cause from cause.__cause__
         except OTHER_SHAPES as error:
             kind = type(error).__name__
             message = f"{self._host} sent a body that is not a {self._kind} ({kind})"
