@@ -22,8 +22,8 @@ _REST = re.compile(r"[0-9]{1,3}(?![0-9])")
 def csv_rows(text: str) -> str:
     """Return a text with a row of cells in each line, as those of spreadsheets are written.
 
-    A text without a delimiter stays as it is, as does a row with a comma between two digits that
-    may be one number (`Total,1,250.00 USD`): no row without such a comma has as many cells.
+    A text without a delimiter stays as it is. So does a row in which a comma may be part of a
+    number (`Total,1,250.00 USD`), unless a row without such a comma has as many cells.
     """
     stated = _STATED.match(text)
     delimiter = stated[1] if stated else _delimiter(text)
