@@ -12,9 +12,9 @@ run: ## set up, then answer questions with the embedded model, all three teams
 	@$(PYTHON) scripts/set_up.py
 	@$(BIN)/python scripts/first_run.py
 
-demo: ## set up, then let specialists and EXAID discuss a case of chest pain
+demo: ## set up, then let specialists and EXAID discuss a case with the embedded model, or MODEL=name
 	@$(PYTHON) scripts/set_up.py --demos
-	@$(BIN)/python -m demos.cdss_example.demo_cdss --case chest-pain --short
+	@$(BIN)/python -m demos.cdss_example.demo_cdss --case chest-pain --short --model "$(or $(MODEL),local)"
 
 reproduce: ## set up, then score published predictions of ten methods, or the copy in FROM=folder
 	@$(PYTHON) scripts/set_up.py

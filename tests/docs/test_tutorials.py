@@ -111,7 +111,7 @@ class Clone:
         for name in ("MedQA", "medqa"):  # a developer's own downloads
             (folder / "data" / name / "test.jsonl").unlink(missing_ok=True)
         self.variables = bare_environment(
-            GEMINI_API_KEY="test-key",
+            GOOGLE_API_KEY="test-key",
             GOOGLE_GEMINI_BASE_URL=provider.gemini_base_url,
             HOME=str(folder),
             MDAGENTS_CACHE_DIR=str(CACHE_DIR),
