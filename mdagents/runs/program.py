@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mdagents.datasets.record_lines import ENDINGS
-from mdagents.runs.garbage_collection import collector_paused, spare_the_collector
+from mdagents.runs.memory import collector_paused, settle_memory
 from mdagents.runs.options import SWITCHES, read_config, read_options
 from mdagents.settings import Outcome, Status
 from mdagents_llm.clock import Clock
@@ -209,7 +209,7 @@ class _Program:
                     clock,
                     display=options.display,
                     show_interaction_table=options.show_interaction_table or show_interaction_table,
-                    on_ready=spare_the_collector,
+                    on_ready=settle_memory,
                     stops_on_signals=True,
                     view=view,
                     held=held,

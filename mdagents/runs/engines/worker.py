@@ -50,7 +50,7 @@ from mdagents.runs.engines.messages import (
 )
 from mdagents.runs.engines.runner import Runner
 from mdagents.runs.engines.shares import EndpointState, Share
-from mdagents.runs.garbage_collection import spare_the_collector
+from mdagents.runs.memory import settle_memory
 from mdagents.runs.models import make_runtime
 from mdagents.runs.solver import Solver
 from mdagents.settings import Outcome
@@ -444,7 +444,7 @@ class _PartOfRun:
         async with local_engine(task, runtime, self._endpoints, self._postpone, on_open) as engine:
             with ledger.subscribed(self.booked):
                 runner = self._runner = engine.answering(self)
-                spare_the_collector()
+                settle_memory()
                 for key in self._given:
                     runner.take_up(key, attempt=1)
                 self._hurry(runner, self._interrupts)
