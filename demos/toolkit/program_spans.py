@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +13,7 @@ from mdagents_llm.config import LLMRole
 from mdagents_llm.errors import ProviderError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import CallRow
-from mdagents_llm.telemetry.call_spans import FAILED, add_call, name_of, times_of
+from mdagents_llm.telemetry.call_spans import FAILED, add_call, name_of, now_ns, times_of
 from mdagents_llm.telemetry.light_spans import LightTracer
 from mdagents_llm.telemetry.parents import HEADERS, of_headers, of_process
 
@@ -25,7 +24,6 @@ with needs_extra("opentelemetry", "--otel"):
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _EXAID = frozenset({LLMRole.BUFFER_AGENT.value, LLMRole.SUMMARIZER.value})
-_MS = 1_000_000  # nanoseconds
 
 
 class ProgramSpans:
@@ -110,7 +108,7 @@ class Conversation:
             parent,
             attributes={"gen_ai.operation.name": operation, named: name_of(name)}
             | ({"gen_ai.conversation.id": self._name} if self._name else {}),
-            start_time=time.time_ns() // _MS * _MS,  # in full ms, as the times of calls
+            start_time=now_ns(),
         )
         try:
             with use_span(span, record_exception=False, set_status_on_exception=False):
@@ -138,10 +136,10 @@ class _Steps:
         return self._steps.context_of(row.role, began_at - round(row.waited * 1e9))
 
     def _ended(self, record: BufferDecision | SummaryEvent, agents: tuple[str, ...]) -> None:
-        self._steps.ended(record, agents, time.time_ns(), self._until)
+        self._steps.ended(record, agents, now_ns(), self._until)
 
     def end(self) -> None:
-        self._steps.interrupt(max(time.time_ns(), self._until))
+        self._steps.interrupt(max(now_ns(), self._until))
 
 
 class ClientSpans:

@@ -36,15 +36,16 @@ from mdagents.records.sample import SampleRecord
 from mdagents.records.summaries import ItemKey
 from mdagents.settings import EXAID_ROLES
 from mdagents.telemetry.attributes import EVALUATION, of_decision, of_score
-from mdagents_llm.clock import epoch_ms
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import ABORTED, CallRow
 from mdagents_llm.telemetry.call_spans import (
     FAILED,
+    NS,
     Attributes,
     add_call,
     as_messages,
     name_of,
+    now_ns,
     times_of,
 )
 from mdagents_llm.telemetry.light_spans import LightTracer
@@ -57,8 +58,6 @@ with needs_extra("opentelemetry", "--otel"):
 P = ParamSpec("P")
 S = TypeVar("S", bound="QuestionSpans")
 
-NS = 1_000_000
-"""Nanoseconds in a millisecond."""
 _DECIDED_IN_MEMORY = 1024  # questions whose late calls are still placed below them
 
 
@@ -114,11 +113,6 @@ class _Question:
     """(name, attributes, time) of its events so far."""
     steps: ExaidSteps | None = None
     """Steps of EXAID; None before the first."""
-
-
-def now_ns() -> int:
-    """Return the time in ns since 1970 UTC, in full ms as in the ledger, so that spans nest."""
-    return epoch_ms() * NS
 
 
 def harmless(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from mdagents.agents.case import make_case_id
 from mdagents.records.summaries import ItemKey
-from mdagents.telemetry.question_spans import Placing, QuestionSpans, harmless, now_ns
+from mdagents.telemetry.question_spans import Placing, QuestionSpans, harmless
 from mdagents_llm.extras import needs_extra
-from mdagents_llm.telemetry.call_spans import FAILED, Attributes, name_of
+from mdagents_llm.telemetry.call_spans import FAILED, Attributes, name_of, now_ns
 from mdagents_llm.telemetry.light_spans import LightTracer
 
 with needs_extra("opentelemetry", "--otel"):

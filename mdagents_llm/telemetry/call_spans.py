@@ -15,6 +15,7 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
+from mdagents_llm.clock import epoch_ms
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.ledger import ABORTED, UNUSABLE, CallRow
 from mdagents_llm.model_configs import LOCAL
@@ -31,6 +32,8 @@ Attributes = dict[str, Value]
 _PROVIDERS = {"google": "gcp.gemini", "azure": "azure.ai.openai", "xai": "x_ai",
               "mistral": "mistral_ai"}  # fmt: skip
 """Names of providers that the conventions spell differently."""
+NS = 1_000_000
+"""Nanoseconds in a millisecond."""
 _FINISH_REASONS = {
     "ok": "stop",
     "truncated": "length",
@@ -38,7 +41,6 @@ _FINISH_REASONS = {
     UNUSABLE: "error",
 }
 _LONGEST_NAME = 80  # characters; recruited roles are named by a model
-_NS = 1_000_000  # nanoseconds in a millisecond
 FAILED = Status(StatusCode.ERROR)
 """Status of a span that ended in an error, without its message, which may quote a model."""
 
@@ -73,9 +75,14 @@ def add_call(
     span.end(ended_at)
 
 
+def now_ns() -> int:
+    """Return the time in ns since 1970 UTC, in full ms as in the ledger, so that spans nest."""
+    return epoch_ms() * NS
+
+
 def times_of(row: CallRow) -> tuple[int, int]:
     """Return start and end of an attempt in ns since 1970 UTC."""
-    began_at = row.started_ms * _NS
+    began_at = row.started_ms * NS
     return began_at, began_at + round(row.latency * 1e9)
 
 

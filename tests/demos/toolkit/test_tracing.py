@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import httpx2
 import pytest
 
 from demos.cdss_example.demo_cdss import main
+from demos.toolkit.tracing import open_spans, workflow
 from tests.demos.cdss_example.team import script
 from tests.demos.document_assistant.programs import environment
 from tests.fake_provider import FakeProvider
@@ -44,6 +46,19 @@ def tree_of(collector: Collector, *, is_within: bool = True) -> Span:
 
 def agents_of(collector: Collector) -> set[str]:
     return {span.attributes["gen_ai.agent.name"] for span in collector.named("invoke_agent ")}
+
+
+async def test_a_span_lasts_as_long_as_its_workflow_after_the_clock_is_set_back(
+    collector: Collector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = time.time_ns
+    monkeypatch.setattr(time, "time_ns", lambda: right() - 8_000_000_000)
+    variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+    async with open_spans("cdss", variables, wanted=True) as spans:
+        with workflow(spans, "cdss"):
+            pass
+    (root,) = collector.spans
+    assert root.end - root.start < 1_000_000_000
 
 
 def test_a_case_of_the_cdss_is_one_tree_with_exaid(
