@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from inspect_ai.util import StoreModel
 from pydantic import Field
@@ -64,11 +64,9 @@ class Spending:
     team: TokenUsage = TokenUsage()
     exaid: TokenUsage = TokenUsage()
     cached: TokenUsage = TokenUsage()
-    rows: list[CallRow] = field(default_factory=list)
 
     def add(self, row: CallRow) -> None:
         """Add a row."""
-        self.rows.append(row)
         if row.role in self.exaid_roles:
             self.exaid += row.usage
         else:
