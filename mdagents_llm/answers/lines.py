@@ -127,7 +127,7 @@ def is_of_this_question(lines: list[str], run: range, options: OptionTexts) -> b
     if not "ABCDEFGHIJ".startswith(letters):
         return None  # no list of options starts with "B" or omits one
     before = lines[run.start - 1] if run.start else ""
-    return None if _weighs(before, labels, options) else False
+    return None if _weighs(before, labels) else False
 
 
 def reviews(line: str) -> bool:
@@ -152,7 +152,7 @@ def is_of_another_question(lines: list[str], run: range, options: OptionTexts) -
     return letter > max(options.letters) or (is_shorter and before.endswith(":"))
 
 
-def _weighs(before: str, labels: list[re.Match[str]], options: OptionTexts) -> bool:
+def _weighs(before: str, labels: list[re.Match[str]]) -> bool:
     """Return whether the heading of a list, or its values, say that it weighs the options."""
     if before.endswith("?"):
         return False
