@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Literal, Protocol
 
@@ -54,7 +54,7 @@ class TokenUsage:
 
     def as_dict(self) -> dict[str, int]:
         """Return the counts by name."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in TOKEN_FIELDS}
 
     def __add__(self, other: TokenUsage) -> TokenUsage:
         return TokenUsage(
@@ -64,6 +64,10 @@ class TokenUsage:
             self.reasoning_tokens + other.reasoning_tokens,
             self.cache_write_tokens + other.cache_write_tokens,
         )
+
+
+TOKEN_FIELDS = tuple(count.name for count in fields(TokenUsage))
+"""Names of the counts of `TokenUsage`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,12 @@ class Spending:
             (object_of(exaid, "token_usage"), "exaid", models.get("summarizer", served)),
         ):
             read, written, _ = tokens_of(counts)
-            subsets = (count_of(counts.get(name)) or 0 for name in TokenUsage.__slots__[2:])
-            usage = TokenUsage(read or 0, written or 0, *subsets)
+            usage = TokenUsage(
+                read or 0,
+                written or 0,
+                cached_input_tokens=count_of(counts.get("cached_input_tokens")) or 0,
+                reasoning_tokens=count_of(counts.get("reasoning_tokens")) or 0,
+                cache_write_tokens=count_of(counts.get("cache_write_tokens")) or 0,
+            )
             if usage.total_tokens:
                 self.add(model, role, Totals(1, 0, usage, amount_of(counts.get("cost_usd"))))

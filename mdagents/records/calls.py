@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from mdagents.records.jsonl import MALFORMED, damaged, lines_at, whole_lines
-from mdagents_llm.chat import TokenUsage
+from mdagents_llm.chat import TOKEN_FIELDS
 from mdagents_llm.clock import ms_of
 from mdagents_llm.ledger import CallRow
 
@@ -44,7 +44,7 @@ def _row(line: bytes) -> CallRow:
     content = {"cache_write_tokens": 0} | json.loads(line)  # missing in rows of earlier versions
     if not isinstance(content["model"], str):  # earlier versions wrote any value the endpoint sent
         content["model"] = ""
-    content["usage"] = {name: content.pop(name) for name in TokenUsage.__slots__}
+    content["usage"] = {name: content.pop(name) for name in TOKEN_FIELDS}
     row = _adapter().validate_python(content)
     ms_of(row.started_at)
     return row

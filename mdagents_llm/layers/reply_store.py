@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
-from mdagents_llm.chat import ChatReply, StopReason, TokenUsage
+from mdagents_llm.chat import TOKEN_FIELDS, ChatReply, StopReason, TokenUsage
 from mdagents_llm.errors import ErrorKind, ProviderError, StorageError
 from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.files.private import make_private_file
@@ -332,7 +332,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         kind = ErrorKind(kept.get("kind", ErrorKind.CONTEXT_LENGTH))  # older files have no kind
         return ProviderError(kept["error"], kind=kind)
     usage = TokenUsage(**kept["usage"])
-    counts = (getattr(usage, name) for name in TokenUsage.__slots__)
+    counts = (getattr(usage, name) for name in TOKEN_FIELDS)
     batched, estimated = kept.get("batched", False), kept.get("usage_estimated", False)
     cost = kept.get("cost_usd")
     if not (
