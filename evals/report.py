@@ -22,6 +22,7 @@ from mdagents_llm.clock import ms_of, timestamp_of
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.files.matching import matching
 from mdagents_llm.processes import cores, in_processes
+from mdagents_llm.text import first_names
 
 PER_CASE_FILE = "per_case.metrics.jsonl"
 AGGREGATE_FILE = "aggregate.metrics.jsonl"
@@ -180,10 +181,9 @@ def _without_cases(by_variant: Mapping[str, Sequence[CaseMeasures]]) -> list[str
     for variant, own in cases.items():
         missing = sorted(every - own)
         if missing:
-            more = ", …" if len(missing) > _MOST_NAMED else ""
             lines.append(
                 f"{variant} has metrics of {len(own)} of {len(every)} cases, so its means are not "
-                f"those of the other variants; without {', '.join(missing[:_MOST_NAMED])}{more}"
+                f"those of the other variants; without {first_names(missing, _MOST_NAMED)}"
             )
     return lines
 

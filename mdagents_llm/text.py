@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
@@ -89,6 +89,17 @@ def counted(count: int, noun: str, plural: str = "") -> str:
         plural: Name of several; empty: the noun with an s.
     """
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def first_names(names: Sequence[object], most: int) -> str:
+    """Return the first names of a list on one line, and an ellipsis if there are more.
+
+    Args:
+        names: Names, or numbers.
+        most: Number of names that are shown.
+    """
+    shown = ", ".join(map(str, names[:most]))
+    return f"{shown}, …" if len(names) > most else shown
 
 
 def spelled_as(value: object, names: Iterable[str]) -> object:

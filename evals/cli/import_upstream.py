@@ -25,6 +25,7 @@ from exaid_core.trace.traces import read_trace
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.matching import matching
 from mdagents_llm.terminal.printing import print_line, print_result
+from mdagents_llm.text import first_names
 
 IMPORTED = "imported"
 """Folder of the imported files, relative to the source folder."""
@@ -173,9 +174,8 @@ def _tell(found: _Found, notes: Sequence[str], changes: Changes, refused: Sequen
     for what, count in sorted(changes.counts.items()):
         print_result(f"{count:7,} x {what}")
     if found.others:
-        names = ", ".join(path.name for path in found.others[:_MOST_NAMED])
-        more = ", …" * (len(found.others) > _MOST_NAMED)
-        print_result(f"left alone, neither run log, manifest nor trace: {names}{more}")
+        names = first_names([path.name for path in found.others], _MOST_NAMED)
+        print_result(f"left alone, neither run log, manifest nor trace: {names}")
     for note in notes:
         print_line(f"note: {note}")
     for line in refused:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from exaid_core.trace.events import EventKind, TraceEvent
-from mdagents_llm.text import utf8
+from mdagents_llm.text import first_names, utf8
 
 LATE_MS = 50
 """Maximum time in ms after the end of a turn at which a delta still belongs to it."""
@@ -28,7 +28,7 @@ def late_note(seqs: Sequence[int]) -> str:
         seqs: Sequence numbers of the late deltas, at least one.
     """
     deltas = "1 delta" if len(seqs) == 1 else f"{len(seqs)} deltas"
-    named = ", ".join(map(str, seqs[:_MOST_NAMED])) + ", …" * (len(seqs) > _MOST_NAMED)
+    named = first_names(seqs, _MOST_NAMED)
     return f"{deltas} up to {LATE_MS} ms late (seq {named}), counted to the turn that had ended"
 
 

@@ -17,6 +17,7 @@ from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.record_lines import read_lines
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
+from mdagents_llm.text import first_names
 
 MOST_LEFT_OUT = 0.01
 """Maximum share of unusable records before the whole file counts as broken."""
@@ -155,7 +156,7 @@ class _Kept:
     def out_of_scope(self) -> list[str]:
         groups = []
         for reason, lines in self._reasons.items():
-            first = ", ".join(map(str, lines[:_MOST_LINES])) + (", …" * (len(lines) > _MOST_LINES))
+            first = first_names(lines, _MOST_LINES)
             groups.append(f"{len(lines):,} of {self._origin} ({self._unit} {first}): {reason}")
         return groups
 

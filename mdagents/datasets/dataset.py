@@ -25,7 +25,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
 from mdagents_llm.files.matching import matching
 from mdagents_llm.terminal.did_you_mean import did_you_mean
-from mdagents_llm.text import counted
+from mdagents_llm.text import counted, first_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,6 @@ def _index(name: str, path: Path) -> Dataset:
     twice = [id_ for id_, count in Counter(entry.id for entry in entries).items() if count > 1]
     if twice:
         numbers = [entry.line for entry in entries if entry.id == twice[0]]
-        lines = list(map(str, numbers))
         fields = (
             id_field(_record(line, path, number))
             for _, number, line in read_lines(path)
@@ -354,7 +353,7 @@ def _index(name: str, path: Path) -> Dataset:
         field = next(filter(None, fields), None)
         raise ConfigError(
             f"{path} has the id {reprlib.repr(twice[0])} more than once (lines "
-            f"{', '.join(lines[:_MOST_LINES])}{', …' if len(lines) > _MOST_LINES else ''})"
+            f"{first_names(numbers, _MOST_LINES)})"
             + (f"; rename the field '{field}' if it is not the id of a question" if field else "")
         )
     sha256 = whole.hexdigest()

@@ -110,7 +110,9 @@ def _who_answers(config: RunConfig) -> str:
     """Return the line of the banner that names the teams or the method."""
     if config.method != MDAGENTS:
         return f"method     {config.method_name}"
-    levels = ", ".join(config.levels) + " in turn" * (len(config.levels) > 1)
+    levels = ", ".join(config.levels)
+    if len(config.levels) > 1:
+        levels = f"{levels} in turn"
     if config.router is Router.DISAGREEMENT:
         levels = f"{levels} by disagreement below {config.least_agreement:g}"
     return f"teams      {levels}, preset {config.preset}"

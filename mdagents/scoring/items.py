@@ -11,6 +11,7 @@ from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import Item, ScoredRow
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.text import first_names
 
 _SHOWN = 5  # ids in a message
 
@@ -128,4 +129,4 @@ def _differences(
 
 def _named(items: Collection[Item]) -> str:
     names = [id_ if epoch == 1 else f"{id_} in epoch {epoch}" for id_, epoch in items]
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return first_names(names, _SHOWN)
