@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mdagents_llm.answers.phrases import phrases
-from mdagents_llm.answers.text import MAX_CHARS, clean, words
+from mdagents_llm.answers.text import MAX_CHARS, normalized, words
 
 
 def _key_name(key: str) -> str:
-    return "".join(filter(str.isalnum, words(clean(key))))
+    return "".join(filter(str.isalnum, words(normalized(key))))
 
 
 _ANSWER_KEYS = [_key_name(phrase) for phrase in phrases("field")]
@@ -76,7 +76,7 @@ def read_fields(text: str) -> Fields:
     if last is not None:
         return Fields(tuple(answers), text[last.end :], _prose(text, objects))
     if not objects and "{" in text:
-        answers.extend(_loose_answers(clean(text)))
+        answers.extend(_loose_answers(normalized(text)))
         if text.lstrip(" \n`").removeprefix("json").lstrip().startswith("{"):
             text = unescape(text)
     return Fields(tuple(answers), "", _prose(text, objects) if objects else text)

@@ -31,7 +31,7 @@ from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.statements import final_statement
 from mdagents_llm.answers.text import (
     OptionTexts,
-    clean,
+    normalized,
     plain_lines,
     without_loop,
     without_thoughts,
@@ -161,7 +161,7 @@ def _agreed(readings: Iterable[Reading]) -> Reading:
 
 def _lines(text: str) -> list[str]:
     """Return the lines without markup, with the "A:" of "Q: … A: …" expanded to "Answer:"."""
-    lines = plain_lines(clean(text))
+    lines = plain_lines(normalized(text))
     if not any(line.startswith("A:") for line in lines):
         return lines
     asked = any(re.match(r"Q(?:uestion)?\s?:", line) for line in lines)
@@ -229,7 +229,7 @@ def _up_to_next_question(said: str, options: OptionTexts) -> str:
     lines: list[str] = []
     places: list[int] = []
     for place, text in enumerate(raw):
-        for line in plain_lines(clean(text)):
+        for line in plain_lines(normalized(text)):
             lines.append(line)
             places.append(place)
     for index, behind_an_answer in islice(_ends(lines, options), _MOST_ENDS):

@@ -111,7 +111,7 @@ _NUMBER_GOES_ON = re.compile(r"[.,:–-]\d|\s?/\s?\d|\s?%|\s?[×*^]\s?\d")
 _ZEROS = re.compile(r"\.0+(?!\d)")
 
 
-def clean(text: str) -> str:
+def normalized(text: str) -> str:
     """Return the end of a reply with normalized characters.
 
     Full-width letters and brackets become ASCII, typographic quotes become straight, invisible
@@ -304,4 +304,4 @@ class OptionTexts:
 
 def _text_words(option_text: str) -> tuple[str, ...]:
     """Return an option's words, normalized in the same way as a reply's."""
-    return words(" ".join(plain_lines(clean(option_text))))
+    return words(" ".join(plain_lines(normalized(option_text))))

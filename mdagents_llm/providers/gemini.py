@@ -30,7 +30,7 @@ from mdagents_llm.providers.event_stream import Extent, until_end
 from mdagents_llm.providers.filters import WithheldError, booking, is_withheld
 from mdagents_llm.providers.http_errors import (
     OTHER_SHAPES,
-    one_line,
+    masked_line,
     status_error,
     why_unreachable,
     without_key,
@@ -135,7 +135,7 @@ class GeminiChat:
             with booking(unusable.reply), self.errors(config, has_pictures):
                 raise cause from cause.__cause__
         except GoogleAuthError as error:
-            said = without_key(one_line(str(error)), self._api_key)
+            said = without_key(masked_line(str(error)), self._api_key)
             kind = ErrorKind.CONNECTION if error.retryable else ErrorKind.AUTH
             raise ProviderError(f"Google's credentials: {said}", kind=kind) from None
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -144,7 +144,9 @@ class GeminiChat:
         except httpx2.TimeoutException:
             raise ProviderError("Gemini did not answer in time", kind=ErrorKind.TIMEOUT) from None
         except httpx2.HTTPError as error:
-            message = f"connection to Gemini failed: {one_line(str(error)) or type(error).__name__}"
+            message = (
+                f"connection to Gemini failed: {masked_line(str(error)) or type(error).__name__}"
+            )
             raise ProviderError(message, kind=ErrorKind.CONNECTION) from None
         except OTHER_SHAPES as error:
             message = f"Gemini sent a body that is not a reply ({type(error).__name__})"

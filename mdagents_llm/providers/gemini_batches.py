@@ -16,7 +16,7 @@ from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.gemini import GeminiChat
-from mdagents_llm.providers.http_errors import one_line
+from mdagents_llm.providers.http_errors import masked_line
 from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.text import well_formed
 from mdagents_llm.wire import BatchState, Line
@@ -78,7 +78,7 @@ class GeminiBatches:
             job = await self._batches.get(name=batch)
         said = job.state.value.removeprefix("JOB_STATE_") if job.state else "UNKNOWN"
         if said == "FAILED":
-            why = one_line(job.error.message or "") if job.error else ""
+            why = masked_line(job.error.message or "") if job.error else ""
             problem = ProviderError(f"the batch failed: {why or said}", kind=ErrorKind.SERVER)
             return BatchState(has_ended=True, said=said.lower(), problem=problem)
         return BatchState(said in _ENDED, said.lower())

@@ -18,7 +18,7 @@ from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.gemini_batches import GeminiBatches
 from mdagents_llm.providers.gemini_bodies import GeminiBodies
-from mdagents_llm.providers.http_errors import one_line
+from mdagents_llm.providers.http_errors import masked_line
 from mdagents_llm.providers.sending import PROBES, goes_around_proxies, guarded
 from mdagents_llm.wire import BatchApi, Endpoint
 
@@ -103,7 +103,7 @@ def _account(endpoint: Endpoint) -> dict[str, Any]:
     try:
         credentials, _ = google.auth.default(scopes=[_SCOPE])
     except GoogleAuthError as error:
-        said = one_line(str(error)).rstrip(". ")
+        said = masked_line(str(error)).rstrip(". ")
         raise ConfigError(
             f"Vertex AI needs credentials, and Google's libraries find none ({said}); name their "
             "file by GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`"

@@ -290,7 +290,7 @@ def status_error(
         return proxy_error(host, f"{status} {own}")
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
-    said = one_line(own)
+    said = masked_line(own)
     pause = seconds_in_words(own) if retry_after is None else retry_after
     kind = (asked_with_pictures and _kind_of_picture(status, words)) or _kind(
         status, words, pause, asked_with_schema
@@ -498,7 +498,7 @@ def proxy_error(host: str, said: str) -> ProviderError:
         host: Host of the endpoint, for the message.
         said: What the proxy answered, such as `407 Proxy Authentication Required`.
     """
-    said = one_line(said)
+    said = masked_line(said)
     status = int(said[:3]) if said[:3].isdecimal() else None
     if status == _PROXY_PASSWORD or _SOCKS_PASSWORD.search(said):
         message = (
@@ -539,10 +539,10 @@ def why_unreachable(error: Exception) -> str:
 
 def _cause(error: BaseException) -> str:
     cause = error.__cause__ or error
-    return one_line(str(cause)) or type(cause).__name__
+    return masked_line(str(cause)) or type(cause).__name__
 
 
-def one_line(message: str) -> str:
+def masked_line(message: str) -> str:
     """Return an endpoint's message on one line, shortened, with anything like a key masked."""
     masked = _KEY.sub(r"\1***", _PICTURE.sub("[picture]", " ".join(message.split())))
     return masked if len(masked) <= _LONGEST_MESSAGE else masked[: _LONGEST_MESSAGE - 1] + "…"

@@ -48,7 +48,7 @@ from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.checks import at_its_limit, checked_usage, estimated_usage, served_model
 from mdagents_llm.providers.error_body import read_error
 from mdagents_llm.providers.filters import is_withheld
-from mdagents_llm.providers.http_errors import connection_error, one_line, status_error
+from mdagents_llm.providers.http_errors import connection_error, masked_line, status_error
 from mdagents_llm.providers.streamed_text import ShownText
 from mdagents_llm.providers.waits import retry_after_seconds
 from mdagents_llm.reasoning_tags import split_reasoning
@@ -114,7 +114,7 @@ def _open(name: str) -> Model:
         return get_model(name, config=config, memoize=False)
     except Exception as error:  # whatever the package of a provider raises
         said = _MARKUP.sub("", str(getattr(error, "message", "") or error))
-        said = one_line(said) or type(error).__name__
+        said = masked_line(said) or type(error).__name__
         raise ConfigError(f"Inspect cannot open the model '{name}': {said}") from error
 
 
@@ -201,7 +201,7 @@ class InspectModel:
         reason = "stop" if output.empty else output.stop_reason
         if reason == "model_length" and output.usage is None:
             # Inspect makes a reply of the error with which a prompt that is too long is refused.
-            message = f"{self._name}: {one_line(output.completion)}"
+            message = f"{self._name}: {masked_line(output.completion)}"
             raise ProviderError(message, kind=ErrorKind.CONTEXT_LENGTH)
         said = "" if output.empty else output.message.text
         text, hidden = split_reasoning(said)
@@ -251,7 +251,7 @@ class InspectModel:
             if timed_out or is_lost or not names.isdisjoint(_CONNECTIONS):
                 return connection_error(self._name, self._name, cause, timed_out=timed_out)
         last = causes[-1]
-        words = f"{self._name}: {type(last).__name__}: {one_line(str(last))}"
+        words = f"{self._name}: {type(last).__name__}: {masked_line(str(last))}"
         return ProviderError(words, kind=ErrorKind.BAD_BODY)
 
 

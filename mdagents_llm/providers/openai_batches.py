@@ -17,7 +17,7 @@ from openai import AsyncOpenAI
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.filters import WithheldError
-from mdagents_llm.providers.http_errors import one_line, status_error
+from mdagents_llm.providers.http_errors import masked_line, status_error
 from mdagents_llm.providers.openai_chat import OpenAIChat
 from mdagents_llm.providers.picture_body import plain
 from mdagents_llm.wire import BatchState, Line
@@ -116,7 +116,7 @@ class OpenAIBatches:
         content: Any = line
         failed = content.get("error") or {}
         if failed.get("code") in _NEVER_TRIED:
-            said = one_line(str(failed.get("message") or failed["code"]))
+            said = masked_line(str(failed.get("message") or failed["code"]))
             raise ProviderError(said, kind=ErrorKind.UNANSWERED)
         try:
             with self._chat.errors():
@@ -132,7 +132,7 @@ class OpenAIBatches:
         """Return the error of a refused batch, of the kind that a single call would have had."""
         codes = [one.code or "" for one in problems]
         status = next((_STATUS[code] for code in codes if code in _STATUS), _BAD_REQUEST)
-        said = one_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
+        said = masked_line("; ".join(f"{one.code}: {one.message}" for one in problems[:3]))
         kind = status_error(self._client.base_url.host, status, said).kind
         return ProviderError(f"the batch was refused: {said or 'no reason given'}", kind=kind)
 

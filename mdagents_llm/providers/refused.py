@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NoReturn
 
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.providers.http_errors import is_refused, is_streamed_only, one_line
+from mdagents_llm.providers.http_errors import is_refused, is_streamed_only, masked_line
 from mdagents_llm.terminal.printing import print_line
 
 STREAM = "stream"
@@ -68,6 +68,6 @@ class Refused:
 
     def _refuse(self, setting: str, host: str, status: int | None, message: str) -> NoReturn:
         self._names.add(setting)
-        said = f"{status or 'error'} from {host}: {one_line(message)}"
+        said = f"{status or 'error'} from {host}: {masked_line(message)}"
         kind = ErrorKind.STREAM_REFUSED if setting == STREAM else ErrorKind.SETTING_REFUSED
         raise ProviderError(said, kind=kind, status=status)

@@ -17,7 +17,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import UNUSABLE, CallRow, Price, Totals
 from mdagents_llm.model_configs import ModelInfo
-from mdagents_llm.providers.http_errors import one_line
+from mdagents_llm.providers.http_errors import masked_line
 from mdagents_llm.providers.openai_batches import OpenAIBatches
 from mdagents_llm.providers.openai_chat import OpenAIChat
 from mdagents_llm.providers.waits import retry_after_seconds, seconds_of_duration
@@ -510,7 +510,7 @@ async def test_the_key_is_in_no_message(message: str) -> None:
     "text", ["key sk-abcdefghijk", "hf_abcdefghijk", "Bearer eyJhbGciOi.x", "AIzaSyAbcdefgh"]
 )
 def test_what_looks_like_a_key_is_masked(text: str) -> None:
-    assert "***" in one_line(text)
+    assert "***" in masked_line(text)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mdagents_llm.errors import ErrorKind
-from mdagents_llm.providers.http_errors import one_line, status_error
+from mdagents_llm.providers.http_errors import masked_line, status_error
 
 BLIND = [
     (404, "No endpoints found that support image input"),
@@ -96,5 +96,5 @@ def test_an_echo_of_a_picture_is_not_logged(before: str) -> None:
     """An error that repeats the picture would put a patient's image into the ledger."""
     content = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB" * 20
     said = f'Base64 decoding failed for "{before}{content}"'
-    assert one_line(said) == 'Base64 decoding failed for "[picture]"'
+    assert masked_line(said) == 'Base64 decoding failed for "[picture]"'
     assert content[:16] not in str(status_error("a host", 400, said, asked_with_pictures=True))
