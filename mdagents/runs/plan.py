@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -383,9 +384,13 @@ def _without_machine_path(path: Path) -> str:
         here = Path.cwd()
         name = str(path.relative_to(here)) if path.is_relative_to(here) else path.name
     if (shown := well_formed(name)) != name:
-        raise ConfigError(
-            f"the name {shown} is not valid UTF-8, which run.json requires; rename it"
-        )
+        try:
+            right = os.fsencode(name).decode()
+        except UnicodeDecodeError:
+            raise ConfigError(
+                f"the name {shown} is not valid UTF-8, which run.json requires; rename it"
+            ) from None
+        raise ConfigError(f"the locale has no letters for {right}; set PYTHONUTF8=1")
     return name
 
 
@@ -430,12 +435,12 @@ def _git_revision() -> str | None:
             ["git", "rev-parse", "--show-toplevel", "HEAD"],
             cwd=root,
             capture_output=True,
-            text=True,
             check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    top, revision = done.stdout.splitlines()
+    # Git writes the bytes of the path, which the locale's encoding need not have.
+    top, _, revision = os.fsdecode(done.stdout).rstrip().rpartition("\n")
     # A virtual environment may be inside an unrelated repository.
     return revision if Path(top) == root.resolve() else None
 

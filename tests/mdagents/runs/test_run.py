@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -333,6 +334,39 @@ def test_a_file_whose_name_is_not_utf_8_is_one_line(run: Run) -> None:
         2, "",
         "error: the name t\ufffdst.jsonl is not valid UTF-8, which run.json requires; rename it\n",
     )  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="paths are decoded in UTF-8 there")
+def test_a_clone_in_a_folder_that_the_locale_cannot_spell(
+    provider: FakeProvider, tmp_path: Path
+) -> None:
+    """As in openai/codex-security#192: Git's paths are in UTF-8, whatever the locale says."""
+    clone = tmp_path / "Jörg"
+    for package in ("mdagents", "mdagents_llm", "exaid_core"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / package, clone / package, ignore=ignored)
+    git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
+    revision = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, check=True).stdout
+    (clone / "Frågor 日本.jsonl").write_text(SAMPLE.read_text())
+    surroundings = os.environ | {
+        "OPENAI_API_KEY": "k",
+        "OPENAI_BASE_URL": provider.openai_base_url,
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONPATH": str(clone),
+    }
+    command = [sys.executable, "-m", "mdagents", "run", "--num-samples", "1"]
+    done = subprocess.run(command, cwd=clone, env=surroundings, capture_output=True, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+    (file,) = clone.glob("output/*/run.json")
+    assert json.loads(file.read_text())["git_revision"] == revision.decode().strip()
+    command += ["--dataset", "Frågor 日本.jsonl"]
+    done = subprocess.run(command, cwd=clone, env=surroundings, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("; set PYTHONUTF8=1\n")
 
 
 def test_a_flag_in_two_spellings_is_refused(run: Run) -> None:
