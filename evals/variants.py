@@ -14,6 +14,7 @@ from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.token_gate.token_gate import GateProfile
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.validation import first_problem
 
 FOLDER = Path(__file__).parent / "configs" / "variants"
 VARIANT_IDS = tuple(sorted(VARIANTS.values()))
@@ -88,9 +89,7 @@ def load_variant(variant_id: str, folder: Path = FOLDER) -> Variant:
             f"there is no variant {variant_id} ({path}); known are {known}"
         ) from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        place = ".".join(map(str, problem["loc"]))
-        raise ConfigError(f"{path}: {place}: {problem['msg']}") from error
+        raise ConfigError(f"{path}: {first_problem(error)}") from error
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
     if VARIANTS[variant.trigger_policy] != variant.variant_id or variant.variant_id != variant_id:

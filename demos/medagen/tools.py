@@ -15,6 +15,7 @@ from demos.medagen.schemas import CvFindings, Language, Level, RulesResult, Tria
 from demos.medagen.triage_rules import Rules
 from demos.toolkit.retrieval import Passage
 from mdagents_llm.errors import BenchError
+from mdagents_llm.validation import first_problem
 
 TRIAGE_RULES = "triage_rules"
 GUIDELINES = "guideline_retrieval"
@@ -118,9 +119,7 @@ class Toolbox:
             if name == GUIDELINES:
                 return await self._search(_GuidelineCall.model_validate(arguments))
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            return {"error": f"{where}: {first['msg']}"}
+            return {"error": first_problem(error)}
         except Exception as error:  # noqa: BLE001 - a tool of one turn must not end it
             _LOG.warning("%s failed: %s", name, type(error).__name__)
             return {"error": f"{name} failed"}

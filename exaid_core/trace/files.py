@@ -20,6 +20,7 @@ from mdagents_llm.errors import BenchError, StorageError
 from mdagents_llm.files.regular_file import regular_file
 from mdagents_llm.files.whole_file import replace_file
 from mdagents_llm.text import printable, utf8, well_formed
+from mdagents_llm.validation import first_problem
 
 MAX_LINE_BYTES = 8 * 1024 * 1024
 _GZIP_LEVEL = 6
@@ -300,7 +301,4 @@ def validated(adapter: TypeAdapter[T], path: Path, number: int, content: Mapping
     try:
         return adapter.validate_python(content)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, problem["loc"]))
-        what = f"{place}: {problem['msg']}" if place else problem["msg"]
-        raise RecordError(path, number, what) from error
+        raise RecordError(path, number, first_problem(error)) from error

@@ -18,6 +18,7 @@ from mdagents.settings import EXAID_ROLES, MDAGENTS, Status
 from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.ledger import ABORTED, UNUSABLE, CallRow, add_costs
+from mdagents_llm.validation import first_problem
 
 SCHEMA_VERSION = "1.6.0"
 
@@ -440,8 +441,7 @@ def read_manifest(folder: Path) -> RunManifest | None:
 def problem_of(error: BaseException | None) -> str:
     """Return a short reason why a file of a run cannot be read."""
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+        return first_problem(error)
     if error is None:
         return "its version"
     return getattr(error, "strerror", None) or type(error).__name__

@@ -17,6 +17,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import compact_json, parse_json
 from mdagents_llm.files.spreadsheet import text_cell, text_in
 from mdagents_llm.text import clean, one_line
+from mdagents_llm.validation import first_problem
 
 RATINGS = "ratings.jsonl"
 ASKED = {
@@ -175,6 +176,4 @@ def _validated(content: object, where: str) -> Rating:
     try:
         return Rating.model_validate(content)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(map(str, problem["loc"]))
-        raise ConfigError(f"{where} is not a valid rating: {name}: {problem['msg']}") from error
+        raise ConfigError(f"{where} is not a valid rating: {first_problem(error)}") from error

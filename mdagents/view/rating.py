@@ -34,6 +34,7 @@ from mdagents.view.responses import http_error, no_icon, page_of, trouble
 from mdagents.view.results import read_recorded
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.validation import first_problem
 from mdagents_llm.web.address import LOOPBACK
 from mdagents_llm.web.guard import guards, is_from_own_page
 
@@ -92,9 +93,7 @@ async def _rate(request: Request) -> Response:
     try:
         rating = Rating.model_validate({**sent, "at": Clock().timestamp(), "case_id": case_id})
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(map(str, problem["loc"]))
-        raise HTTPException(400, f"{name}: {problem['msg']}") from error
+        raise HTTPException(400, first_problem(error)) from error
     try:
         await asyncio.to_thread(add_ratings, watch.run.folder, [rating])
     except ConfigError as error:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt, Validati
 from mdagents_llm.chat import CallLabels
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.validation import first_problem
 
 
 class Settings(BaseModel):
@@ -48,7 +49,7 @@ def settings_of(kwargs: Mapping[str, Any]) -> Settings:
     try:
         return Settings(**{name: value for name, value in kwargs.items() if value is not None})
     except ValidationError as error:
-        raise ConfigError(_problem(error)) from None
+        raise ConfigError(first_problem(error)) from None
 
 
 def checked(kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -60,12 +61,6 @@ def checked(kwargs: dict[str, Any]) -> dict[str, Any]:
     of_langchain = ("stop", "ls_structured_output_format")
     settings_of({name: value for name, value in kwargs.items() if name not in of_langchain})
     return kwargs
-
-
-def _problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]
 
 
 def sequences_of(stop: Sequence[str] | str | None) -> tuple[str, ...]:

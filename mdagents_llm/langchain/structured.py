@@ -17,6 +17,7 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.json_schema import JsonSchema
 from mdagents_llm.langchain.forms import OPEN, Form, Shape, form_of
 from mdagents_llm.langchain.messages import json_line
+from mdagents_llm.validation import first_problem
 
 _TOLD = "Your reply is one JSON object and nothing else. It validates against this JSON schema:\n"
 
@@ -71,9 +72,7 @@ def _of_class(schema: type, longest: int | None) -> Output:
             try:  # through JSON text, since pydantic then accepts text for a date, for example
                 return model.model_validate_json(json.dumps(value))
             except ValidationError as error:
-                first = error.errors(include_url=False, include_input=False)[0]
-                place = ".".join(str(part) for part in first["loc"])
-                raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+                raise ValueError(first_problem(error)) from None
 
         return _output(_schema_of(schema.model_json_schema), instance, longest)
     if issubclass(schema, BaseModelV1):

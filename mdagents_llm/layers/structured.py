@@ -14,6 +14,7 @@ from mdagents_llm.json_schema import reply_schema
 from mdagents_llm.layers.room import is_out_of_room
 from mdagents_llm.reasoning_tags import without_reasoning
 from mdagents_llm.text import spelled_as, utf8
+from mdagents_llm.validation import first_problem
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _WHOLE_VALUE = re.compile(
@@ -144,7 +145,7 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     try:
         return schema.model_validate_json(reply.text), ""
     except ValidationError as error:
-        problem = _one_line(error)
+        problem = first_problem(error)
     try:
         # Through JSON text, so that pydantic is as strict as with the reply itself; half an emoji
         # is no JSON to it.
@@ -222,9 +223,3 @@ def _ends_whole(text: str) -> bool:
         and outside.count("[") == outside.count("]")
         and (not after_last.lstrip().startswith(":") or bool(_WHOLE_VALUE.match(after_last)))
     )
-
-
-def _one_line(error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else first["msg"]

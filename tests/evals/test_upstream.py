@@ -17,6 +17,7 @@ from evals.cli.replay import main as replay
 from evals.cli.validate_logs import main as validate
 from evals.variants import FOLDER, VARIANT_IDS, load_variant
 from exaid_core.trace.records import hash_of
+from mdagents_llm.errors import ConfigError
 from tests.conftest import REAL_TRACES, SHARED
 from tests.evals.conftest import write_trace
 
@@ -366,6 +367,12 @@ def test_the_shipped_published_gate_is_that_of_the_published_logs() -> None:
         text = json.dumps(as_published, sort_keys=True, separators=(",", ":"))
         assert hash_of(text.encode()) == PUBLISHED_GATE
         assert settings.trigger_policy is load_variant(variant).trigger_policy
+
+
+def test_a_file_of_a_variant_without_settings_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "V0.yaml").write_text("")
+    with pytest.raises(ConfigError, match=r"V0\.yaml: Input should be "):
+        load_variant("V0", tmp_path)
 
 
 @pytest.mark.sweep

@@ -223,6 +223,9 @@ def test_damaged_lines_and_values(tmp_path: Path) -> None:
     (tmp_path / RATINGS).write_text('{"rater": "A"}\n')
     with pytest.raises(ConfigError, match="line 1 is not a valid rating"):
         read_ratings(tmp_path)
+    (tmp_path / RATINGS).write_text("[]\n")
+    with pytest.raises(ConfigError, match="line 1 is not a valid rating: Input should be "):
+        read_ratings(tmp_path)
     for wrong in ({"useful": 6}, {"useful": 0}, {"item": "summary-0"}, {"rater": " \u202e"}):
         with pytest.raises(ValueError, match="validation error"):
             rating(**wrong)
