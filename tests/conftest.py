@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import hypothesis
@@ -26,6 +26,9 @@ from mdagents_llm.ledger import CallRow, Ledger
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import load_model_configs
 from tests.fake_provider import FakeProvider
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 REPOSITORY = Path(__file__).parent.parent
 CACHE_DIR = parse_environment(os.environ).cache_dir
@@ -183,6 +186,17 @@ def provider() -> Iterator[FakeProvider]:
     """A fake provider over real HTTP."""
     with FakeProvider() as server:
         yield server
+
+
+@pytest.fixture
+async def page() -> AsyncIterator[Page]:
+    """An empty page of a browser."""
+    from tests.support.browser import CHROMIUM, open_page  # slow to import
+
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine")
+    async with open_page() as page:
+        yield page
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,13 @@ def write_trace(
     path = folder / f"{case_id}.trace.jsonl.gz"
     write_trace_file(path, events, case_id=case_id, **(META | meta))
     return path
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The records of a file, which may be compressed."""
+    content = path.read_bytes()
+    text = gzip.decompress(content) if path.suffix == ".gz" else content
+    return [json.loads(line) for line in text.splitlines()]
 
 
 @pytest.fixture

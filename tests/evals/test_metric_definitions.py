@@ -5,7 +5,6 @@ The other code reads the files as JSON. Of the package it uses the concept extra
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections import defaultdict
@@ -26,7 +25,7 @@ from exaid_core.checks.alerts import find_alert
 from exaid_core.schema.agent_summary import LIMITS
 from exaid_core.trace.traces import write_trace as write_trace_file
 from tests.conftest import SHARED
-from tests.evals.conftest import META
+from tests.evals.conftest import META, read_lines
 from tests.fake_provider import FakeProvider
 from tests.support.trace_events import ends, says, starts
 
@@ -93,19 +92,13 @@ def script(provider: FakeProvider) -> None:
     provider.when("status_action", summary)
 
 
-def lines(path: Path) -> list[Record]:
-    content = path.read_bytes()
-    text = gzip.decompress(content) if path.suffix == ".gz" else content
-    return [json.loads(line) for line in text.splitlines()]
-
-
 class One:
     """One run log and its trace, as JSON."""
 
     extractor = TermExtractor()
 
     def __init__(self, run: Path, variant: str, case: str) -> None:
-        log = lines(run / "data" / "runs" / variant / f"{case}.jsonl.gz")
+        log = read_lines(run / "data" / "runs" / variant / f"{case}.jsonl.gz")
         by_kind: dict[str, list[Record]] = defaultdict(list)
         for record in log:
             by_kind[record["record_type"]].append(record)
@@ -113,7 +106,7 @@ class One:
         self.events = by_kind["summary_event"]
         self.decisions = by_kind["buffer_decision"]
         self.flushes = by_kind["tokengate_flush"]
-        trace = lines(run / "traces" / f"{case}.trace.jsonl.gz")
+        trace = read_lines(run / "traces" / f"{case}.trace.jsonl.gz")
         self.all_deltas = [r for r in trace if r["record_type"] == "stream_delta"]
         texts: dict[int, str] = defaultdict(str)
         agents = {delta["turn_id"]: delta["agent_id"] for delta in self.all_deltas}
@@ -372,7 +365,7 @@ def test_each_metric_is_what_its_definition_says(
     write_cases(tmp_path / "traces")
     script(provider)
     assert run_all([str(tmp_path), "--jobs", "1", *model_options()]) == 0
-    records = lines(tmp_path / "metrics" / "per_case.metrics.jsonl")
+    records = read_lines(tmp_path / "metrics" / "per_case.metrics.jsonl")
     assert {(r["case_id"], r["variant_id"]) for r in records} == {
         (f"case-{n}", variant) for n in range(CASES) for variant in VARIANTS
     }
@@ -394,11 +387,11 @@ def test_each_metric_is_what_its_definition_says(
         *(f"m3_redundancy_threshold_rates.tau_{tau}" for tau in ("0.85", "0.90", "0.95")),
     }
     outliers(records, tmp_path)
-    means(records, lines(tmp_path / "metrics" / "aggregate.metrics.jsonl")[0], tmp_path)
+    means(records, read_lines(tmp_path / "metrics" / "aggregate.metrics.jsonl")[0], tmp_path)
     if PUBLISHED_SCHEMA.exists():
         validator = jsonschema_rs.validator_for(json.loads(PUBLISHED_SCHEMA.read_text()))
         for path in (tmp_path / "metrics").iterdir():
-            assert all(validator.is_valid(record) for record in lines(path))
+            assert all(validator.is_valid(record) for record in read_lines(path))
 
 
 def outliers(records: list[Record], run: Path) -> None:

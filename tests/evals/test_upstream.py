@@ -19,7 +19,7 @@ from evals.variants import FOLDER, VARIANT_IDS, load_variant
 from exaid_core.trace.records import hash_of
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REAL_TRACES, SHARED
-from tests.evals.conftest import write_trace
+from tests.evals.conftest import read_lines, write_trace
 
 Options = Callable[..., list[str]]
 Record = dict[str, Any]
@@ -33,12 +33,6 @@ PUBLISHED_GATE = "sha256:67d6303e2d249654e8b08c0e82635bc840c23e200ae76cb6c0546fe
 OTHER_CONCEPTS = ("m3_", "m4_", "m5_", "m6a_", "m6b_", "m7b_")
 OTHER_TEXT = ("trace_ctu", "trace_ctu_per_s")
 OF_ALL_36_CASES = ("outlier_",)
-
-
-def read(path: Path) -> list[Record]:
-    content = path.read_bytes()
-    text = gzip.decompress(content) if path.suffix == ".gz" else content
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def write(path: Path, records: list[Record]) -> Path:
@@ -95,10 +89,10 @@ def published(traces: Path, tmp_path: Path, model_options: Options) -> Path:
     assert replay([str(traces), *model_options()]) == 0
     folder = tmp_path / "published"
     for variant in ("V0", "V1", "V2", "V3", "V4"):
-        records = read(traces / "data" / "runs" / variant / "case-1.jsonl.gz")
+        records = read_lines(traces / "data" / "runs" / variant / "case-1.jsonl.gz")
         path = folder / "runs" / variant / "case-1.trace.jsonl.gz"
         write(path, published_form(records, variant))
-    manifest = read(traces / "exaid.manifest.jsonl")
+    manifest = read_lines(traces / "exaid.manifest.jsonl")
     manifest[2]["case_id"] += ".trace"
     write(folder / "manifest.jsonl", manifest)
     write(folder / "per_case.metrics.jsonl", [{"schema_name": "exaid.metrics"}])
@@ -108,7 +102,7 @@ def published(traces: Path, tmp_path: Path, model_options: Options) -> Path:
 
 
 def per_case(folder: Path) -> dict[str, Record]:
-    return {r["variant_id"]: r for r in read(folder / "metrics" / "per_case.metrics.jsonl")}
+    return {r["variant_id"]: r for r in read_lines(folder / "metrics" / "per_case.metrics.jsonl")}
 
 
 @pytest.mark.sweep
@@ -158,13 +152,13 @@ def test_a_log_that_cannot_be_imported_does_not_stop_the_others(
 ) -> None:
     folder = published / "runs"
     path = folder / "V4" / "case-1.trace.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     records[1]["accumulated_ctu"] = "many"
     text = "".join(json.dumps(record) + "\n" for record in records)
     path.write_bytes(gzip.compress(b"\n" + text.encode()))
     cut = folder / "V3" / "case-1.trace.jsonl.gz"
     cut.write_bytes(cut.read_bytes()[:200])
-    write(folder / "V1" / "again.jsonl", read(folder / "V1" / "case-1.trace.jsonl.gz"))
+    write(folder / "V1" / "again.jsonl", read_lines(folder / "V1" / "case-1.trace.jsonl.gz"))
     capsys.readouterr()
     assert import_upstream([str(published)]) == 1
     shown = capsys.readouterr()
@@ -193,7 +187,7 @@ def test_a_field_of_another_type_is_named(
     published: Path, capsys: pytest.CaptureFixture[str], kind: str, field: str, value: object
 ) -> None:
     path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     at = next(i for i, record in enumerate(records) if record["record_type"] == kind)
     records[at][field] = value
     write(path, records).write_bytes(
@@ -221,13 +215,13 @@ def test_a_field_of_another_type_is_named(
 )
 def test_a_decision_without_judgments_is_a_failed_call(published: Path, nulls: Record) -> None:
     path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     number = next(i for i, r in enumerate(records) if r["record_type"] == "buffer_decision")
     records[number] |= {"latency_ms": 2099, "decision": "buffer"} | nulls
     write(path, records)
     assert import_upstream([str(published)]) == 0
     imported = published / "imported" / "data" / "runs" / "V4" / "case-1.jsonl.gz"
-    failed, *others = (r for r in read(imported) if r["record_type"] == "buffer_decision")
+    failed, *others = (r for r in read_lines(imported) if r["record_type"] == "buffer_decision")
     assert failed["filter_results"] is None
     assert failed["failure_mode"] == (nulls.get("failure_mode") or "the judge gave no judgement")
     assert all(one.get("failure_mode") is None for one in others), "novelty alone may be null"
@@ -236,13 +230,13 @@ def test_a_decision_without_judgments_is_a_failed_call(published: Path, nulls: R
 
 def test_a_decision_that_asked_no_model_has_not_failed(published: Path) -> None:
     path = published / "runs" / "V0" / "case-1.trace.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     for record in records:
         if record["record_type"] == "buffer_decision":
             record |= {"filter_results": None, "latency_ms": None}
     write(path, records)
     assert import_upstream([str(published)]) == 0
-    imported = read(published / "imported" / "data" / "runs" / "V0" / "case-1.jsonl.gz")
+    imported = read_lines(published / "imported" / "data" / "runs" / "V0" / "case-1.jsonl.gz")
     decisions = [record for record in imported if record["record_type"] == "buffer_decision"]
     assert decisions
     assert all(record.get("failure_mode") is None for record in decisions)
@@ -250,7 +244,7 @@ def test_a_decision_that_asked_no_model_has_not_failed(published: Path) -> None:
 
 def test_a_span_in_which_the_trace_has_no_delta(published: Path) -> None:
     path = published / "runs" / "V4" / "case-1.trace.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     for record in records[1:]:
         record |= {"start_seq": 10**6 + 9, "end_seq": 10**6}
     records.append(records[1] | {"flush_index": 9, "start_seq": 10**6, "end_seq": 10**6})
@@ -319,7 +313,7 @@ def test_a_field_of_a_log_is_named(
     value: object,
 ) -> None:
     path = traces / "data" / "runs" / "V0" / "case-1.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     at = next(i for i, record in enumerate(records) if record["record_type"] == kind)
     records[at][field] = value
     write(path, records)
@@ -348,7 +342,7 @@ def test_odd_values_are_measured(
     published: Path, traces: Path, kind: str, changes: dict[str, object]
 ) -> None:
     path = traces / "data" / "runs" / "V0" / "case-1.jsonl.gz"
-    records = read(path)
+    records = read_lines(path)
     for record in records:
         if record["record_type"] == kind:
             record.update(changes)
@@ -388,13 +382,14 @@ def test_the_published_metrics_come_out_again(
     assert validate(list(map(str, logs))) == 0
     assert compute_metrics([str(out)]) == 1, "the fourth case was published under V4 alone"
     ours = {
-        (r["case_id"], r["variant_id"]): r for r in read(out / "metrics" / "per_case.metrics.jsonl")
+        (r["case_id"], r["variant_id"]): r
+        for r in read_lines(out / "metrics" / "per_case.metrics.jsonl")
     }
-    theirs = read(PUBLISHED / "per_case.metrics.jsonl")
+    theirs = read_lines(PUBLISHED / "per_case.metrics.jsonl")
     assert len(theirs) == 15
     assert len(ours) == 16, "one more log than metrics were published of"
     (log,) = (path for path in logs if "case-38803759" in path.name)
-    decisions = [r for r in read(log) if r["record_type"] == "buffer_decision"]
+    decisions = [r for r in read_lines(log) if r["record_type"] == "buffer_decision"]
     unjudged = [r for r in decisions if r.get("filter_results") is None]
     assert [r["failure_mode"] for r in unjudged] == ["the judge gave no judgement"]
     assert {r["schema_version"] for r in theirs} == {"2.2.0"}

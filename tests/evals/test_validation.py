@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import tracemalloc
 from collections.abc import Callable
@@ -17,15 +16,9 @@ from evals.manifest import make_manifest, write_manifest
 from evals.trace_files import trace_files
 from evals.validation import validate_file
 from tests.conftest import REAL_TRACES
-from tests.evals.conftest import write_trace
+from tests.evals.conftest import read_lines, write_trace
 
 Lines = list[dict[str, Any]]
-
-
-def read_lines(path: Path) -> Lines:
-    packed = path.read_bytes()
-    text = gzip.decompress(packed) if path.suffix == ".gz" else packed
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def write_lines(path: Path, lines: Lines) -> Path:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +19,9 @@ from mdagents_llm.llm_registry import ModelRegistry
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.support.whole_runs import SAMPLE, Run
+
+if TYPE_CHECKING:
+    from tests.support.otlp import Collector
 
 Solve = Callable[..., Awaitable[Decision]]
 
@@ -55,12 +58,27 @@ def solve(case: Case) -> Solve:
 
 
 @pytest.fixture
-def run(
-    provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Run:
-    """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
+def fake_models(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables by which models are the fake provider's."""
     monkeypatch.setenv("OPENAI_API_KEY", "test-key")
     monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+
+
+@pytest.fixture
+def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
+    """A collector of spans to which the standard variable points."""
+    from tests.support.otlp import Collector  # needs the extra `opentelemetry`
+
+    with Collector() as server:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
+        yield server
+
+
+@pytest.fixture
+def run(
+    fake_models: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """Calls `main` on the fake provider and gives (exit status, stdout, stderr)."""
     monkeypatch.setenv("MDAGENTS_EXAID", "off")  # test_exaid_runs.py has it on
 
     def call(*arguments: str, **skip: bool) -> tuple[int, str, str]:

@@ -16,18 +16,14 @@ from mdagents.records.sample import SampleRecord
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.notebook import html_line, html_table
 from tests.conftest import REPOSITORY
-from tests.fake_provider import FakeProvider
 
-pytestmark = pytest.mark.filterwarnings("ignore:These questions were written:UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("fake_models"),
+    pytest.mark.filterwarnings("ignore:These questions were written:UserWarning"),
+]
 
 HOSTILE = "</td><script>alert(1)</script><img src=x onerror=alert(1)>&\"'\u202e"
 (EXAMPLE,) = (REPOSITORY / "mdagents" / "examples").glob("*/")
-
-
-@pytest.fixture(autouse=True)
-def _key(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
 
 
 def is_plain(html: str) -> bool:

@@ -28,20 +28,17 @@ from mdagents.settings import Difficulty, Outcome
 from mdagents_llm.errors import ConfigError, EndpointDown
 from tests.fake_provider import FakeProvider
 
-# A run on the sample says so.
-pytestmark = pytest.mark.filterwarnings("ignore:These questions were written:UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("fake_models"),
+    # A run on the sample says so.
+    pytest.mark.filterwarnings("ignore:These questions were written:UserWarning"),
+]
 
 QUESTION = "A 54-year-old sailor has bleeding gums. Which vitamin is lacking?"
 RECORD = json.dumps(
     {"question_id": "1", "label": "A", "options": {"A": "x", "B": "y"}, "response": "A"}
 )
 OPTIONS = ["Retinol", "Thiamine", "Ascorbic acid", "Calciferol"]
-
-
-@pytest.fixture(autouse=True)
-def _key(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
 
 
 @pytest.mark.parametrize("package", [mdagents, exaid_core, mdagents_llm], ids=lambda p: p.__name__)

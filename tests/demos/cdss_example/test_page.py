@@ -28,7 +28,7 @@ from mdagents_llm.web.address import listen
 from mdagents_llm.web.serve import server_of
 from tests.demos.cdss_example.team import CASE, RECOMMENDS, exaid_spec, script
 from tests.fake_provider import FakeProvider
-from tests.support.browser import CHROMIUM, axe_findings, low_contrasts, open_page, problems
+from tests.support.browser import axe_findings, low_contrasts, problems
 
 pytestmark = pytest.mark.browser
 
@@ -57,15 +57,6 @@ async def server() -> AsyncIterator[tuple[PageServer, str]]:
     with place.socket:
         async with PageServer(place, model="openai/gpt-4o-mini") as server:
             yield server, place.url("/")
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with open_page() as page:
-        yield page
 
 
 async def test_a_case_is_seen_while_it_is_worked_on(

@@ -23,13 +23,6 @@ from tests.support.document_model import document_model
 
 
 @pytest.fixture
-async def database(address: str) -> AsyncIterator[Database]:
-    database = Database(address)
-    yield database
-    await database.close()
-
-
-@pytest.fixture
 async def assistant(
     opens: Opens, database: Database, provider: FakeProvider
 ) -> AsyncIterator[DocumentAssistant]:

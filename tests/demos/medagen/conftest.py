@@ -25,13 +25,6 @@ Opens = Callable[..., AbstractAsyncContextManager[MedagenAssistant]]
 
 
 @pytest.fixture
-async def database(address: str) -> AsyncIterator[Database]:
-    database = Database(address)
-    yield database
-    await database.close()
-
-
-@pytest.fixture
 def opens(registry: ModelRegistry, openai_spec: ModelSpec, database: Database) -> Opens:
     """Opens an assistant whose model is the fake provider."""
 

@@ -32,12 +32,6 @@ async def address(assistant: ScriptedAssistant) -> AsyncIterator[str]:
         yield url
 
 
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    async with open_page() as page:
-        yield page
-
-
 async def say(page: Page, text: str) -> None:
     await page.get_by_role("textbox").first.fill(text)
     await page.keyboard.press("Enter")

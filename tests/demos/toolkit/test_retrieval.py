@@ -72,13 +72,6 @@ class Letters:
 
 
 @pytest.fixture
-async def database(address: str) -> AsyncIterator[Database]:
-    database = Database(address)
-    yield database
-    await database.close()
-
-
-@pytest.fixture
 async def retriever(database: Database) -> AsyncIterator[HybridRetriever]:
     async with HybridRetriever(database, "documents", embedder=Letters()) as retriever:
         await retriever.add(PASSAGES)

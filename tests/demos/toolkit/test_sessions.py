@@ -46,13 +46,6 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.fixture
-async def database(address: str) -> AsyncIterator[Database]:
-    database = Database(address)
-    yield database
-    await database.close()
-
-
-@pytest.fixture
 async def store(database: Database) -> AsyncIterator[SessionStore]:
     async with SessionStore.open(database) as store:
         yield store

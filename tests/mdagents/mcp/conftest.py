@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.mdagents.serve.conftest import _key
+from tests.mdagents.serve.conftest import _models
 
-__all__ = ["_key"]
+__all__ = ["_models"]

@@ -6,7 +6,6 @@ import base64
 import gzip
 import json
 import re
-from collections.abc import AsyncIterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from exaid_core.trace.traces import read_trace
 from mdagents.cli.score import main
 from tests.fake_provider import FakeProvider
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
-from tests.support.browser import CHROMIUM, open_page, problems
+from tests.support.browser import problems
 from tests.support.whole_runs import SAMPLE, Run, records
 
 pytestmark = pytest.mark.process
@@ -320,15 +319,6 @@ def test_the_tenth_that_took_most_tokens_is_expensive() -> None:
     write([ours(str(n), "A", "A", token_usage={"total_tokens": 10 * n}) for n in range(20)])
     expensive = re.findall(r'<tr id="q(\d+)"[^>]*data-tags="expensive"', report().read_text())
     assert expensive == ["19", "20"]
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with open_page() as page:
-        yield page
 
 
 async def shown_rows(page: Page) -> list[str | None]:

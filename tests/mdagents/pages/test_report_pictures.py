@@ -8,7 +8,6 @@ import io
 import json
 import os
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from mdagents.pages.report_pictures import LARGEST_REPORT, make_thumbnail
 from mdagents.records.pictures import PictureRecord
 from tests.mdagents.pages.test_report import report, text_of, transcripts
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import low_contrasts, problems
 from tests.support.run_pictures import as_sent, named, noise, record_of
 
 pytestmark = pytest.mark.process
@@ -199,15 +198,6 @@ def test_the_same_pictures_give_the_same_page() -> None:
     first = report().read_bytes()
     assert report().read_bytes() == first
     assert json.loads(Path("evaluation/run.summary.json").read_text())
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with open_page() as page:
-        yield page
 
 
 @pytest.mark.browser

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,19 +14,12 @@ from mdagents.pages.layout import script, style, templates
 from mdagents.pages.listing import FILTERS, Cell, Entry
 from mdagents.scoring.formatting import json_text
 from tests.mdagents.scoring.result_records import ours, write
-from tests.support.browser import CHROMIUM, choose_theme, low_contrasts, open_page, problems
+from tests.support.browser import CHROMIUM, choose_theme, low_contrasts, problems
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine"),
 ]
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    async with open_page() as page:
-        yield page
 
 
 def report(*arguments: str) -> str:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.fake_provider import FakeProvider
-
 
 @pytest.fixture(autouse=True)
-def _key(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "test-key")
-    monkeypatch.setenv("OPENAI_BASE_URL", provider.openai_base_url)
+def _models(fake_models: None) -> None:
+    """Every test of a server has the fake provider's models."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.fake_provider import FakeProvider
@@ -13,13 +11,6 @@ from tests.support.otlp import Collector, Span
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 PARENT = f"00-{TRACE}-{SPAN}-01"
 BODY = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
-
-
-@pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    with Collector() as server:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
-        yield server
 
 
 def asked(collector: Collector, headers: dict[str, str], status: int = 200) -> Span:

@@ -1,25 +1,12 @@
-"""A collector on loopback, and what tests read of a run's files."""
+"""What tests of spans read of a run's files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.support.otlp import Collector
-
 BASIC = ("--difficulty", "basic", "--otel")
-
-
-@pytest.fixture
-def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
-    """A collector to which the standard variable points."""
-    with Collector() as server:
-        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
-        yield server
 
 
 def ledger() -> list[dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,7 @@ from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.mdagents.view.served import serving, view
-from tests.support.browser import CHROMIUM, axe_findings, open_page, problems
+from tests.support.browser import CHROMIUM, axe_findings, problems
 from tests.support.whole_runs import Run
 
 pytestmark = [
@@ -24,13 +23,6 @@ pytestmark = [
 
 
 (TRACES,) = (REPOSITORY / "mdagents" / "examples").glob("*/traces")
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    async with open_page() as page:
-        yield page
 
 
 @pytest.fixture

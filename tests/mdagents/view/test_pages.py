@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,7 @@ from mdagents.settings import Difficulty, RoutedBy
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.mdagents.view.served import ITEM, feed, serving, view
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import low_contrasts, problems
 from tests.support.trace_events import says
 from tests.support.whole_runs import Run
 
@@ -71,15 +70,6 @@ SUMMARY = AgentSummary(
     alert_missing=True,
     clipped=True,
 )
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with open_page() as page:
-        yield page
 
 
 def address_of(address: str, folder: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from mdagents.live import LIVE_FILE
 from mdagents.records.pictures import PICTURES, keep_picture
 from mdagents_llm.pictures import Picture
 from tests.mdagents.view.served import ITEM, feed, serving
-from tests.support.browser import CHROMIUM, low_contrasts, open_page, problems
+from tests.support.browser import low_contrasts, problems
 from tests.support.run_pictures import FORMS, as_sent, noise
 
 pytestmark = pytest.mark.process
@@ -125,15 +124,6 @@ def test_a_picture_needs_the_token_and_the_host(unfinished: Path) -> None:
         assert httpx2.get(url).status_code == 401
         assert httpx2.get(f"{url}?token=s3cret").status_code == 200
         assert httpx2.get(url, headers={"host": "evil.example"}).status_code == 400
-
-
-@pytest.fixture
-async def page() -> AsyncIterator[Page]:
-    """An empty page of a browser."""
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine")
-    async with open_page() as page:
-        yield page
 
 
 WITHOUT_SIZE = """() => [...document.images]
