@@ -20,7 +20,7 @@ from demos.document_assistant.session_file import session_file, write_session
 from demos.document_assistant.state import AgentState, MessageAnnotation, OnStep, Services
 from demos.document_assistant.tool_log import ToolLogger
 from demos.document_assistant.tools import tools_of
-from demos.document_assistant.uploads import read_upload_async
+from demos.document_assistant.uploads import read_upload
 from demos.toolkit.database import Database
 from demos.toolkit.retrieval import HybridRetriever
 from demos.toolkit.sessions import Message, Role, Session, SessionStore, Turn
@@ -376,7 +376,7 @@ class DocumentAssistant:
         """
         await self._store.session(session_id, user_id)
         path = Path(path)
-        document = await read_upload_async(path, scope=session_id)
+        document = await read_upload(path, scope=session_id)
         document = await self._library.add(document, path=path)
         self._log.info("upload", session_id, document=document.id, characters=len(document.text))
         return document

@@ -29,8 +29,8 @@ class CalculationError(ValueError):
     """The expression is not valid or has no result; the message is one line."""
 
 
-def calculate(expression: str) -> Decimal:
-    """Return the value of an expression.
+def calculated(expression: str) -> tuple[Decimal, bool]:
+    """Return the value of an expression, and whether it is rounded.
 
     Numbers may have a decimal point and commas between thousands (`4,200.50`). `12%` always means
     0.12, so `100 + 10%` is 100.1 and `12% of 4200` is 504. A result with a finite decimal form is
@@ -38,15 +38,6 @@ def calculate(expression: str) -> Decimal:
 
     Args:
         expression: Numbers, `+ - * / ( )` and `%`, at most `LONGEST` characters in one line.
-
-    Raises:
-        CalculationError: The expression is not valid, divides by zero, or its result is too large.
-    """
-    return calculated(expression)[0]
-
-
-def calculated(expression: str) -> tuple[Decimal, bool]:
-    """Return the value of an expression, as `calculate` does, and whether it is rounded.
 
     Raises:
         CalculationError: The expression is not valid, divides by zero, or its result is too large.

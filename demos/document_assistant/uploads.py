@@ -87,21 +87,7 @@ class Limits:
     """Memory limit of the parsing process in MB."""
 
 
-def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
-    """Read a file as a document, for callers without an event loop.
-
-    Args:
-        path: PDF, Word document, spreadsheet, or text file.
-        limits: Limits of the upload; None uses the defaults.
-        scope: Session that the document belongs to.
-
-    Raises:
-        UploadError: The file cannot be read or exceeds a limit.
-    """
-    return asyncio.run(read_upload_async(path, limits=limits, scope=scope))
-
-
-async def read_upload_async(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
+async def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
     """Read a file as a document.
 
     The parser runs in a separate process with limits on time and memory, so a malicious file can

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -10,11 +11,18 @@ from typing import Any
 import pytest
 
 from demos.document_assistant.assistant import DocumentAssistant
+from demos.document_assistant.library import Document
+from demos.document_assistant.uploads import Limits, read_upload
 from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.langchain_model import ChatModelAdapter
 from mdagents_llm.llm_registry import ModelRegistry
 
 Opens = Callable[..., AbstractAsyncContextManager[DocumentAssistant]]
+
+
+def read_now(path: Path, *, limits: Limits | None = None, scope: str) -> Document:
+    """The document of a file, in a test without an event loop."""
+    return asyncio.run(read_upload(path, limits=limits, scope=scope))
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 
 from demos.document_assistant.csv_rows import csv_rows
 from demos.document_assistant.figures import unfounded
-from demos.document_assistant.uploads import Limits, UploadError, read_upload
+from demos.document_assistant.uploads import Limits, UploadError
+from tests.demos.document_assistant.conftest import read_now
 
 
 @pytest.mark.parametrize(
@@ -47,14 +48,14 @@ def test_the_rows_of_a_csv_file(text: str, rows: str) -> None:
 
 def test_numbers_in_neighboring_cells_are_known(tmp_path: Path) -> None:
     (tmp_path / "visits.csv").write_text("month,visits,admissions\nJan,120,350\nFeb,3,450\n")
-    read = read_upload(tmp_path / "visits.csv", scope="s")
+    read = read_now(tmp_path / "visits.csv", scope="s")
     assert read.text == "month | visits | admissions\nJan | 120 | 350\nFeb | 3 | 450"
     assert unfounded("120+350+450", [read.text]) == []
 
 
 def test_the_total_of_a_csv_file(tmp_path: Path) -> None:
     (tmp_path / "bill.csv").write_text('item,price\nBed,"$1,000.00"\nTotal,"$1,250.00"\n')
-    assert read_upload(tmp_path / "bill.csv", scope="s").amount == 1250
+    assert read_now(tmp_path / "bill.csv", scope="s").amount == 1250
 
 
 @pytest.mark.parametrize(
@@ -63,14 +64,14 @@ def test_the_total_of_a_csv_file(tmp_path: Path) -> None:
 )
 def test_no_total_from_a_number_that_a_comma_may_divide(tmp_path: Path, text: str) -> None:
     (tmp_path / "bill.csv").write_text(text)
-    assert read_upload(tmp_path / "bill.csv", scope="s").amount is None
+    assert read_now(tmp_path / "bill.csv", scope="s").amount is None
 
 
 def test_a_csv_file_is_as_long_as_its_text(tmp_path: Path) -> None:
     (tmp_path / "long.csv").write_text("a,b,c,d,e\n")
-    assert read_upload(tmp_path / "long.csv", limits=Limits(characters=10), scope="s").text == (
+    assert read_now(tmp_path / "long.csv", limits=Limits(characters=10), scope="s").text == (
         "a | b | c | d | e"
     )
     (tmp_path / "empty.csv").write_text(",,\n")
     with pytest.raises(UploadError, match="has no text"):
-        read_upload(tmp_path / "empty.csv", scope="s")
+        read_now(tmp_path / "empty.csv", scope="s")
