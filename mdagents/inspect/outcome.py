@@ -53,7 +53,7 @@ class TeamOutcome(StoreModel):
 
 
 @dataclass(slots=True)
-class Spending:
+class SampleTokens:
     """The tokens of a sample, by the rows of the ledger.
 
     Args:

@@ -22,7 +22,7 @@ from mdagents.agents.events import Event
 from mdagents.datasets.dataset import Dataset
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.inspect.events import observer
-from mdagents.inspect.outcome import Spending, TeamOutcome
+from mdagents.inspect.outcome import SampleTokens, TeamOutcome
 from mdagents.inspect.turns import Background, Turns
 from mdagents.records.sample import ExaidRecord
 from mdagents.records.summaries import ItemKey
@@ -116,7 +116,7 @@ class InspectTeam:
     ) -> Answered:
         item = (f"{source.id} {uuid4().hex[:8]}", epoch)
         case_id = make_case_id(*item)
-        spending = opened.spending[case_id] = Spending(EXAID_ROLES)
+        spending = opened.spending[case_id] = SampleTokens(EXAID_ROLES)
         observers = self._observers(opened, item, copy_context())
         try:
             answered = await opened.answerer.answer(
@@ -203,7 +203,7 @@ class InspectTeam:
                 "--model-role expert-1=MODEL --model-role expert-2=MODEL"
             )
         clock = Clock()
-        spending: dict[str, Spending] = {}
+        spending: dict[str, SampleTokens] = {}
 
         def booked(row: CallRow) -> None:
             if row.case_id in spending:
@@ -250,7 +250,7 @@ class _Opened:
     """Role -> model."""
     answerer: Answerer
     clock: Clock
-    spending: dict[str, Spending]
+    spending: dict[str, SampleTokens]
     """Case -> its tokens so far."""
     exaid: tuple[str, ...]
     """Roles of EXAID; empty if it is off."""

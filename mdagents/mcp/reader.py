@@ -65,7 +65,7 @@ class Outcome(BaseModel):
     """What to change, in a line; empty if there is a result."""
 
 
-class Gate:
+class FileGate:
     """Audit hook that refuses to open files and folders outside of some folders.
 
     Reading a run opens files beside the one that is named, such as its `run.json`, and each may be
@@ -122,7 +122,7 @@ def main() -> None:
     job = Job.model_validate_json(sys.stdin.buffer.read())
     _limit_memory()
     _limit_time()
-    sys.addaudithook(Gate(job.folders, MOST_BYTES))
+    sys.addaudithook(FileGate(job.folders, MOST_BYTES))
     text = _outcome(job).model_dump_json()
     if len(text) > _MOST_RESULT:
         text = Outcome(error="the result is too large for a tool").model_dump_json()

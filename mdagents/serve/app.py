@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mdagents.records.sample import SampleRecord
 from mdagents.serve.chat_completions import ChatWire
 from mdagents.serve.errors import TOO_MUCH, ApiError, invalid
-from mdagents.serve.event_stream import EventStream, until_gone
+from mdagents.serve.event_stream import EventStreamResponse, until_gone
 from mdagents.serve.metrics import CONTENT_TYPE
 from mdagents.serve.progress import Line, Progress
 from mdagents.serve.replies import Wire, json_bytes
@@ -344,7 +344,7 @@ async def _streamed(
         await _stop(task)
         counted(stream.status)
 
-    return EventStream(stream.events(), at_end)
+    return EventStreamResponse(stream.events(), at_end)
 
 
 async def _until_a_reply(lines: Lines) -> list[Line | None]:

@@ -16,7 +16,7 @@ _PATIENCE = 60.0
 """Maximum seconds until a client takes an event."""
 
 
-class EventStream(Response):
+class EventStreamResponse(Response):
     """Sends the events of a generator, which is closed when the client leaves.
 
     Args:

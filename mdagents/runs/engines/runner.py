@@ -25,7 +25,7 @@ from mdagents_llm.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class DecidedItem:
     """A decided question on which EXAID may still be at work."""
 
     item: Item
@@ -198,7 +198,7 @@ class Runner:
         is_ending = self._stopping.is_set() or self._outcome is not Outcome.FINISHED
         return is_ending or self._is_over_budget()
 
-    async def _keep(self, answered: Answered) -> None:
+    async def _keep(self, answered: DecidedItem) -> None:
         """Write the decision, even while the run is stopping, and hand the case over to EXAID."""
         try:
             await answered.observers.keep_trace()
@@ -222,7 +222,7 @@ class Runner:
         finally:
             self._ledger.close_case(case_id)
 
-    def _record(self, answered: Answered) -> Recorded:
+    def _record(self, answered: DecidedItem) -> Recorded:
         try:
             record = self._made(answered, answered.solved)
         except BenchError:
@@ -234,7 +234,7 @@ class Runner:
             record = self._made(answered, failed)
         return self._recorder.decided(record)
 
-    def _made(self, answered: Answered, solved: Solved) -> SampleRecord:
+    def _made(self, answered: DecidedItem, solved: Solved) -> SampleRecord:
         return make_record(
             answered.case,
             epoch=answered.item.epoch,
@@ -252,7 +252,7 @@ class Runner:
             self._outcome = Outcome.LIMIT
         return is_exhausted
 
-    async def _answer(self, item: Item) -> Answered:
+    async def _answer(self, item: Item) -> DecidedItem:
         """Answer one item; an error of a model call becomes the status of its record."""
         config = self._config
         source = self._task.load(item)
@@ -290,4 +290,4 @@ class Runner:
             raise
         if isinstance(solved.error, LimitExceeded):
             self._is_over_budget()  # records the outcome if the limit was the run's
-        return Answered(item, case, observers, solved)
+        return DecidedItem(item, case, observers, solved)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mdagents.mcp.reader import Gate
+from mdagents.mcp.reader import FileGate
 from tests.mdagents.mcp.test_tools import connected, said
 from tests.mdagents.scoring.result_records import ours, write
 
@@ -113,7 +113,7 @@ async def test_reading_ends_with_its_time_and_the_call_says_so() -> None:
 def test_files_that_are_too_large_are_refused(tmp_path: Path) -> None:
     Path(tmp_path, "a.json").write_bytes(b"x" * 600)
     Path(tmp_path, "b.json").write_bytes(b"x" * 600)
-    gate = Gate([tmp_path.resolve()], most_bytes=1000)
+    gate = FileGate([tmp_path.resolve()], most_bytes=1000)
     gate("open", (f"{tmp_path}/a.json", "r", 0))
     gate("open", (f"{tmp_path}/a.json", "r", 0))
     with pytest.raises(OSError, match="would have to be read"):
