@@ -35,6 +35,10 @@ from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.matching import matching
 from mdagents_llm.model_configs import LOCAL
 from mdagents_llm.terminal.printing import (
+    FINISHED,
+    STOPPED,
+    WRONG_USE,
+    handle_interrupts,
     interrupted,
     print_line,
     print_result,
@@ -48,9 +52,6 @@ if TYPE_CHECKING:
     from mdagents.runs.config import RunConfig
     from mdagents.runs.result import RunResult
     from mdagents.view.subprocess_view import RunView
-
-FINISHED, STOPPED, WRONG_USE = 0, 1, 2
-"""Exit statuses. A run that a signal stopped ends with 128 plus the number of the signal."""
 
 
 _NOT_AGAIN = ("MDAGENTS_DEBUG", "MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
@@ -122,8 +123,7 @@ def main(
     Returns:
         The exit status.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # main.py sets it while it loads
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    handle_interrupts()
     program = _Program(argv, called or _from_a_clone(sys.argv[0]))
     try:
         with ExitStack() as own, collector_paused():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shlex
-import signal
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,14 +30,15 @@ from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import (
+    FINISHED,
+    STOPPED,
+    WRONG_USE,
+    handle_interrupts,
     interrupted,
     print_line,
     print_result,
     reaches_any_screen,
 )
-
-FINISHED, STOPPED, WRONG_USE = 0, 1, 2
-"""Exit statuses. A study stopped by a signal exits with 128 plus the signal number."""
 
 
 @reaches_any_screen
@@ -52,8 +52,7 @@ def main(argv: Sequence[str], *, program: str = "python study.py") -> int:
     Returns:
         The exit status.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # study.py sets SIG_DFL while it loads
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    handle_interrupts()
     go_on = f"to resume: {program} {shlex.join(argv)}"
     try:
         options = make_parser(program).parse_args(argv)

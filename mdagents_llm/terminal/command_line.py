@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from mdagents_llm.errors import ConfigError, StorageError
 from mdagents_llm.terminal.did_you_mean import did_you_mean
-from mdagents_llm.terminal.printing import UNWRITTEN, print_line, print_result
+from mdagents_llm.terminal.printing import STOPPED, print_line, print_result
 
 _NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
 _KINDS = {int: "a whole number", float: "a number"}
@@ -56,7 +56,7 @@ class Parser(argparse.ArgumentParser):
             print_result(message.rstrip("\n"))
         except StorageError as error:
             print_line(f"error: {error}")
-            sys.exit(UNWRITTEN)
+            sys.exit(STOPPED)
 
     def place_of(self, flag: str) -> str:
         """Return the name of a flag for error messages."""

@@ -18,8 +18,9 @@ from mdagents_llm.errors import NOWHERE, BenchError, StorageError
 
 P = ParamSpec("P")
 
-UNWRITTEN, WRONG_USE = 1, 2
-"""Exit statuses of a failed program: output not written, usage error."""
+FINISHED, STOPPED, WRONG_USE = 0, 1, 2
+"""Exit statuses: all done; ended early, or output not written; usage error. A program that a signal
+stopped ends with 128 plus the number of the signal."""
 
 _AGAIN = "run the same command again"
 _READABLE = "readable"
@@ -71,7 +72,7 @@ def reaches_any_screen(main: Callable[P, int]) -> Callable[P, int]:
                 _write_result("")
             except StorageError as error:
                 print_line(f"error: {error}")
-                return UNWRITTEN
+                return STOPPED
             raise
 
     return printing
@@ -87,13 +88,12 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
     @reaches_any_screen
     @wraps(main)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # SIG_DFL is set during imports
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        handle_interrupts()
         try:
             return main(*args, **kwargs)
         except StorageError as error:
             print_line(f"error: {error}")
-            return UNWRITTEN
+            return STOPPED
         except BenchError as error:
             print_line(f"error: {error}")
             return WRONG_USE
@@ -130,6 +130,15 @@ def print_line(line: str) -> None:
     """Print a line on stderr unless it is empty."""
     if line:
         _write(f"{line}\n", sys.stderr)
+
+
+def handle_interrupts() -> None:
+    """Let Ctrl-C raise `KeyboardInterrupt` from now on.
+
+    Programs end at once by it while their modules load.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def interrupted(advice: Callable[[], str]) -> int:
