@@ -8,6 +8,7 @@ import numpy as np
 
 RESAMPLES = 10_000
 SEED = 42
+"""Seed of the resampling."""
 
 FEWEST_GROUPS = 10
 """Number of groups from which on an interval is shown. Below, resampled means vary too little: of
@@ -18,17 +19,17 @@ _CELLS_AT_ONCE = 20_000_000  # counts in memory at once, 8 bytes each
 
 
 def clustered_bootstrap(
-    sums: Sequence[float], sizes: Sequence[int], *, seed: int = SEED, resamples: int = RESAMPLES
+    sums: Sequence[float], sizes: Sequence[int], *, resamples: int = RESAMPLES
 ) -> tuple[float, float] | None:
     """Return the 95% percentile interval of a mean over grouped values.
 
     Whole groups are resampled: where the values of a group are correlated, as the answers to one
-    question are, resampling single values would overstate the sample size.
+    question are, resampling single values would overstate the sample size. The interval is the same
+    each time, whatever the order of the groups.
 
     Args:
         sums: Sum of the values of each group.
         sizes: Number of values in each group.
-        seed: Seed of the resampling. The order of the groups does not matter.
         resamples: Number of resamples.
 
     Returns:
@@ -42,7 +43,7 @@ def clustered_bootstrap(
     # The number of draws of each distinct group is multinomial: the same resamples, without
     # drawing every group individually.
     kinds, counts = np.unique(np.column_stack([sums, sizes]), axis=0, return_counts=True)
-    n, rng = counts.sum(), np.random.default_rng(seed)
+    n, rng = counts.sum(), np.random.default_rng(SEED)
     at_once = max(1, _CELLS_AT_ONCE // len(kinds))
     totals = np.concatenate(
         [

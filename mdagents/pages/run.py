@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
 from exaid_core.placeholders import PLACEHOLDER
@@ -267,7 +268,7 @@ class RunPage:
     decided: Decided
     trouble: str = ""
     is_reading: bool = False
-    headings: Sequence[str] = OF_ONE_RUN
+    headings: ClassVar[Sequence[str]] = OF_ONE_RUN
     """Column headings of the list of decided questions."""
 
     @property

@@ -102,9 +102,9 @@ def share(part: int, whole: int) -> str:
     return f"{part} of {whole}" if whole < SMALLEST_FOR_RATES else percent(part / whole)
 
 
-def coefficient(value: float | None, form: str, n: int) -> str:
-    """Return a coefficient formatted by a `format()` spec; `UNKNOWN` for too few questions."""
-    return number(value if n >= SMALLEST_FOR_COEFFICIENTS else None, form)
+def coefficient(value: float | None, n: int) -> str:
+    """Return a coefficient with three decimals; `UNKNOWN` for too few questions."""
+    return number(value if n >= SMALLEST_FOR_COEFFICIENTS else None, ".3f")
 
 
 def usd(amount: float | None) -> str:

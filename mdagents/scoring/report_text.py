@@ -112,8 +112,8 @@ def _tables_of_experts(report: Report, names: Sequence[str]) -> list[Table]:
         cells = [
             _first_and_last(panel.first, panel.last, ".1%", judged),
             _first_and_last(panel.first_kappa, panel.last_kappa, "z.2f", judged),
-            coefficient(stated.expected_error, ".3f", rated),
-            coefficient(stated.brier, ".3f", rated),
+            coefficient(stated.expected_error, rated),
+            coefficient(stated.brier, rated),
         ]
         if set(cells) != {UNKNOWN}:
             coefficients.append([name, *cells])

@@ -89,7 +89,7 @@ def given_pictures(images: Sequence[Path | str | bytes]) -> tuple[QuestionPictur
     """
     if isinstance(images, str | bytes | Path):
         raise ConfigError("images must be a list of paths, data URIs or bytes")
-    check_number(len(images), "the question")
+    _check_number(len(images))
     return tuple(map(_given, images))
 
 
@@ -109,14 +109,14 @@ def _given(image: object) -> QuestionPicture:
     return QuestionPicture(Path(image))
 
 
-def check_number(pictures: int, where: str) -> None:
+def _check_number(pictures: int) -> None:
     """Check that a question does not have more than `MOST_PICTURES`.
 
     Raises:
         ConfigError: There are more.
     """
     if pictures > MOST_PICTURES:
-        raise ConfigError(f"{where} has {pictures} pictures, at most {MOST_PICTURES} may be")
+        raise ConfigError(f"the question has {pictures} pictures, at most {MOST_PICTURES} may be")
 
 
 def data_uri_content(uri: str, where: str) -> bytes:
