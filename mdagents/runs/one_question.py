@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from exaid_core.trace.bus import TraceBus
-from mdagents.agents.case import Case, make_case_id
+from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Observer, unobserved
 from mdagents.datasets.option_letters import letters_in_list
 from mdagents.datasets.question_records import parse_question
-from mdagents.datasets.questions import LETTERS, SourceQuestion, present
+from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents.records.manifest import Spent
 from mdagents.records.sample import SampleRecord, make_record
-from mdagents.runs.budget import Budget, Limited
+from mdagents.runs.budget import Budget
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.team_flags import ADAPTIVE
+from mdagents.runs.open_case import open_case
 from mdagents.runs.run_pictures import RunPictures
 from mdagents.runs.solver import Solver
 from mdagents.settings import EXAID_ROLES, MDAGENTS, Difficulty, OptionOrder
@@ -103,28 +104,19 @@ class Answerer:
         config, ledger = self._config, self._ledger
         case_id = case_id or make_case_id(source.id, epoch)
 
-        def spent() -> tuple[int, float | None]:
-            used = ledger.book_of(case_id).totals()
-            return used.usage.total_tokens, used.cost_usd
-
-        budget = Budget(
-            spent,
-            tokens=config.sample_token_limit,
-            reached=("the question has reached --sample-token-limit", ""),
+        case = open_case(
+            case_id,
+            source,
+            epoch,
+            config=config,
+            order=self._order,
+            models=self._models,
+            ledger=ledger,
             within=self._within,
-        )
-        case = Case(
-            id=case_id,
-            question=present(source, self._order, config.seed, epoch),
-            models={role: Limited(model, budget) for role, model in self._models.items()},
-            settings=config.team,
-            seed=config.seed + epoch - 1 if seed is None else seed,
-            image_agents=config.image_agents,
             bus=TraceBus() if bus is None else bus,
             tell=tell,
-            repeat=epoch - 1,
+            seed=seed,
         )
-        ledger.open_case(case_id)
         try:
             solved = await self._solver.solve(
                 case, self._clock, config.forced_level(0), self._pictures.of

@@ -9,15 +9,14 @@ from functools import partial
 from typing import Any
 
 from mdagents.agents.case import Case, first_of, make_case_id
-from mdagents.datasets.questions import present
 from mdagents.records.sample import SampleRecord, Watched, make_record
 from mdagents.records.summaries import ItemKey
-from mdagents.runs.budget import Budget, Limited
 from mdagents.runs.engines.engine import GRACE, Item, Places, Recorded, Recorder, Task, Work
 from mdagents.runs.engines.exaid_queue import ExaidQueue
 from mdagents.runs.engines.observers import CaseObservers, RunObservers
+from mdagents.runs.open_case import open_case
 from mdagents.runs.solver import Solved
-from mdagents.settings import EXAID_ROLES, Outcome
+from mdagents.settings import Outcome
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
 from mdagents_llm.errors import BenchError, LimitExceeded, UnexpectedError, is_debugging
@@ -62,7 +61,6 @@ class Runner:
     ) -> None:
         self._task = task
         self._config = task.config
-        self._settings = task.config.team
         self._models = models
         self._ledger = ledger
         self._clock = clock
@@ -258,29 +256,18 @@ class Runner:
         source = self._task.load(item)
         case_id = make_case_id(source.id, item.epoch)
         observers = self._observers.open(item.key)
-
-        def spent() -> tuple[int, float | None]:
-            used = self._ledger.book_of(case_id).totals(without=EXAID_ROLES)
-            return used.usage.total_tokens, used.cost_usd
-
-        budget = Budget(
-            spent,
-            tokens=config.sample_token_limit,
-            reached=("the question has reached --sample-token-limit", ""),
+        case = open_case(
+            case_id,
+            source,
+            item.epoch,
+            config=config,
+            order=config.option_order,
+            models=self._models,
+            ledger=self._ledger,
             within=self._task.budget,
-        )
-        case = Case(
-            id=case_id,
-            question=present(source, config.option_order, config.seed, item.epoch),
-            models={role: Limited(model, budget) for role, model in self._models.items()},
-            settings=self._settings,
-            seed=config.seed + item.epoch - 1,
-            image_agents=config.image_agents,
             bus=observers.bus,
             tell=observers.tell,
-            repeat=item.epoch - 1,
         )
-        self._ledger.open_case(case.id)
         try:
             solved = await self._task.solver.solve(
                 case, self._clock, item.level, partial(self._recorder.pictures_of, item)

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from exaid_core.trace.bus import TraceBus
+from mdagents.agents.events import unobserved
+from mdagents.datasets.questions import SourceQuestion
 from mdagents.runs.budget import Budget, Limited
-from mdagents_llm.chat import ChatMessage, ChatRequest
+from mdagents.runs.config import RunConfig
+from mdagents.runs.open_case import open_case
+from mdagents.settings import OptionOrder, TeamRole
+from mdagents_llm.chat import ChatMessage, ChatRequest, TokenUsage
 from mdagents_llm.errors import LimitExceeded
+from mdagents_llm.ledger import Ledger
+from tests.mdagents.records.test_calls import ROW
 from tests.support.function_model import FunctionModel, text_reply
 from tests.support.whole_runs import Run
 
@@ -80,6 +90,27 @@ async def test_a_limited_model_is_not_called_once_its_budget_is_exhausted() -> N
     with pytest.raises(LimitExceeded, match="no more"):
         await limited.generate(REQUEST)
     assert len(model.requests) == 1
+
+
+async def test_the_limit_of_a_question_does_not_count_the_calls_of_exaid() -> None:
+    model, ledger = FunctionModel(lambda request: text_reply("A")), Ledger()
+    case = open_case(
+        "case",
+        SourceQuestion("q", "Which?", {"A": "x", "B": "y"}, "A"),
+        1,
+        config=RunConfig(sample_token_limit=10),
+        order=OptionOrder.ORIGINAL,
+        models={TeamRole.EXPERT: model},
+        ledger=ledger,
+        within=None,
+        bus=TraceBus(),
+        tell=unobserved,
+    )
+    ledger.add(replace(ROW, case_id="case", role="summarizer", usage=TokenUsage(1000, 1000)))
+    await case.models[TeamRole.EXPERT].generate(REQUEST)
+    ledger.add(replace(ROW, case_id="case", role="expert", usage=TokenUsage(5, 5)))
+    with pytest.raises(LimitExceeded, match="the question has reached --sample-token-limit 10"):
+        await case.models[TeamRole.EXPERT].generate(REQUEST)
 
 
 def test_a_run_whose_last_question_exhausts_the_budget_is_finished(run: Run) -> None:
