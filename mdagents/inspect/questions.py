@@ -22,7 +22,7 @@ from mdagents.inspect.names import PACKAGE
 from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.picture_flags import Images
 from mdagents.runs.one_question import question_of
-from mdagents.runs.plan import select
+from mdagents.runs.selecting import select
 from mdagents.scoring.fields import gold_of
 from mdagents_llm.errors import ConfigError
 

@@ -14,7 +14,8 @@ from mdagents.records.manifest import WITHOUT_PICTURES
 from mdagents.records.store import RunStore
 from mdagents.runs.config import RunConfig
 from mdagents.runs.models import exaid_roles
-from mdagents.runs.plan import Plan, selection_note
+from mdagents.runs.plan import Plan
+from mdagents.runs.selecting import selection_note
 from mdagents.runs.solver import roles_at_work
 from mdagents.settings import MDAGENTS, Router
 from mdagents.teams.names import is_own

@@ -30,8 +30,8 @@ from mdagents.runs.flags.picture_flags import Images
 from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.forecast_history import Estimate, History, read_history
 from mdagents.runs.models import check_sight, choose_models
-from mdagents.runs.plan import dropping_note, picture_note, select, selection_note
 from mdagents.runs.run_pictures import RunPictures
+from mdagents.runs.selecting import dropping_note, picture_note, select, selection_note
 from mdagents.runs.solver import Solver
 from mdagents.scoring.formatting import Part, Table
 from mdagents.settings import EXAID_ROLES, MDAGENTS, Difficulty, TeamRole
