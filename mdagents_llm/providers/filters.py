@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from mdagents_llm.chat import ChatReply, TokenUsage
 from mdagents_llm.errors import ProviderError
 from mdagents_llm.providers.error_body import ErrorBody
-from mdagents_llm.providers.http_errors import own_words
+from mdagents_llm.providers.error_text import own_words
 
 _FINISHES = frozenset(
     [

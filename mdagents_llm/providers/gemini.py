@@ -25,16 +25,12 @@ from mdagents_llm.providers.checks import (
     reported,
     served_model,
 )
+from mdagents_llm.providers.connection_errors import why_unreachable
 from mdagents_llm.providers.error_body import ErrorInReplyError, UnusableReplyError, read_error
+from mdagents_llm.providers.error_text import masked_line, without_key
 from mdagents_llm.providers.event_stream import Extent, until_end
 from mdagents_llm.providers.filters import WithheldError, booking, is_withheld
-from mdagents_llm.providers.http_errors import (
-    OTHER_SHAPES,
-    masked_line,
-    status_error,
-    why_unreachable,
-    without_key,
-)
+from mdagents_llm.providers.http_errors import OTHER_SHAPES, status_error
 from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.streamed_text import ShownText, joined

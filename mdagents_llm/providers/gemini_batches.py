@@ -14,9 +14,9 @@ from google.genai.errors import APIError
 
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.error_text import masked_line
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.gemini import GeminiChat
-from mdagents_llm.providers.http_errors import masked_line
 from mdagents_llm.providers.picture_body import any_picture
 from mdagents_llm.text import well_formed
 from mdagents_llm.wire import BatchState, Line

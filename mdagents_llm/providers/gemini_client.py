@@ -15,10 +15,10 @@ from mdagents_llm.chat import ChatModel
 from mdagents_llm.config import is_on
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import ModelInfo
+from mdagents_llm.providers.error_text import masked_line
 from mdagents_llm.providers.gemini import GeminiChat
 from mdagents_llm.providers.gemini_batches import GeminiBatches
 from mdagents_llm.providers.gemini_bodies import GeminiBodies
-from mdagents_llm.providers.http_errors import masked_line
 from mdagents_llm.providers.sending import PROBES, goes_around_proxies, guarded
 from mdagents_llm.wire import BatchApi, Endpoint
 

@@ -1,15 +1,12 @@
-"""Classification of HTTP errors and connection failures of model endpoints, for all providers."""
+"""Classification of HTTP errors of model endpoints, for all providers."""
 
 from __future__ import annotations
 
-import errno
-import os
 import re
-import ssl
-
-import httpx2
 
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.connection_errors import PROXY_PASSWORD, proxy_error
+from mdagents_llm.providers.error_text import PASSING, REFUSING, masked_line, own_words
 from mdagents_llm.providers.waits import SHORTEST_OF_QUOTA, TOO_MANY_REQUESTS, seconds_in_words
 
 OTHER_SHAPES = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
@@ -142,54 +139,6 @@ _BAD_PICTURE = re.compile(
 )
 """Wordings of errors about one picture; another one may be accepted."""
 _OF_PICTURES = (None, 400, 404, 405, 415, 422, 500, 501)
-_PICTURE = re.compile(r"(data:image/[a-z+.-]+;base64,)?[A-Za-z0-9+/=]{64,}")
-"""Pattern of a picture that an error message echoes, perhaps of a patient."""
-_REFUSED = re.compile(
-    r"(?i)unsupported|not? (longer )?support|not (permitted|allowed|accepted|available)|deprecated"
-    r"|not (yet )?implemented|unimplemented|not enabled|only enabled|not configurable"
-    r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
-    r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))"
-    r"|must be (set to )?(false|disabled|1\b)|must be verified"
-)
-"""Wordings by which endpoints refuse a setting as such, as opposed to its value."""
-_PASSING = re.compile(
-    r"(?i)\b(unknown|unexpected)(ly\b|[ _](error|exception|eof|end|response)\b"
-    r"|(?= \w+ (while|during) (the )?stream(ing)?\b))"
-)
-_BROKEN_OFF = re.compile(
-    rf"{_PASSING.pattern}|\bstream(ing)?(?= (error|failed|ended|closed|disconnected)\b"
-    r"(?![^.;\n]{0,40}(not |un)support))"
-)
-"""Words about a reply that broke off, which name and refuse no setting."""
-_NO_ZERO = re.compile(
-    r"(?i)(strictly|be) positive|\(0(\.0+)?,|(greater than|>) ?0(\.0+)?(?![\d.]\d)"
-    r"|between 0\.0*[1-9]"
-)
-"""Wordings by which endpoints refuse a setting of 0: their own default is used instead."""
-_MAY_BE_ZERO = ("temperature", "top_p", "seed")
-_STREAMED_ONLY = re.compile(
-    r"(?i)\bonly (supports? (the )?stream|stream(ing)?( mode)? is supported)|non-streaming calls"
-    r"|not support (a )?non-?stream|\bnon-?stream(ing)?\b[^.,;]{0,20}\bnot (supported|allowed)"
-    r"|[仅只]支持流式|才能进行非流式|不支持非流式"
-    r"|\bstream`? ?(=|must be( set to)?) ?`?(true|false)"
-)
-"""Wordings of Model Studio and ModelScope about a call without a stream, as for QwQ."""
-_IS_THINKING = re.compile(r"(?i)reasoning|thinking|effort")
-"""Names of reasoning settings, which differ between endpoints."""
-_THINKING = re.compile(r"(?i)reasoning|\bthink|\beffort\b|\bbudget\b")
-_OF_THINKING = {  # the first two are Anthropic's, which are distinct settings
-    "effort": re.compile(r"(?i)\beffort\b"),
-    "thinking": re.compile(r"(?i)\bthink|\bbudget\b"),
-    "reasoning.summary": re.compile(r"(?i)\bsummar(y|ies)\b"),  # OpenAI, part of `reasoning`
-}
-_BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
-_CLAUSE = re.compile(r"[.;\n]\s")
-_FARTHEST = 80  # maximum characters between a setting's name and the words that refuse it
-_ECHO = re.compile(
-    r"""['"](?:input|messages|contents?|body|request)['"]\s*:|\binput_value="""
-    r"|(?<=input at pos )\d"  # llama.cpp, before the reply
-)
-"""Pattern at which an error message begins to echo the request or the reply."""
 _NO_MODEL = (
     "model not exist",  # DeepSeek
     "not a valid model",  # OpenRouter
@@ -213,10 +162,6 @@ _NOT_SUPPORTED = re.compile(
 )
 """Xiaomi's wording about a model, which its name follows."""
 _NO_CHANNEL = ("无可用渠道", "no available channel")  # one-api: nobody serves the model
-_PROXY_PASSWORD = 407
-_SOCKS_PASSWORD = re.compile("(?i)invalid username/password|no acceptable methods")
-_BLOCKS = (400, 401, 403, 404, 405, 451)
-"""HTTP statuses with which a proxy blocks an endpoint for good."""
 _NOT_ALLOWED = 405
 _NO_METHOD = re.compile(
     r"(?i)\b(method|post)\b[^.,;]{0,20}\bnot allowed\b|\b405 not allowed\b"
@@ -225,8 +170,6 @@ _NO_METHOD = re.compile(
 """Messages with status 405 about the address; a firewall that blocks one request says so."""
 _NO_ENDPOINT = re.compile(r"(?i)unexpected endpoint or method")  # LM Studio, with status 200
 
-_NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
-_FILE = "SSL_CERT_FILE"
 _AUTH = (
     "api key",  # Gemini returns 400 for a wrong key
     "api_key",
@@ -257,10 +200,6 @@ _RATE = (
 )
 _SATURATED = ("负载已饱和",)  # one-api, which calls it a quota
 _BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
-_LOST = frozenset({errno.ECONNRESET, errno.EPIPE, errno.ECONNABORTED})
-_KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
-_SHORTEST_KEY = 8  # characters; shorter keys are not masked
-_LONGEST_MESSAGE = 200  # characters
 
 
 def status_error(
@@ -286,7 +225,7 @@ def status_error(
         asked_with_pictures: Whether the request had pictures.
     """
     own = own_words(message)
-    if status == _PROXY_PASSWORD:
+    if status == PROXY_PASSWORD:
         return proxy_error(host, f"{status} {own}")
     words = f"{code} {own}".lower()
     start = f"{status} from {host}" if status is not None else f"{host} sent an error"
@@ -366,7 +305,7 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
         return ErrorKind.BAD_BODY
     if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
-    if "stream" in words and _PASSING.search(words):  # behind a gateway
+    if "stream" in words and PASSING.search(words):  # behind a gateway
         return ErrorKind.SERVER
     return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
 
@@ -409,146 +348,4 @@ def _has(words: str, some: tuple[str, ...]) -> bool:
 
 def _is_about_a_schema(words: str) -> bool:
     """Return whether an error other than a 400 means that schemas are not supported."""
-    return _has(words, _SCHEMA) and _REFUSED.search(words) is not None
-
-
-def is_refused(
-    setting: str, status: int | None, message: str, about: str = "", code: str = ""
-) -> bool:
-    """Return whether an error means that an endpoint refuses a setting, such as `seed`, at all.
-
-    Args:
-        setting: Name of the setting as it was sent.
-        status: HTTP status; None for an error inside a reply.
-        message: The endpoint's error message.
-        about: Setting that the error is about; empty if the endpoint does not name it separately.
-        code: The endpoint's machine-readable codes.
-    """
-    if status not in (None, 400, 422) and "does not support parameters" not in message:  # LiteLLM
-        return False
-    clauses = _CLAUSE.split(_BROKEN_OFF.sub("", own_words(message)))
-    is_named = about in ("", setting.rpartition(".")[2])  # for `reasoning.summary`, `summary`
-    if _IS_THINKING.match(setting) and (is_named or _THINKING.search(about)):
-        # A refused value must not end the run: the model's default is used instead.
-        named = _OF_THINKING.get(setting, _THINKING)
-        return any(
-            named.search(one) and (_REFUSED.search(one) or _BAD_VALUE.search(one))
-            for one in clauses
-        )
-    if about not in ("", setting):
-        return False
-    if about and re.search(r"unsupported_|unknown_parameter", code):
-        return True
-    name = re.compile(
-        rf"\b{re.escape(setting)}{'(ing)?' if setting == 'stream' else ''}\b", re.IGNORECASE
-    )
-    if setting in _MAY_BE_ZERO and any(
-        0 < refused.start() - named.start() <= _FARTHEST
-        for clause in clauses
-        for named in name.finditer(clause)
-        for refused in _NO_ZERO.finditer(clause)
-    ):
-        return True
-    return any(
-        abs(named.start() - refused.start()) <= _FARTHEST
-        for clause in clauses
-        for named in name.finditer(clause)
-        for refused in _REFUSED.finditer(clause)
-    )
-
-
-def is_streamed_only(status: int | None, message: str) -> bool:
-    """Return whether an error means that a model replies in streams alone.
-
-    Args:
-        status: HTTP status; None for an error inside a reply.
-        message: The endpoint's error message.
-    """
-    return status in (None, 400, 422) and _STREAMED_ONLY.search(own_words(message)) is not None
-
-
-def own_words(message: str) -> str:
-    """Return an endpoint's own message, without the echo of the request."""
-    return _ECHO.split(message, maxsplit=1)[0]
-
-
-def connection_error(host: str, place: str, error: Exception, *, timed_out: bool) -> ProviderError:
-    """Return the `ProviderError` for a connection that failed or was lost.
-
-    Args:
-        host: Host of the endpoint, for the message.
-        place: Host, with its port if that is not the default one.
-        error: Exception of an SDK that uses httpx2; its cause is the httpx2 error.
-        timed_out: Whether the SDK reports it as a timeout.
-    """
-    if isinstance(error.__cause__, ProviderError):
-        return error.__cause__  # raised in `sending`
-    if _is_unreachable(error):
-        message = f"{place} cannot be reached: {why_unreachable(error)}"
-        return ProviderError(message, kind=ErrorKind.UNREACHABLE)
-    if timed_out:
-        return ProviderError(f"{host} did not answer in time", kind=ErrorKind.TIMEOUT)
-    return ProviderError(f"connection to {host} failed: {_cause(error)}", kind=ErrorKind.CONNECTION)
-
-
-def proxy_error(host: str, said: str) -> ProviderError:
-    """Return the `ProviderError` for a proxy that makes no connection.
-
-    Args:
-        host: Host of the endpoint, for the message.
-        said: What the proxy answered, such as `407 Proxy Authentication Required`.
-    """
-    said = masked_line(said)
-    status = int(said[:3]) if said[:3].isdecimal() else None
-    if status == _PROXY_PASSWORD or _SOCKS_PASSWORD.search(said):
-        message = (
-            f"a proxy asks for a user name and password ({said}); give them in HTTPS_PROXY or "
-            f"HTTP_PROXY as http://USER:PASSWORD@HOST:PORT, or add the endpoint's host to NO_PROXY"
-        )
-    elif status in _BLOCKS:
-        message = f"a proxy blocks {host} ({said}); allow it there, or add {host} to NO_PROXY"
-    else:
-        message = f"{host} cannot be reached over the proxy: {said}"
-        return ProviderError(message, kind=ErrorKind.UNREACHABLE)
-    return ProviderError(message, kind=ErrorKind.PROXY, status=status)
-
-
-def _is_unreachable(error: Exception) -> bool:
-    raised = error.__cause__
-    if not isinstance(raised, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-        return False
-    return getattr(raised.__cause__, "errno", None) not in _LOST
-
-
-def why_unreachable(error: Exception) -> str:
-    """Return a short reason why no connection could be made."""
-    raised = error.__cause__
-    inner = raised.__cause__ if raised is not None else None
-    certificate = getattr(inner, "certificate_error", inner)  # aiohttp
-    inner = getattr(inner, "os_error", inner)  # aiohttp, whose own message is long
-    said = f"{_cause(error)} {inner}"
-    if isinstance(certificate, ssl.SSLCertVerificationError) or _NOT_TRUSTED in said:
-        why = getattr(certificate, "verify_message", "") or "not verified"
-        return f"its certificate is not trusted ({why}); name a file that vouches for it by {_FILE}"
-    if isinstance(inner, ssl.SSLError) or "[SSL" in said:
-        return "TLS failed, as if it spoke plain HTTP; does its address begin with http://?"
-    if isinstance(inner, OSError) and inner.errno is not None and inner.errno > 0:
-        return os.strerror(inner.errno)
-    return (isinstance(inner, OSError) and inner.strerror) or _cause(error)
-
-
-def _cause(error: BaseException) -> str:
-    cause = error.__cause__ or error
-    return masked_line(str(cause)) or type(cause).__name__
-
-
-def masked_line(message: str) -> str:
-    """Return an endpoint's message on one line, shortened, with anything like a key masked."""
-    masked = _KEY.sub(r"\1***", _PICTURE.sub("[picture]", " ".join(message.split())))
-    return masked if len(masked) <= _LONGEST_MESSAGE else masked[: _LONGEST_MESSAGE - 1] + "…"
-
-
-def without_key(message: str, key: str) -> str:
-    """Return an endpoint's message with the API key masked."""
-    # The key for a local server (`x`, `none`) is not secret, but often a common word.
-    return message if len(key) < _SHORTEST_KEY else message.replace(key, "***")
+    return _has(words, _SCHEMA) and REFUSING.search(words) is not None

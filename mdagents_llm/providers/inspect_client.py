@@ -46,9 +46,11 @@ from mdagents_llm.errors import ConfigError, ErrorKind, LimitExceeded, ProviderE
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers.checks import at_its_limit, checked_usage, estimated_usage, served_model
+from mdagents_llm.providers.connection_errors import connection_error
 from mdagents_llm.providers.error_body import read_error
+from mdagents_llm.providers.error_text import masked_line
 from mdagents_llm.providers.filters import is_withheld
-from mdagents_llm.providers.http_errors import connection_error, masked_line, status_error
+from mdagents_llm.providers.http_errors import status_error
 from mdagents_llm.providers.streamed_text import ShownText
 from mdagents_llm.providers.waits import retry_after_seconds
 from mdagents_llm.reasoning_tags import split_reasoning

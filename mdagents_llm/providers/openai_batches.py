@@ -16,8 +16,9 @@ from openai import AsyncOpenAI
 
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.error_text import masked_line
 from mdagents_llm.providers.filters import WithheldError
-from mdagents_llm.providers.http_errors import masked_line, status_error
+from mdagents_llm.providers.http_errors import status_error
 from mdagents_llm.providers.openai_chat import OpenAIChat
 from mdagents_llm.providers.picture_body import plain
 from mdagents_llm.wire import BatchState, Line

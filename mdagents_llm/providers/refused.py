@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import NoReturn
 
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.providers.http_errors import is_refused, is_streamed_only, masked_line
+from mdagents_llm.providers.error_text import masked_line
+from mdagents_llm.providers.refusals import is_refused, is_streamed_only
 from mdagents_llm.terminal.printing import print_line
 
 STREAM = "stream"

@@ -22,6 +22,7 @@ from mdagents_llm.files.json_text import parse_json
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
 from mdagents_llm.providers.checks import reported, reported_cost
+from mdagents_llm.providers.connection_errors import connection_error
 from mdagents_llm.providers.direct import DirectPosts
 from mdagents_llm.providers.error_body import (
     ErrorBody,
@@ -30,6 +31,7 @@ from mdagents_llm.providers.error_body import (
     parsed,
     read_error,
 )
+from mdagents_llm.providers.error_text import without_key
 from mdagents_llm.providers.event_stream import (
     DONE,
     Extent,
@@ -40,12 +42,7 @@ from mdagents_llm.providers.event_stream import (
     whole_json,
 )
 from mdagents_llm.providers.filters import WithheldError, booking, is_withheld
-from mdagents_llm.providers.http_errors import (
-    OTHER_SHAPES,
-    connection_error,
-    status_error,
-    without_key,
-)
+from mdagents_llm.providers.http_errors import OTHER_SHAPES, status_error
 from mdagents_llm.providers.picture_body import has_pictures, plain
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, WHOLE, Refused

@@ -20,7 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 import httpx2
 
 from mdagents_llm.errors import ErrorKind, ProviderError
-from mdagents_llm.providers.http_errors import proxy_error, why_unreachable
+from mdagents_llm.providers.connection_errors import proxy_error, why_unreachable
 from mdagents_llm.wire import Endpoint
 
 KEEP_ALIVE = 4.0

@@ -17,7 +17,7 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.layers.structured import Structured
 from mdagents_llm.ledger import UNUSABLE, CallRow, Price, Totals
 from mdagents_llm.model_configs import ModelInfo
-from mdagents_llm.providers.http_errors import masked_line
+from mdagents_llm.providers.error_text import masked_line
 from mdagents_llm.providers.openai_batches import OpenAIBatches
 from mdagents_llm.providers.openai_chat import OpenAIChat
 from mdagents_llm.providers.waits import retry_after_seconds, seconds_of_duration

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mdagents_llm.errors import ErrorKind
-from mdagents_llm.providers.http_errors import masked_line, status_error
+from mdagents_llm.providers.error_text import masked_line
+from mdagents_llm.providers.http_errors import status_error
 
 BLIND = [
     (404, "No endpoints found that support image input"),

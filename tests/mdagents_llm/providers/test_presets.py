@@ -22,7 +22,8 @@ from mdagents_llm.errors import ConfigError, ErrorKind
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.llm_registry import ModelChooser, ModelRegistry
 from mdagents_llm.model_configs import ProviderInfo, load_model_configs
-from mdagents_llm.providers.http_errors import is_refused, status_error
+from mdagents_llm.providers.http_errors import status_error
+from mdagents_llm.providers.refusals import is_refused
 from tests.fake_provider import FakeProvider
 from tests.mdagents_llm.providers.test_provider_contract import REQUEST, Choice
 

@@ -19,7 +19,7 @@ from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import ModelInfo, Thinking, load_model_configs
 from mdagents_llm.providers.anthropic_messages import _with_budget
 from mdagents_llm.providers.gemini import _thinking
-from mdagents_llm.providers.http_errors import is_refused
+from mdagents_llm.providers.refusals import is_refused
 from tests.mdagents_llm.providers.shapes import (
     ANSWER,
     REQUEST,

@@ -10,7 +10,7 @@ from benchmarks.thinking import fields
 from mdagents.runs.config import RunConfig
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.model_configs import EFFORTS, Thinking
-from mdagents_llm.providers.http_errors import is_refused
+from mdagents_llm.providers.refusals import is_refused
 
 
 @pytest.mark.parametrize(
