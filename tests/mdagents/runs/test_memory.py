@@ -1,33 +1,43 @@
-import ctypes
-import subprocess
-import sys
+"""What a question leaves in memory when it is done."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
 
 import pytest
 
-# `hblks` is the fourth number of `mallinfo2`: blocks that are outside the heap.
-BLOCKS_OUTSIDE = """
-import ctypes
-from mdagents.runs.memory import settle_memory
+from tests.support.whole_runs import Run
 
-settle_memory()
+pytestmark = pytest.mark.process
 
-class Info(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_size_t) for name in "abcdefghij"]
-
-libc = ctypes.CDLL(None)
-libc.mallinfo2.restype = Info
-before = libc.mallinfo2().d
-buffers = [bytearray(1 << 18)]
-del buffers[0]  # from now on, glibc would keep such a buffer in the heap
-buffers = [bytearray(1 << 18) for _ in range(8)]
-print(libc.mallinfo2().d - before)
-"""
+PACKAGES = ("mdagents", "exaid_core", "mdagents_llm")
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc"
-)
-def test_buffers_of_replies_do_not_stay_in_the_heap() -> None:
-    command = [sys.executable, "-c", BLOCKS_OUTSIDE]
-    printed = subprocess.run(command, capture_output=True, check=True)
-    assert int(printed.stdout) == 8
+def left_to_the_collector(run: Run, *flags: str) -> Counter[str]:
+    """Return what a run of this many questions leaves in cycles: class or function -> objects."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        status, _, _ = run(*flags, "--fresh", "--cache", "off")
+        assert status == 0
+        gc.collect()
+        return Counter(
+            f"{kind.__module__}.{kind.__qualname__}"
+            for kind in (one if callable(one) else type(one) for one in gc.garbage)
+            if (getattr(kind, "__module__", None) or "").partition(".")[0] in PACKAGES
+        )
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+@pytest.mark.parametrize("difficulty", ["basic", "intermediate"])
+def test_a_question_leaves_nothing_to_the_garbage_collector(run: Run, difficulty: str) -> None:
+    flags = ("--difficulty", difficulty, "--exaid", "full_exaid")
+    left_to_the_collector(run, "--num-samples", "1", *flags)  # what is made once, and kept
+    few = left_to_the_collector(run, "--num-samples", "2", *flags)
+    many = left_to_the_collector(run, "--num-samples", "8", *flags)
+    assert many - few == Counter()
