@@ -11,7 +11,7 @@ from statistics import fmean
 from mdagents.records.study import StudyManifest, StudyRun
 from mdagents.scoring.exaid_figures import ExaidFigures, exaid_figures
 from mdagents.scoring.group import Group, by_question, make_group, scored
-from mdagents.scoring.items import notices_of, shared_rows
+from mdagents.scoring.items import NothingSharedError, notices_of, shared_rows
 from mdagents.scoring.pairs import Pair, make_pair
 from mdagents.scoring.repeats import Repeats, repeats
 from mdagents.scoring.routing import RouterReport, make_router_report
@@ -97,7 +97,8 @@ class Comparison:
     """Label of the method that the study compares the others with; empty without a study."""
     blocks: list[Block]
     missing: dict[str, str]
-    """Labels of a run of the study without answers -> reason."""
+    """Labels of a run of the study without answers, or of a block without questions that all its
+    runs have answered -> reason."""
     comparisons: int
     """Number of pairs in all blocks: the family of Holm's adjustment."""
 
@@ -127,13 +128,20 @@ def compare(runs: Sequence[RunOutput], *, common: bool = False) -> Comparison:
 def compare_study(study: StudyManifest, outputs: Mapping[str, RunOutput]) -> Comparison:
     """Compare the methods of a study with its baseline, on each data set with each model.
 
-    A block covers the questions that all its runs have answered so far.
+    A block covers the questions that all its runs have answered so far; without any, it is missing.
 
     Args:
         study: The study.
         outputs: Name -> run, for the runs of the study with at least one scored answer.
     """
-    outputs = {name: decided for name, run in outputs.items() if (decided := _decided(run)).rows}
+    outputs = {
+        name: decided for name, run in outputs.items() if scored((decided := _decided(run)).rows)
+    }
+    missing = {
+        f"{run.dataset}, {run.model}, {run.method}": run.reason or "no question is answered yet"
+        for run in study.runs
+        if run.run not in outputs
+    }
     of_blocks: dict[tuple[str, str], list[StudyRun]] = {}
     for run in study.runs:
         if run.run in outputs:
@@ -144,13 +152,12 @@ def compare_study(study: StudyManifest, outputs: Mapping[str, RunOutput]) -> Com
         numbers = {method: number for number, method in enumerate(methods, start=1)}
         first = numbers.pop(study.baseline, None)
         pairs = [(first, second) for second in numbers.values()] if first else []
-        block = _block([outputs[run.run] for run in runs], methods, pairs, common=True)
+        try:
+            block = _block([outputs[run.run] for run in runs], methods, pairs, common=True)
+        except NothingSharedError:
+            missing[f"{dataset}, {model}"] = "nothing to compare yet: its runs share no question"
+            continue
         blocks.append(replace(block, dataset=dataset, model=model))
-    missing = {
-        f"{run.dataset}, {run.model}, {run.method}": run.reason or "no question is answered yet"
-        for run in study.runs
-        if run.run not in outputs
-    }
     return replace(_comparison(blocks), name=study.name, baseline=study.baseline, missing=missing)
 
 

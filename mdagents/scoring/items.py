@@ -16,6 +16,10 @@ from mdagents_llm.text import first_names
 _SHOWN = 5  # ids in a message
 
 
+class NothingSharedError(ConfigError):
+    """Runs without a question in common."""
+
+
 def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredRow]]:
     """Return the scored rows of each run for the same items, in the same order.
 
@@ -32,7 +36,8 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
         first run gives its question, so that rows of several runs can be grouped together.
 
     Raises:
-        ConfigError: The items differ (the message says how), or none is shared.
+        NothingSharedError: No item is shared.
+        ConfigError: The items differ; the message says how.
     """
     rows_of = [scored(run.rows) for run in runs]
     first = {row.item: row for row in rows_of[0]}
@@ -46,7 +51,8 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
             if shared
             else "they have none in common"
         )
-        raise ConfigError(
+        error = ConfigError if shared else NothingSharedError
+        raise error(
             "the runs hold different questions, whose accuracies cannot be compared: "
             + "; ".join([*_differences(runs, by_item, changed), way_out])
         )

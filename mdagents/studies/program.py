@@ -16,7 +16,7 @@ from mdagents.records.study import write_study
 from mdagents.runs.forecast import forecast, forecast_of_several
 from mdagents.runs.signals import STOPPING, STOPPING_BATCHES, Stops
 from mdagents.scoring.comparison import compare_study
-from mdagents.scoring.comparison_text import comparison_parts
+from mdagents.scoring.comparison_text import comparison_notices, comparison_parts
 from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents.settings import TeamRole
@@ -185,6 +185,8 @@ class _Program:
                 )
             for path in write_study_results(comparison, evaluation_dir):
                 print_result(f"written: {path}")
+        elif outputs:
+            print_parts([f"NOTE: {notice}" for notice in comparison_notices(comparison)])
 
     def _end(self, runs: Sequence[CellRun], signals: Sequence[int]) -> int:
         """Report unfinished runs and return the exit status."""

@@ -210,6 +210,40 @@ def test_what_a_limit_stopped_is_not_answered_yet(stopped: int) -> None:
         assert [run.figures.correct for run in study.blocks[0].runs] == [4, 4]
 
 
+def test_a_block_whose_runs_share_no_question_is_missing_and_the_others_are_reported() -> None:
+    letters = {(model, method): "A" * 12 for model in ("m1", "m2") for method in ("single", "team")}
+    made = {f"{model}-{method}": made_up("", of) for (model, method), of in letters.items()}
+    for place, name in enumerate(("m2-single", "m2-team")):
+        rows = [
+            replace(row, status=Status.SKIPPED.value) if number % 2 == place else row
+            for number, row in enumerate(made[name].rows)
+        ]
+        made[name] = replace(made[name], rows=tuple(rows))
+    listed = [
+        StudyRun(dataset="set", model=model, method=method, run=f"{model}-{method}")
+        for model, method in letters
+    ]
+    study = compare_study(StudyManifest(name="made-up", baseline="single", runs=listed), made)
+    assert [block.name for block in study.blocks] == ["set, m1"]
+    assert study.missing == {"set, m2": "nothing to compare yet: its runs share no question"}
+    assert "missing (nothing to compare yet: its runs share no question): set, m2" in as_text(
+        comparison_parts(study)
+    )
+
+
+def test_a_run_that_only_skipped_questions_is_missing() -> None:
+    made = {f"m-{name}": made_up(name, "A" * 12) for name in ("single", "other", "team")}
+    rows = [replace(row, status=Status.SKIPPED.value) for row in made["m-team"].rows]
+    made["m-team"] = replace(made["m-team"], rows=tuple(rows))
+    listed = [
+        StudyRun(dataset="set", model="m", method=name, run=f"m-{name}")
+        for name in ("single", "other", "team")
+    ]
+    study = compare_study(StudyManifest(name="made-up", baseline="single", runs=listed), made)
+    assert [run.label for run in study.blocks[0].runs] == ["single", "other"]
+    assert study.missing == {"set, m, team": "no question is answered yet"}
+
+
 def test_few_questions_give_no_verdict() -> None:
     study = figures({("m", "single"): "BBBB", ("m", "team"): "AAAA"})
     assert headline(study) == "too few questions to tell"

@@ -12,6 +12,7 @@ import shutil
 import signal
 from collections import Counter
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,19 @@ def test_a_study_without_an_answer_is_replaced(study: Study, provider: FakeProvi
     one = {"models": ["gpt-4o-mini"], "methods": ["zero_shot"], "num-samples": 1}
     assert study(**one)[0] == 1
     assert "was kept as" not in study(**one | {"methods": ["basic"]})[2]
+
+
+@pytest.mark.process
+def test_runs_that_share_no_question_are_named(study: Study) -> None:
+    kind = {"models": ["gpt-4o-mini"], "methods": ["zero_shot", "cot"], "num-samples": 2}
+    assert study(**kind)[0] == 0
+    for place, file in enumerate(sorted(Path("output").glob("*/samples.jsonl"))):
+        records = sorted(map(json.loads, file.read_text().splitlines()), key=itemgetter("question"))
+        records[place]["status"] = "skipped"
+        file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    status, out, err = study(**kind)
+    assert (status, err) == (0, "")
+    assert "its runs share no question): sample, gpt-4o-mini" in " ".join(out.split())
 
 
 @pytest.mark.process
