@@ -7,11 +7,19 @@ older logs, and logs written by inspect_ai 0.3.285.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mdagents.datasets.questions import LETTERS
-from mdagents.scoring.fields import count_of, entries_of, gold_of, object_of, options_of
+from mdagents.scoring.fields import (
+    Tokens,
+    amount_of,
+    count_of,
+    entries_of,
+    gold_of,
+    object_of,
+    options_of,
+)
 from mdagents.scoring.forms.form import Form, Record
 from mdagents.settings import Status
 
@@ -152,26 +160,54 @@ def _is_refused(record: Record) -> bool:
     return any(part.get("refusal") is True for part in entries_of(message, "content"))
 
 
-def _usage(by_model: Mapping[str, Any]) -> dict[str, int | None]:
-    """Sum the tokens of all models; input includes prompt-cache reads and writes."""
-    used = [usage for usage in by_model.values() if isinstance(usage, dict)]
+def _usage(by_model: Mapping[str, Any]) -> dict[str, Any]:
+    """Sum the tokens and the cost of all models; a part that a model does not state is unknown.
+
+    Input includes prompt-cache reads and writes, output includes hidden reasoning.
+    """
+    used = {model: usage for model, usage in by_model.items() if isinstance(usage, dict)}
     if not used:
         return {}
-    read = sum(map(_read, used))
-    written = sum(count_of(usage.get("output_tokens")) or 0 for usage in used)
-    return {"input_tokens": read, "output_tokens": written, "total_tokens": read + written}
+    tokens = zip(*(_tokens(model, usage) for model, usage in used.items()), strict=True)
+    read, written, both = map(_sum, tokens)
+    reasoning = [count_of(usage.get("reasoning_tokens")) for usage in used.values()]
+    return {
+        "input_tokens": read,
+        "output_tokens": written,
+        "total_tokens": both,
+        # Inspect leaves it out for a model that does not reason.
+        "reasoning_tokens": _sum([count for count in reasoning if count is not None] or [None]),
+        "cost_usd": _sum(amount_of(usage.get("total_cost")) for usage in used.values()),
+    }
 
 
-def _read(usage: Mapping[str, Any]) -> int:
-    """Return the input tokens of a model, with those of the prompt cache.
+def _sum(amounts: Iterable[float | None]) -> float | None:
+    """Return the sum of amounts; None if one is unknown."""
+    found = list(amounts)
+    known = [amount for amount in found if amount is not None]
+    return sum(known) if len(known) == len(found) else None
 
-    Logs of versions before 2026-02-26 have those among `input_tokens` already; their sum tells.
+
+def _tokens(model: str, usage: Mapping[str, Any]) -> Tokens:
+    """Return the input, output and total tokens of a model.
+
+    Logs of versions before 2026-02-26 have the tokens of the prompt cache among `input_tokens`
+    already, and those of Grok have hidden reasoning beside `output_tokens`; the total tells.
     """
-    stated = count_of(usage.get("input_tokens")) or 0
-    written = count_of(usage.get("output_tokens")) or 0
-    if count_of(usage.get("total_tokens")) == stated + written:
-        return stated
-    return stated + sum(count_of(usage.get(name)) or 0 for name in _OF_THE_CACHE)
+    read, written, both = (
+        count_of(usage.get(name)) for name in ("input_tokens", "output_tokens", "total_tokens")
+    )
+    if both and not read and not written:  # Inspect writes 0 for a part that it does not know
+        return None, None, both
+    if read is None or written is None:
+        return read, written, both or None
+    cached = sum(count_of(usage.get(name)) or 0 for name in _OF_THE_CACHE)
+    if model.startswith("anthropic/"):  # some versions added reasoning twice to the total
+        both = min(both or 0, read + cached + written)
+    apart = count_of(usage.get("reasoning_tokens")) or 0
+    ways = [(read + more, written + hidden) for hidden in (0, apart) for more in (0, cached)]
+    read, written = next((way for way in ways if sum(way) == both), (read + cached, written))
+    return read, written, max(read + written, both or 0)
 
 
 def _status(record: Record, metadata: Mapping[str, Any]) -> str | None:

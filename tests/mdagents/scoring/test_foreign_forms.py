@@ -556,6 +556,61 @@ def test_input_of_inspect_with_the_prompt_cache(total: int | None, read: int) ->
     assert (row.input_tokens, row.total_tokens) == (read, read + 5)
 
 
+@pytest.mark.parametrize(
+    ("usage", "tokens", "reasoning", "cost"),
+    [
+        pytest.param(
+            {"grok/grok-3-mini": {"input_tokens": 12, "output_tokens": 1, "total_tokens": 399,
+                                  "reasoning_tokens": 386, "total_cost": 0.0002}},
+            (12, 387, 399), 386, 0.0002, id="reasoning beside output",
+        ),
+        pytest.param(
+            {"grok/grok-3-mini": {"input_tokens": 4, "output_tokens": 1, "total_tokens": 399,
+                                  "reasoning_tokens": 386, "input_tokens_cache_read": 8}},
+            (12, 387, 399), 386, None, id="and a prompt from the cache",
+        ),
+        pytest.param(
+            {"openai/o3": {"input_tokens": 12, "output_tokens": 387, "total_tokens": 399,
+                           "reasoning_tokens": 386}},
+            (12, 387, 399), 386, None, id="reasoning in output",
+        ),
+        pytest.param(
+            {"anthropic/c": {"input_tokens": 12, "output_tokens": 387, "total_tokens": 785,
+                             "reasoning_tokens": 386}},
+            (12, 387, 399), 386, None, id="reasoning twice in the total",
+        ),
+        pytest.param({"m": {"total_tokens": 1210}}, (None, None, 1210), None, None, id="total"),
+        pytest.param(
+            {"m": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 1210}},
+            (None, None, 1210), None, None, id="total and zeros",
+        ),
+        pytest.param(
+            {"m": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 40}},
+            (10, 5, 40), None, None, id="more in total",
+        ),
+        pytest.param({"m": {"output_tokens": 5}}, (None, 5, None), None, None, id="output"),
+        pytest.param(
+            {"m": {"input_tokens": 1, "output_tokens": 2, "reasoning_tokens": 2, "total_cost": 1},
+             "n": {"input_tokens": 3, "output_tokens": 4}},
+            (4, 6, 10), 2, None, id="a model without a price",
+        ),
+    ],
+)  # fmt: skip
+def test_tokens_and_cost_of_inspect(
+    usage: dict[str, Any],
+    tokens: tuple[int | None, ...],
+    reasoning: int | None,
+    cost: float | None,
+) -> None:
+    """Counts of vercel/ai 12425; Grok's reasoning is beside its output in UKGovernmentBEIS/
+    inspect_ai 5528, and that of Claude was twice in the total before its 1648.
+    """
+    Path("log.json").write_text(json.dumps(inspect_log(sample(1, "ANSWER: C", model_usage=usage))))
+    (row,) = read_output(Path("log.json")).rows
+    assert (row.input_tokens, row.output_tokens, row.total_tokens) == tokens
+    assert (row.reasoning_tokens, row.cost_usd) == (reasoning, cost)
+
+
 def test_letters_of_inspect_are_places_whatever_the_choices_begin_with() -> None:
     choices = ["(C) Gold", "(A) Iron", "(B) Zinc"]
     log = inspect_log(sample(1, "ANSWER: A", choices=choices, target="A"))
