@@ -78,7 +78,7 @@ class RunOutput:
                 elements = form.elements(record)
             except RecursionError as error:  # of a deeper call stack than when it was read first
                 raise refusal(error, f"{self.path}: record {row.question_id}") from None
-            element = elements[(row.epoch - 1) % len(elements)]
+            element = elements[row.attempt - 1] if len(elements) > 1 else elements[0]
             yield row, summaries.put_into(element, row.attempt) if summaries else element
 
     @property
@@ -387,7 +387,8 @@ class _Reader:
                 self._left_out += 1
                 return
         try:
-            for element in form.elements(record):
+            elements = form.elements(record)
+            for reply, element in enumerate(elements, start=1):
                 # A form that passes no outcome on leaves it to the record's own fields.
                 stated = {n: element[n] if n in element else record.get(n) for n in OUTCOME}
                 verdict = verdict_of(stated)
@@ -400,7 +401,7 @@ class _Reader:
                         verdict.status,
                         self._name,
                         place=place,
-                        attempt=attempt,
+                        attempt=reply if len(elements) > 1 else attempt,
                         where=where,
                         gold=form.gold,
                         states_letter=form is OURS,

@@ -122,7 +122,7 @@ class ScoredRow:
     """Place of the record, as accepted by `ResultFile.fetch`."""
     attempt: int = field(compare=False)
     """Number of the record among those of its question, from 1, where EXAID's part is stored
-    separately."""
+    separately; number of the reply where the record has several."""
 
     @property
     def item(self) -> Item:

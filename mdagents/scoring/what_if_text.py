@@ -16,7 +16,7 @@ from mdagents.scoring.group_text import ACCURACY, COST_COLUMNS, accuracy_cell
 from mdagents.scoring.policies import Kind
 from mdagents.scoring.routing import ORACLE
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
-from mdagents.scoring.what_if import TOO_FEW, Choice, FamilyOutcome, Reached, WhatIf
+from mdagents.scoring.what_if import TOO_FEW, Choice, Coin, FamilyOutcome, Reached, WhatIf
 
 _ON_SCREEN = 8  # families in the table
 _FOLDS_NAMED = 3
@@ -137,7 +137,7 @@ def what_if_tables(what_if: WhatIf, shown: int) -> list[Table]:
                 if coin.cheaper != coin.dearer
                 else f"always {coin.cheaper}",
                 f"{points(coin.accuracy)}%",
-                _cells(what_if, choice.reached)[-1],
+                f"{_tokens_of_coin(what_if, coin):,.0f}",
             ],
             *bounds,
         ]
@@ -204,10 +204,20 @@ def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
         f"{coin.dearer} and the others to {coin.cheaper}"
     )
     verdict = "is better than that" if coin.low > 0 else "is not significantly better than that"
+    tokens = _tokens_of_coin(what_if, coin)
+    are_same = round(tokens) == round(choice.reached.tokens_per_question)
     return [
-        f"At the same tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
+        f"At {'the same' if are_same else f'{tokens:,.0f}'} tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
         f"({_apart(coin.difference, coin.low, coin.high)}, the coin held fixed)."
     ]
+
+
+def _tokens_of_coin(what_if: WhatIf, coin: Coin) -> float:
+    """Return the tokens per question of a coin: those of the policy, within those of the runs."""
+    cheaper, dearer = (
+        what_if.runs[name].tokens_per_question or 0 for name in (coin.cheaper, coin.dearer)
+    )
+    return cheaper + coin.share_of_dearer * (dearer - cheaper)
 
 
 def _saving(what_if: WhatIf) -> str:

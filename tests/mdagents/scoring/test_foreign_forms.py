@@ -6,6 +6,7 @@ import json
 import re
 import zipfile
 from collections import Counter
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from mdagents.cli.score import main
 from mdagents.export import export_run
 from mdagents.scoring.report import make_report
-from mdagents.scoring.rows import RunOutput, read_output
+from mdagents.scoring.rows import Repeated, RunOutput, read_output
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents_llm.errors import ConfigError
 from tests.conftest import SHARED
@@ -427,6 +428,19 @@ def test_repeats_are_epochs() -> None:
     assert [(row.item, row.response) for row in output.rows] == [(("0", 1), "C"), (("0", 2), "A")]
     assert [element["response"] for _, element in output.records()] == [
         "The answer is C.", "The answer is A."]  # fmt: skip
+
+
+def test_replies_of_several_records_are_epochs_and_each_row_has_its_own() -> None:
+    said = ("The answer is A.", "The answer is B.", "The answer is C.")
+    records = [generated(0, *said[:2]), generated(0, *said)]
+    Path("samples_x.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    output = read_output(Path("samples_x.jsonl"), Repeated.EPOCHS)
+    assert [(row.epoch, row.response) for row in output.rows] == list(enumerate("ABABC", 1))
+    for rows in (output.rows, output.rows[3:], output.rows[::-1]):
+        found = replace(output, rows=rows).records()
+        assert [element["response"] for _, element in found] == [
+            f"The answer is {row.response}." for row in rows
+        ]
 
 
 def test_each_reply_counts_once_however_many_filters_read_it() -> None:

@@ -20,7 +20,7 @@ from mdagents.scoring.formatting import as_text
 from mdagents.scoring.policies import Answers, families
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.what_if import WhatIf, what_if
-from mdagents.scoring.what_if_text import verdicts, what_if_parts
+from mdagents.scoring.what_if_text import verdicts, what_if_parts, what_if_tables
 from mdagents_llm.bootstrap import SEED
 from mdagents_llm.errors import ConfigError
 from tests.mdagents.scoring.made_up_runs import made_up, row, run_of
@@ -180,6 +180,15 @@ def test_no_coin_is_dearer_than_the_best_run() -> None:
     assert coin.accuracy == 0.8
 
 
+def test_a_run_beside_a_policy_of_more_tokens_has_its_own() -> None:
+    cheap = made_up("cheap", "A" * 60 + "B" * 40, tokens=900, confidence=[0.9] * 60 + [0.2] * 40)
+    figures = what_if([cheap, made_up("dear", "B" * 30 + "A" * 70, tokens=1000)])
+    assert figures.choice is not None
+    assert figures.choice.reached.tokens_per_question == 1300
+    (table,) = (t for t in what_if_tables(figures, 8) if t.title == "Chosen policy and bounds")
+    assert table.rows[1] == ["always dear", "70.0%", "1,000"]
+
+
 def test_between_two_runs_the_coin_mixes_them() -> None:
     cheap, dear = confident_where_right(100)
     better = replace(
@@ -195,7 +204,10 @@ def test_between_two_runs_the_coin_mixes_them() -> None:
     assert coin.accuracy == pytest.approx(0.8 + 0.2 * 2 / 9)
     assert coin.difference == pytest.approx(0.2 * 7 / 9)
     assert coin.low > 0
-    assert "a coin that sends 22% of the questions to dear and the others to cheap" in said(figures)
+    assert (
+        "At the same tokens a coin that sends 22% of the questions to dear and the others to cheap"
+        in said(figures)
+    )
 
 
 LETTERS = st.text("AB-", min_size=24, max_size=24)
