@@ -26,6 +26,9 @@ _KINDS: Sequence[tuple[frozenset[str], str, bool]] = (
 )
 """Entries (fields of a record, kind of file, whether the file is inside its run's folder)."""
 
+_REPLIES = frozenset({"response", "pred", "prediction", "output", "model_output", "model_outputs"})
+"""Fields that results have and questions do not."""
+
 _SHOWN = 30  # characters of a text
 
 
@@ -38,6 +41,8 @@ def kind_of(record: Mapping[str, Any], path: Path) -> str:
     """
     for fields, kind, is_inside in _KINDS:
         if fields <= record.keys():
+            if kind == _QUESTIONS and _REPLIES & record.keys():
+                return ""
             instead = f"its folder, {path.parent}" if is_inside else _A_RUN
             return f"{kind}; give {instead}"
     return ""

@@ -504,7 +504,8 @@ def _key(question_id: str, epoch: int) -> str | Item:
 
 def _unknown(record: Mapping[str, Any]) -> str:
     names = ", ".join(map(repr, list(record)[:_NAMES_SHOWN])) or "nothing"
+    needed = "'label'" if "response" in record else "'label' and 'response'"
     return (
-        f"is of no form that is read (it holds {names}); it needs 'label' and 'response', or the "
+        f"is of no form that is read (it holds {names}); it needs {needed}, or the "
         "fields of a program in docs/how-to/other-results.md"
     )

@@ -8,8 +8,9 @@ from mdagents.scoring.forms.lm_eval import LM_EVAL
 from mdagents.scoring.forms.mdagents import MDAGENTS, OURS
 from mdagents.scoring.forms.medagentboard import MEDAGENTBOARD
 from mdagents.scoring.forms.medagentsbench import MEDAGENTSBENCH
+from mdagents.scoring.forms.mmlu_pro import MMLU_PRO
 
-FORMS = (OURS, MEDAGENTSBENCH, MEDAGENTBOARD, LM_EVAL, INSPECT, MDAGENTS)
+FORMS = (OURS, MEDAGENTSBENCH, MEDAGENTBOARD, LM_EVAL, INSPECT, MDAGENTS, MMLU_PRO)
 
 
 def form_of(record: Record) -> Form | None:

@@ -89,6 +89,27 @@ def test_medagentsbench_predictions(predicted: Any, response: str) -> None:
     assert row.wall_seconds == 1.5
 
 
+@pytest.mark.parametrize(
+    ("fields", "response", "disagrees"),
+    [
+        ({"pred": "C", "model_outputs": "It thins the blood. The answer is (C)."}, "C", False),
+        ({"pred": "A", "response": "The answer is A. Aspirin."}, "A", False),
+        ({"pred": "B", "model_outputs": "The answer is (C)."}, "C", True),
+        ({"pred": None, "model_outputs": "I cannot tell."}, "X", False),
+        ({"pred": "D"}, "D", False),
+    ],
+)
+def test_results_of_mmlu_pro(fields: dict[str, Any], response: str, disagrees: bool) -> None:
+    """The fields of `eval_results` in TIGER-AI-Lab/MMLU-Pro."""
+    output = read({"question_id": 6001, "question": "?", "options": list(OPTIONS.values()),
+                   "answer": "C", "answer_index": 2, "cot_content": "", "category": "health",
+                   "src": "ori_mmlu-virology"} | fields)  # fmt: skip
+    (row,) = output.rows
+    assert (row.question_id, row.label, row.response) == ("6001", "C", response)
+    assert row.disagrees == disagrees
+    assert output.read_as == {"MMLU-Pro": 1}
+
+
 @pytest.mark.parametrize("status", ["error", "failed", "timeout", "api_error", 500, False])
 def test_a_stated_failure_is_no_answer_in_any_form(status: object) -> None:
     board = {"qid": "1", "question": "?", "options": OPTIONS, "ground_truth": "C",

@@ -314,6 +314,19 @@ def test_repeated_ids_are_refused_or_read_as_the_user_says(
     assert main(compared, input_filename="", output_filename="") == 0
 
 
+@pytest.mark.parametrize(
+    ("field", "needed"), [("response", "'label', or"), ("pred", "'label' and 'response', or")]
+)
+def test_questions_with_replies_are_results_of_no_form(
+    field: str, needed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"question": "Q?", "options": {"A": "x"}, "answer_idx": "A", "answer": "x", field: "A"}
+    Path("results.json").write_text(json.dumps([record]))
+    line = refused("results.json", capsys)
+    assert "is of no form that is read (it holds 'question', 'options', 'answer_idx'" in line
+    assert f"it needs {needed} the fields of a program" in line
+
+
 def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "README.md": "# A project\n\nIt is.\n",

@@ -1,0 +1,28 @@
+"""Results of MMLU-Pro: data set records extended by the reply and the letter read from it.
+
+Source: `eval_results` and `evaluate_from_api.py` of TIGER-AI-Lab/MMLU-Pro, which named the reply
+`response` before `model_outputs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mdagents.scoring.forms.form import Form, Record, first_of
+
+
+def _elements(record: Record) -> Sequence[Record]:
+    predicted = record.get("pred")
+    return (
+        {
+            "question_id": record.get("question_id"),
+            "question": record.get("question"),
+            "label": record.get("answer"),
+            "options": record.get("options"),
+            "response": first_of(record, "model_outputs", "response", "pred"),
+            **({"predicted": predicted} if predicted else {}),
+        },
+    )
+
+
+MMLU_PRO = Form("MMLU-Pro", frozenset({"options", "answer_index", "pred"}), "answer", _elements)
