@@ -185,7 +185,7 @@ def _stack(
 
 def agreement_figure(groups: Mapping[str, Group]) -> Figure:
     """Show right and wrong decisions by how many experts agreed at first."""
-    note = "Questions by first opinions; share right."
+    note = "Answers by first opinions; share right."
     return Figure("Agreement at first", note, partial(_agreement, groups), QUARTER)
 
 
@@ -249,7 +249,7 @@ def _calibration(calibration: Calibration, width: int) -> Canvas:
 
 def position_figure(by_gold: Mapping[str, Group], answered: Mapping[str, int]) -> Figure:
     """Show how often each letter is the right option (ring) and how often it is given (dot)."""
-    note = "Questions by letter: right option (ring) and answer given (dot)."
+    note = "Answers by letter: right option (ring) and answer given (dot)."
     return Figure("Answer position", note, partial(_positions, by_gold, answered), QUARTER)
 
 

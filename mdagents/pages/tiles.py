@@ -12,7 +12,7 @@ from markupsafe import Markup
 from mdagents.pages.run_card import wall_time
 from mdagents.scoring.fields import count_of, number_of, object_of
 from mdagents.scoring.formatting import UNKNOWN, interval, percent, usd
-from mdagents.scoring.group import Group
+from mdagents.scoring.group import Group, scored
 from mdagents.scoring.report import Report
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
@@ -72,10 +72,16 @@ def _paid(run: RunOutput) -> Tile:
 
 
 def _tokens(run: RunOutput) -> Tile:
-    counted = [row.total_tokens for row in run.rows if row.total_tokens is not None]
-    if not counted:
+    rows = scored(run.rows)
+    unknown = sum(row.total_tokens is None for row in rows)
+    if unknown == len(rows):
         return Tile("Tokens", UNKNOWN, note="not recorded")
-    teams, exaid = sum(counted), sum(row.exaid_tokens or 0 for row in run.rows)
+    if unknown:
+        return Tile(
+            "Tokens", UNKNOWN, note=f"not recorded for {unknown:,} of {len(rows):,} answers"
+        )
+    teams = sum(row.total_tokens or 0 for row in run.rows)
+    exaid = sum(row.exaid_tokens or 0 for row in run.rows)
     value, unit = _in_words(teams + exaid)
     spent = object_of(run.manifest, "spent")
     paid = sum(count_of(spent.get(name)) or 0 for name in ("input_tokens", "output_tokens"))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
 
 from mdagents.scoring.scored_row import ScoredRow
@@ -30,28 +29,35 @@ COLUMNS = (
     "pictures_sent",
     "picture_names",
 )
-"""Columns of the CSV in order: names of fields of `ScoredRow`."""
+"""Columns of the CSV in order: names of fields of `ScoredRow`. A column `epoch` follows where the
+rows are of more than one."""
 
-_columns = attrgetter(*COLUMNS)
 _CORRECT = COLUMNS.index("correct")
 
 
 def write_csv(file: TextIO, rows: Sequence[ScoredRow]) -> None:
     """Write the questions of one run."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(map(_cells, rows))
+    columns = _columns([rows])
+    writer.writerow(columns)
+    writer.writerows(_cells(row, columns) for row in rows)
 
 
 def write_csv_of_runs(file: TextIO, runs: Mapping[str, Sequence[ScoredRow]]) -> None:
     """Write the questions of several runs, with the run's name in a first column `run`."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(["run", *COLUMNS])
+    columns = _columns(runs.values())
+    writer.writerow(["run", *columns])
     for name, rows in runs.items():
-        writer.writerows([text_cell(name), *_cells(row)] for row in rows)
+        writer.writerows([text_cell(name), *_cells(row, columns)] for row in rows)
 
 
-def _cells(row: ScoredRow) -> list[object]:
-    values = list(_columns(row))
+def _columns(runs: Iterable[Sequence[ScoredRow]]) -> Sequence[str]:
+    has_epochs = any(row.epoch > 1 for rows in runs for row in rows)
+    return (*COLUMNS, "epoch") if has_epochs else COLUMNS
+
+
+def _cells(row: ScoredRow, columns: Sequence[str]) -> list[object]:
+    values: list[object] = [getattr(row, name) for name in columns]
     values[_CORRECT] = int(row.correct)
     return [text_cell(value) if isinstance(value, str) else value for value in values]

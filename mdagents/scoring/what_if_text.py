@@ -206,8 +206,9 @@ def _beside_coin(what_if: WhatIf, choice: Choice) -> list[str]:
     verdict = "is better than that" if coin.low > 0 else "is not significantly better than that"
     tokens = _tokens_of_coin(what_if, coin)
     are_same = round(tokens) == round(choice.reached.tokens_per_question)
+    at = "the same" if are_same else f"{tokens:,.0f}"
     return [
-        f"At {'the same' if are_same else f'{tokens:,.0f}'} tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
+        f"At {at} tokens {rival} reaches {points(coin.accuracy)}%: the choice {verdict} "
         f"({_apart(coin.difference, coin.low, coin.high)}, the coin held fixed)."
     ]
 

@@ -8,7 +8,7 @@ import pytest
 
 from mdagents.pages.tiles import tiles_of_run
 from mdagents.scoring.report import make_report
-from tests.mdagents.scoring.made_up_runs import made_up
+from tests.mdagents.scoring.made_up_runs import made_up, row, run_of
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,9 @@ def test_tokens_that_were_paid_are_named_where_they_differ(paid: int | None, not
     run = replace(made_up("run", "A" * 12, tokens=100), manifest={"spent": spent})
     (tile,) = (tile for tile in tiles_of_run(make_report(run), run) if tile.label == "Tokens")
     assert (tile.value, tile.note) == ("1,284", f"teams 1,200 · EXAID 84{note}")
+
+
+def test_tokens_of_a_part_of_the_answers_are_no_sum() -> None:
+    run = run_of("run", [row(id_=f"q{n}", tokens=100 if n % 2 else None) for n in range(20)])
+    (tile,) = (tile for tile in tiles_of_run(make_report(run), run) if tile.label == "Tokens")
+    assert (tile.value, tile.note) == ("-", "not recorded for 10 of 20 answers")

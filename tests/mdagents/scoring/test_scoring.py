@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import random
@@ -20,6 +21,7 @@ from mdagents.cli.score import main
 from mdagents.scoring.agreement import Agreement
 from mdagents.scoring.breakdown import Breakdown, QuestionGroup
 from mdagents.scoring.comparison import Block, ComparedRun, Comparison
+from mdagents.scoring.csv_file import write_csv_of_runs
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import as_text
 from mdagents.scoring.group import Group, Proportion, make_group
@@ -43,7 +45,7 @@ from mdagents.scoring.what_if import (
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.spreadsheet import text_in
 from tests.conftest import REPOSITORY
-from tests.mdagents.scoring.made_up_runs import row, scored
+from tests.mdagents.scoring.made_up_runs import made_up, row, scored
 from tests.mdagents.scoring.result_records import OPTIONS, ours, write
 
 RUN = [
@@ -56,6 +58,17 @@ RUN = [
         "6", "B", "B", difficulty="intermediate", response={"majority_vote": "Answer: B) Heparin"}
     ),
 ]
+
+
+def test_the_csv_of_several_epochs_names_them() -> None:
+    file = io.StringIO()
+    runs = [made_up("one", "AB"), made_up("two", "ABBA", epochs=2)]
+    write_csv_of_runs(file, {run.name: run.rows for run in runs})
+    rows = list(csv.DictReader(io.StringIO(file.getvalue())))
+    assert list(rows[0])[-2:] == ["picture_names", "epoch"]
+    assert [(row["question_id"], row["epoch"]) for row in rows] == [
+        ("q0", "1"), ("q1", "1"), ("q0", "1"), ("q1", "1"), ("q0", "2"), ("q1", "2"),
+    ]  # fmt: skip
 
 
 def test_the_csv_has_the_columns_of_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
