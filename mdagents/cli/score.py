@@ -21,6 +21,7 @@ from mdagents.scoring.fields import plain
 from mdagents.scoring.formatting import json_chunks, json_text
 from mdagents.scoring.report import make_report
 from mdagents.scoring.report_text import report_parts
+from mdagents.scoring.result_file import open_result
 from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import (
     Repeated,
@@ -337,6 +338,7 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
     if options.input:
         raise ConfigError(f"{flag} names the runs itself; leave --input out")
     if len(names) < 2:
+        open_result(Path(names[0]))  # a pattern that matches no file is one name
         raise ConfigError(f"{flag} needs two runs or more")
     _spare([Path(name) for name in names], options.output, options)
     runs = [_read(Path(name), options) for name in names]

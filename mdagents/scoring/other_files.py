@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ _REPLIES = frozenset({"response", "pred", "prediction", "output", "model_output"
 """Fields that results have and questions do not."""
 
 _SHOWN = 30  # characters of a text
+_OF_PATTERNS = frozenset("*?[")
+_NEAREST = 3  # names shown for a pattern
 
 
 def kind_of(record: Mapping[str, Any], path: Path) -> str:
@@ -84,9 +87,15 @@ def runs_below(folder: Path) -> str:
 
 
 def missing(path: Path) -> str:
-    """Return a suggestion of a similarly named sibling of a missing path, for an error message."""
+    """Return a suggestion of similarly named siblings of a missing path, for an error message.
+
+    A shell passes a pattern on as it is if no file matches it.
+    """
     try:
         there = [entry.name for entry in path.parent.iterdir()]
     except OSError:
         return ""
+    if there and not _OF_PATTERNS.isdisjoint(path.name):
+        nearest = get_close_matches(path.name, there, n=_NEAREST, cutoff=0)
+        return f"; no file matches it (there: {', '.join(nearest)})"
     return did_you_mean(path.name, there)

@@ -271,6 +271,21 @@ def test_epochs_are_compared_question_by_question() -> None:
         compared(repeated("AAAA", "AAAA", "AAAA"), repeated("AAAA"))
 
 
+def test_a_pattern_that_matches_no_file_says_what_is_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name in ("medqa_cot.json", "medqa_basic.json"):
+        write(answers("A"), name)
+    for rest in ([], ["output/medqa_cot.json"]):
+        assert evaluate("--compare", "output/medqa_x*", *rest) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(
+            "error: output/medqa_x* cannot be read: No such file or directory; "
+        )
+        assert "no file matches it (there: " in error
+        assert "medqa_cot.json" in error
+
+
 def test_notices_say_whose_they_are() -> None:
     for name, items in (("one", ["1", "2"]), ("two", ["1"])):
         write(answers("A"), f"{name}.json")
