@@ -387,7 +387,7 @@ class _Reader:
                 self._left_out += 1
                 return
         try:
-            elements = form.elements(record)
+            elements, before = form.elements(record), self._passed_over
             for reply, element in enumerate(elements, start=1):
                 # A form that passes no outcome on leaves it to the record's own fields.
                 stated = {n: element[n] if n in element else record.get(n) for n in OUTCOME}
@@ -409,6 +409,8 @@ class _Reader:
                     form,
                     where,
                 )
+                if self._passed_over > before:
+                    break  # with its other replies
         except SeveralRightError:
             self.several_right += 1
         except RecursionError as error:

@@ -464,6 +464,15 @@ def test_replies_of_several_records_are_epochs_and_each_row_has_its_own() -> Non
         ]
 
 
+def test_of_several_records_the_first_counts_with_its_replies_alone() -> None:
+    replies = ("The answer is A.", "The answer is B.", "The answer is C.")
+    records = [generated(0, *replies[:2]), generated(0, *replies)]
+    Path("samples_x.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
+    output = read_output(Path("samples_x.jsonl"), Repeated.FIRST)
+    assert [(row.epoch, row.response) for row in output.rows] == [(1, "A"), (2, "B")]
+    assert output.notices == ["records of a question that an earlier one answers, left out: 1"]
+
+
 def test_each_reply_counts_once_however_many_filters_read_it() -> None:
     samples = [generated(n, "The answer is C.", filter_=name)
                for name in ("strict-match", "flexible-extract") for n in range(3)]  # fmt: skip
