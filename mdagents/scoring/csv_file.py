@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
+from typing import Any, TextIO
 
 from mdagents.scoring.scored_row import ScoredRow
 from mdagents_llm.files.spreadsheet import text_cell
@@ -40,7 +41,8 @@ def write_csv(file: TextIO, rows: Sequence[ScoredRow]) -> None:
     writer = csv.writer(file, lineterminator="\n")
     columns = _columns([rows])
     writer.writerow(columns)
-    writer.writerows(_cells(row, columns) for row in rows)
+    values_of = attrgetter(*columns)
+    writer.writerows(_cells(row, values_of) for row in rows)
 
 
 def write_csv_of_runs(file: TextIO, runs: Mapping[str, Sequence[ScoredRow]]) -> None:
@@ -48,8 +50,9 @@ def write_csv_of_runs(file: TextIO, runs: Mapping[str, Sequence[ScoredRow]]) -> 
     writer = csv.writer(file, lineterminator="\n")
     columns = _columns(runs.values())
     writer.writerow(["run", *columns])
+    values_of = attrgetter(*columns)
     for name, rows in runs.items():
-        writer.writerows([text_cell(name), *_cells(row, columns)] for row in rows)
+        writer.writerows([text_cell(name), *_cells(row, values_of)] for row in rows)
 
 
 def _columns(runs: Iterable[Sequence[ScoredRow]]) -> Sequence[str]:
@@ -57,7 +60,7 @@ def _columns(runs: Iterable[Sequence[ScoredRow]]) -> Sequence[str]:
     return (*COLUMNS, "epoch") if has_epochs else COLUMNS
 
 
-def _cells(row: ScoredRow, columns: Sequence[str]) -> list[object]:
-    values: list[object] = [getattr(row, name) for name in columns]
+def _cells(row: ScoredRow, values_of: Callable[[ScoredRow], Any]) -> list[object]:
+    values: list[object] = list(values_of(row))
     values[_CORRECT] = int(row.correct)
     return [text_cell(value) if isinstance(value, str) else value for value in values]
