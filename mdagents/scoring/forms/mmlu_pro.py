@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.forms.form import Form, Record, first_of
 
 
 def _elements(record: Record) -> Sequence[Record]:
-    predicted = record.get("pred")
+    predicted, options = record.get("pred"), record.get("options")
+    if isinstance(options, list) and len(options) <= len(LETTERS):
+        options = dict(zip(LETTERS, options, strict=False))  # by place, whatever they begin with
     return (
         {
             "question_id": record.get("question_id"),
             "question": record.get("question"),
             "label": record.get("answer"),
-            "options": record.get("options"),
+            "options": options,
             "response": first_of(record, "model_outputs", "response", "pred"),
             **({"predicted": predicted} if predicted else {}),
         },

@@ -110,6 +110,17 @@ def test_results_of_mmlu_pro(fields: dict[str, Any], response: str, disagrees: b
     assert output.read_as == {"MMLU-Pro": 1}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [["C. albicans", "A. fumigatus", "B. dermatitidis"], ["(C) Gold", "(A) Iron", "(B) Zinc"]],
+)
+def test_letters_of_mmlu_pro_are_places_whatever_the_options_begin_with(options: list[str]) -> None:
+    output = read({"question_id": 1, "question": "?", "options": options, "answer": "A",
+                   "answer_index": 0, "pred": "A"})  # fmt: skip
+    (row,) = output.rows
+    assert (row.label, row.response, row.options, row.correct) == ("A", "A", 3, True)
+
+
 @pytest.mark.parametrize("status", ["error", "failed", "timeout", "api_error", 500, False])
 def test_a_stated_failure_is_no_answer_in_any_form(status: object) -> None:
     board = {"qid": "1", "question": "?", "options": OPTIONS, "ground_truth": "C",
