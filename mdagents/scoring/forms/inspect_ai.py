@@ -197,14 +197,14 @@ def _tokens(model: str, usage: Mapping[str, Any]) -> Tokens:
     read, written, both = (
         count_of(usage.get(name)) for name in ("input_tokens", "output_tokens", "total_tokens")
     )
-    if both and not read and not written:  # Inspect writes 0 for a part that it does not know
-        return None, None, both
     if read is None or written is None:
         return read, written, both or None
     cached = sum(count_of(usage.get(name)) or 0 for name in _OF_THE_CACHE)
+    apart = count_of(usage.get("reasoning_tokens")) or 0
+    if not read and not written and (both or 0) > cached + apart:
+        return None, None, both  # Inspect writes 0 for a part that it does not know
     if model.startswith("anthropic/"):  # some versions added reasoning twice to the total
         both = min(both or 0, read + cached + written)
-    apart = count_of(usage.get("reasoning_tokens")) or 0
     ways = [(read + more, written + hidden) for hidden in (0, apart) for more in (0, cached)]
     read, written = next((way for way in ways if sum(way) == both), (read + cached, written))
     return read, written, max(read + written, both or 0)

@@ -640,6 +640,11 @@ def test_input_of_inspect_with_the_prompt_cache(total: int | None, read: int) ->
             (None, None, 1210), None, None, id="total and zeros",
         ),
         pytest.param(
+            {"m": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 1050,
+                   "input_tokens_cache_read": 1000, "reasoning_tokens": 50}},
+            (1000, 50, 1050), 50, None, id="zeros that the other parts explain",
+        ),
+        pytest.param(
             {"m": {"input_tokens": 10, "output_tokens": 5, "total_tokens": 40}},
             (10, 5, 40), None, None, id="more in total",
         ),
