@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from inspect import iscoroutinefunction
 
-from mdagents_llm.errors import BenchError, ConfigError, EndpointDown, ProviderError
+from mdagents_llm.errors import BenchError, ConfigError, EndpointDown, ProviderError, message_of
 from mdagents_llm.layers.retry import FATAL
 
 _LOG = logging.getLogger("exaid_core")
@@ -116,7 +116,7 @@ class Monitor:
 
     def broke(self, source: str, error: Exception) -> None:
         """Report an exception in a function of the caller's; the state does not change."""
-        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        message = f"{type(error).__name__}: {' '.join(message_of(error).split())}"
         _LOG.warning("a %s of EXAID raised %s", source, type(error).__name__)
         self._tell(Failure(source, message, error=error))
 

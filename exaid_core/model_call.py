@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
@@ -21,8 +22,15 @@ from mdagents_llm.chat import (
     StopReason,
 )
 from mdagents_llm.config import LLMRole
-from mdagents_llm.errors import BenchError, ErrorKind, ProviderError, StructuredOutputError
+from mdagents_llm.errors import (
+    BenchError,
+    ErrorKind,
+    ProviderError,
+    StructuredOutputError,
+    message_of,
+)
 from mdagents_llm.json_schema import token_limit
+from mdagents_llm.text import well_formed
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -105,22 +113,22 @@ class Caller:
                 answer = await self._model.generate(request)
             if not isinstance(answer, ChatReply):
                 raise TypeError(f"generate must return a ChatReply, not {type(answer).__name__}")
-            text, model_id = answer.text, answer.model
-            tokens = answer.usage.input_tokens, answer.usage.output_tokens
+            text, model_id, tokens = _text(answer.text), _text(answer.model), _tokens(answer)
             if answer.stop_reason != StopReason.STOP:
                 error, is_malformed = f"the reply ended by {answer.stop_reason}", True
             elif isinstance(answer.parsed, schema):
-                reply = answer.parsed
+                # Once more, since `model_construct` validates nothing.
+                reply = schema.model_validate(vars(answer.parsed))
             else:
                 kind = type(answer.parsed).__name__
                 error = f"the model returned no {schema.__name__}: ChatReply.parsed is {kind}"
                 is_malformed = True
         except StructuredOutputError as caught:
-            error, is_malformed, text, cause = str(caught), True, caught.text, caught
+            error, is_malformed, cause = message_of(caught), True, caught
             self._failed[messages] += 1
-            tokens = caught.usage.input_tokens, caught.usage.output_tokens
+            text, tokens = _text(caught.text), _tokens(caught)
         except BenchError as caught:
-            error, cause = str(caught), caught
+            error, cause = message_of(caught), caught
             if isinstance(caught, ProviderError):
                 is_too_long = caught.kind is ErrorKind.CONTEXT_LENGTH
                 self._failed[messages] += not is_too_long
@@ -133,7 +141,7 @@ class Caller:
             if in_time.expired():
                 error = f"no reply within {self._timeout:g} seconds"
             else:
-                error, cause = f"{type(caught).__name__}: {caught}", caught
+                error, cause = f"{type(caught).__name__}: {message_of(caught)}", caught
         usage = LlmUsage(
             prompt_ctu=sum(ctu(message.content) for message in messages),
             completion_ctu=ctu(text),
@@ -144,6 +152,22 @@ class Caller:
         latency_ms = round(1000 * (self._monotonic() - started))
         error = " ".join(error.split())[:300]
         return Asked(reply, error, is_malformed, is_too_long, usage, latency_ms, cause)
+
+
+def _text(value: object) -> str:
+    """Return a text of foreign code; empty if it is not one."""
+    return well_formed(value) if isinstance(value, str) else ""
+
+
+def _tokens(answer: ChatReply | StructuredOutputError) -> tuple[int | None, int | None]:
+    """Return the input and output tokens of foreign code; None for what is not a count."""
+    usage: object = answer.usage
+    counts = (getattr(usage, name, None) for name in ("input_tokens", "output_tokens"))
+    first, second = (
+        round(count) if isinstance(count, int | float) and 0 <= count < inf else None
+        for count in counts
+    )
+    return first, second
 
 
 def added(first: LlmUsage, second: LlmUsage) -> LlmUsage:

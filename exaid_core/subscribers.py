@@ -104,6 +104,9 @@ class _Subscription:
             except Exception as error:  # noqa: BLE001 - it is foreign code
                 self._monitor.broke("subscriber", error)
                 continue
+            except asyncio.CancelledError:  # not ours: nothing was awaited
+                self._monitor.broke("subscriber", TimeoutError("cancelled by itself"))
+                continue
             if isawaitable(result):
                 self.task = asyncio.ensure_future(result)
                 self.task.add_done_callback(self._ended)

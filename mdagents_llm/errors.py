@@ -233,6 +233,14 @@ class StructuredOutputError(BenchError):
         return make, (str(self),), dict(vars(self))
 
 
+def message_of(error: BaseException) -> str:
+    """Return the message of an error of foreign code; empty if it raises an error itself."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - it is foreign code
+        return ""
+
+
 def system_reason(error: BaseException) -> str:
     """Return the system's reason for a failure, such as `Connection refused`.
 

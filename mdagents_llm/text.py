@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-_BETWEEN_WORDS = re.compile(r"[\s_-]+")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x1c-\x1f\x85\u2028\u2029]")
 _CONTROL = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -105,8 +105,8 @@ def first_names(names: Sequence[object], most: int) -> str:
 def spelled_as(value: object, names: Iterable[str]) -> object:
     """Return an object of JSON whose keys have the spelling of `names`.
 
-    A key may differ from its name in case, spaces, hyphens and underscores (`Key Findings`,
-    `keyFindings`). Two keys of the same name are left as they are.
+    A key may differ from its name in case and in all that is no letter or digit (`Key Findings`,
+    `keyFindings`, `**Status/Action:**`). Two keys of the same name are left as they are.
     """
     if not isinstance(value, dict):
         return value

@@ -33,7 +33,17 @@ def in_camel_case(key: str) -> str:
     return key[0] + key.title().replace("_", "")[1:]
 
 
-@pytest.mark.parametrize("spell", [str.title, str.upper, in_words, in_camel_case])
+def with_slashes(key: str) -> str:
+    return key.title().replace("_", "/", 1).replace("_", " ")
+
+
+def in_bold(key: str) -> str:
+    return f"**{with_slashes(key)}:**"
+
+
+@pytest.mark.parametrize(
+    "spell", [str.title, str.upper, in_words, in_camel_case, with_slashes, in_bold]
+)
 def test_a_draft_may_spell_its_fields_in_another_way(spell: Callable[[str], str]) -> None:
     """A finding must not read "None reported." for its key (jaseci-labs/jac 7442)."""
     for changed in ([*FIELDS], ["recommendation_next_step"]):

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from exaid_core import EXAID, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.health import Failure, HealthState
+from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import SummaryDraft
 from exaid_core.trace.events import EventKind, TraceEvent
 from mdagents_llm.chat import ChatReply, StopReason, TokenUsage
 from mdagents_llm.config import LLMRole
-from mdagents_llm.errors import ConfigError, EndpointDown, ErrorKind, ProviderError
+from mdagents_llm.errors import (
+    ConfigError,
+    EndpointDown,
+    ErrorKind,
+    ProviderError,
+    StructuredOutputError,
+)
 from mdagents_llm.llm_registry import get_llm
 from tests.exaid_core.models import (
     DOWN,
@@ -285,6 +292,88 @@ async def test_a_reply_that_did_not_end_by_itself_covers_nothing(reason: StopRea
     exaid = make_exaid(model(SHIFT), FunctionModel(lambda request: reply))
     assert await exaid.received_trace("a", "Cardiac until excluded.") is None
     assert (exaid.summaries, exaid.tail_loss()) == ([], 1.0)
+
+
+# From reports of models that give no counts, or others than whole numbers:
+# https://github.com/openai/openai-agents-python/issues/1179
+# https://github.com/livekit/agents/pull/6763
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        (TokenUsage(10, 5), (10, 5)),
+        (TokenUsage(*cast(Any, (10.0, 5.6))), (10, 6)),
+        (TokenUsage(*cast(Any, (-1, float("inf")))), (None, None)),
+        (TokenUsage(*cast(Any, (None, "5"))), (None, None)),
+        (None, (None, None)),
+    ],
+)
+@pytest.mark.parametrize("name", ["m", None, "\ud800"])
+@virtual_time
+async def test_a_summary_is_kept_whatever_its_metadata(
+    usage: Any, counted: tuple[int | None, int | None], name: Any
+) -> None:
+    text: Any = None if name is None else "{}"
+    reply = ChatReply(text, usage, StopReason.STOP, name, STABLE)
+    async with make_exaid(model(SHIFT), FunctionModel(lambda request: reply)) as exaid:
+        assert await exaid.received_trace("a", "Fever.") is not None
+    assert exaid.health.state is HealthState.OK
+    booked = exaid.log.summaries[0].llm_usage
+    assert (booked.provider_prompt_tokens, booked.provider_completion_tokens) == counted
+
+
+@virtual_time
+async def test_a_summary_that_nobody_validated_is_validated() -> None:
+    drafts = [
+        SummaryDraft.model_construct(status_action=value, key_findings="Fever.")
+        for value in (cast(str, None), cast(str, 5))
+    ]
+    replies = iter([ChatReply("", TokenUsage(), StopReason.STOP, "m", draft) for draft in drafts])
+    async with make_exaid(model(SHIFT), FunctionModel(lambda request: next(replies))) as exaid:
+        summary = await exaid.received_trace("a", "Fever.")
+        assert summary is not None
+        assert (summary.status_action, summary.key_findings) == (PLACEHOLDER, "Fever.")
+        assert await exaid.received_trace("a", "Cough.") is None
+        assert exaid.health.state is HealthState.DEGRADED
+
+
+class MuteError(Exception):
+    """An error that cannot say what it is."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("mute")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MuteError(), "MuteError:"),
+        (
+            StructuredOutputError(
+                "not valid",
+                text=cast(str, None),
+                usage=cast(TokenUsage, None),
+                stop_reason=StopReason.STOP,
+            ),
+            "not valid",
+        ),
+    ],
+)
+@virtual_time
+async def test_an_error_is_a_failure_whatever_it_holds(error: Exception, message: str) -> None:
+    exaid, failures = failing_exaid(error)
+    assert await exaid.received_trace("a", "Fever.") is None
+    await exaid.close()
+    assert {failure.message for failure in failures} == {message}
+
+
+@virtual_time
+async def test_a_subscriber_whose_error_cannot_be_told_harms_nobody() -> None:
+    def breaks(summary: object) -> None:
+        raise MuteError
+
+    exaid, failures = failing_exaid(STABLE, on_summary=breaks)
+    assert await exaid.received_trace("a", "Fever.") is not None
+    assert [failure.message for failure in failures] == ["MuteError: "]
 
 
 async def test_a_reply_cut_inside_its_json_is_no_summary_even_if_the_endpoint_says_stop(

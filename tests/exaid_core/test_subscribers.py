@@ -221,6 +221,18 @@ async def test_a_subscriber_that_is_cancelled_by_itself_is_told_of_the_next() ->
 
 
 @virtual_time
+async def test_a_plain_subscriber_that_is_cancelled_does_not_cancel_the_decision() -> None:
+    gone = asyncio.get_running_loop().create_future()
+    gone.cancel()
+    failures: list[Failure] = []
+    exaid = make_exaid(model(SHIFT), model(STABLE), on_error=failures.append)
+    exaid.subscribe(lambda summary: gone.result())
+    assert await exaid.received_trace("a", "Fever.") is not None
+    await exaid.close()
+    assert [failure.message for failure in failures] == ["TimeoutError: cancelled by itself"]
+
+
+@virtual_time
 async def test_a_subscriber_may_close_what_it_listens_to() -> None:
     async def closes(summary: AgentSummary) -> None:
         await exaid.close()
