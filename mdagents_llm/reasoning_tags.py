@@ -205,15 +205,19 @@ def split_leading_reasoning(text: str) -> tuple[str, str]:
     """
     opened = OPENING.search(text)
     before = text[: opened.start()] if opened else text
-    is_closed = any(not _MENTIONED.match(text, tag.start() - 1) for tag in CLOSING.finditer(before))
     is_opened = opened is not None and not before.strip()
-    return split_reasoning(text) if is_opened or is_closed else (text, "")
+    return split_reasoning(text) if is_opened or _is_closed(before) else (text, "")
+
+
+def _is_closed(text: str) -> bool:
+    """Return whether a text has a closing tag that is not a mention within a sentence."""
+    return any(not _MENTIONED.match(text, tag.start() - 1) for tag in CLOSING.finditer(text))
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a text is a JSON object."""
+    """Return whether a text is a JSON object or array."""
     try:
-        return isinstance(json.loads(text), dict)
+        return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
         return False
 
@@ -221,6 +225,15 @@ def _is_json(text: str) -> bool:
 def without_reasoning(text: str) -> str:
     """Return the visible part of a complete text, as `split_reasoning` determines it."""
     return split_reasoning(text)[0]
+
+
+def without_reasoning_of_data(text: str) -> str:
+    """Return the visible part of a text that may be of a program, such as a tool's result.
+
+    Without an opening tag, a closing tag within a sentence is a mention.
+    """
+    is_mention = CLOSING.search(text) and not OPENING.search(text) and not _is_closed(text)
+    return text if is_mention else without_reasoning(text)
 
 
 def without_blocks(text: str) -> str:

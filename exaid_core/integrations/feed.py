@@ -19,7 +19,7 @@ from exaid_core.checks.alerts import find_alert
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
 from exaid_core.trace.events import TraceEvent
-from mdagents_llm.reasoning_tags import ThinkTags, without_reasoning
+from mdagents_llm.reasoning_tags import ThinkTags, without_reasoning_of_data
 from mdagents_llm.text import one_line
 
 _LOG = logging.getLogger("exaid_core")
@@ -30,6 +30,13 @@ LONGEST_DATA = 4_000
 A file that a tool has read is not said by anybody, and searching it for alerts would slow down the
 agents.
 """
+
+_LONGEST_READ = 100_000
+"""Maximum characters in which reasoning is looked for, before the text is cut to `LONGEST_DATA`.
+
+All of a large result would take seconds, for which the event loop would stand still.
+"""
+_JSON = json.JSONEncoder(ensure_ascii=False)
 
 _ROOM_FOR_A_NUMBER = 10  # characters for a suffix such as " (2)"
 _CONTROL_FLOW = "GraphBubbleUp"  # in LangGraph, an interrupt or a command to the parent graph
@@ -192,12 +199,25 @@ def as_text(value: object) -> str:
     """
     if not isinstance(value, str):
         try:
-            value = json.dumps(value, ensure_ascii=False)
+            value = _beginning_of_json(value)
         except (TypeError, ValueError, RecursionError):
             value = str(value)
-    value = without_reasoning(value)
-    left_out = len(value) - LONGEST_DATA
-    return f"{value[:LONGEST_DATA]} [… {left_out} more characters]" if left_out > 0 else value
+    visible = without_reasoning_of_data(value[:_LONGEST_READ])
+    left_out = len(visible) - LONGEST_DATA
+    if len(value) > _LONGEST_READ:
+        return f"{visible[:LONGEST_DATA]} [… more]"
+    return f"{visible[:LONGEST_DATA]} [… {left_out} more characters]" if left_out > 0 else visible
+
+
+def _beginning_of_json(value: object) -> str:
+    """Return a value as JSON, or a beginning of it that is longer than `_LONGEST_READ`."""
+    parts, length = [], 0
+    for part in _JSON.iterencode(value):
+        parts.append(part)
+        length += len(part)
+        if length > _LONGEST_READ:
+            break
+    return "".join(parts)
 
 
 def _shown(agent: object) -> str:

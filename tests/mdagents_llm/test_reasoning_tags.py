@@ -12,6 +12,7 @@ from mdagents_llm.reasoning_tags import (
     split_reasoning,
     without_blocks,
     without_reasoning,
+    without_reasoning_of_data,
 )
 
 TEXTS = [
@@ -234,7 +235,12 @@ def test_pieces_and_whole_agree(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"why": "he writes <thinking> tags"}', '{"why": "no </think> here", "a": "B"}']
+    "text",
+    [
+        '{"why": "he writes <thinking> tags"}',
+        '{"why": "no </think> here", "a": "B"}',
+        '["no </think> here", "B"]',
+    ],
 )
 def test_values_of_json_mention_tags(text: str) -> None:
     assert split_reasoning(text) == split_leading_reasoning(text) == (text, "")
@@ -256,3 +262,22 @@ def test_where_thoughts_have_a_field_a_tag_within_is_a_mention(
     text: str, visible: str, hidden: str
 ) -> None:
     assert split_leading_reasoning(text) == (visible, hidden)
+
+
+@pytest.mark.parametrize(
+    ("text", "visible"),
+    [
+        (
+            "K 7.2 is critical. The tag </think> ends it.",
+            "K 7.2 is critical. The tag </think> ends it.",
+        ),
+        ("Close it with `</think>`.", "Close it with `</think>`."),
+        ("a</think>B", "B"),
+        ("a\n</think>\n\nB", "B"),
+        ("a </think> b</think>B", "bB"),
+        ("<think>a </think> B", "B"),
+        ("K 7.2. <think>a</think>B", "K 7.2. B"),
+    ],
+)
+def test_in_data_a_closing_tag_within_a_sentence_is_a_mention(text: str, visible: str) -> None:
+    assert without_reasoning_of_data(text) == visible

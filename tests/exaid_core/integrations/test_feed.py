@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import subprocess
 import sys
 import threading
+import time
 import weakref
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from exaid_core.channel import MAX_AGENT_ID_CHARS
-from exaid_core.integrations.feed import Feed, as_text
+from exaid_core.integrations.feed import LONGEST_DATA, Feed, as_text
 from exaid_core.trace.events import TraceEvent
 from tests.exaid_core.integrations.overhearing import listening, listening_in_a_thread
 
@@ -161,3 +164,32 @@ print([name for name in names.split() if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Guideline: K 7.2 is critical. The tag </think> ends reasoning. Give calcium.",
+        '["K 7.2 is critical", "the tag </think> ends reasoning"]',
+    ],
+)
+def test_data_that_mentions_a_tag_is_left_whole(text: str) -> None:
+    assert as_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: "<p>Potassium 7.2</p>\n" * 1_000_000,
+        lambda: [{"id": 7, "name": "x"}] * 1_000_000,
+        lambda: {"page": "<p>Potassium 7.2</p>\n" * 1_000_000},
+    ],
+)
+def test_of_large_data_only_the_beginning_is_read(make: Callable[[], object]) -> None:
+    """A result of 10 MB stops the event loop in https://github.com/xorbitsai/xagent/pull/2391."""
+    value = make()
+    began = time.process_time()
+    text = as_text(value)
+    assert time.process_time() - began < 0.5
+    whole = value if isinstance(value, str) else json.dumps(value)
+    assert text == f"{whole[:LONGEST_DATA]} [… more]"
