@@ -10,6 +10,42 @@ from exaid_core.checks.alerts import find_alerts
 from exaid_core.checks.drugs import drugs
 from exaid_core.checks.quantities import plain
 from exaid_core.checks.schedules import is_schedule, tells_schedule
+from exaid_core.checks.shortening_patterns import (
+    ANAPHYLAXIS,
+    BARS,
+    CLAUSE_END,
+    CODE_STATUS,
+    COMMA,
+    CONTENT,
+    CONTINUES,
+    CORRECTS,
+    DENIES,
+    DRUG_CLASS,
+    EPINEPHRINE,
+    GIVEN,
+    LIMITS,
+    LIST,
+    MOVED,
+    NEWS,
+    NEXT_ONE,
+    NO_ALLERGY,
+    NONE_OF_IT,
+    ORDERED,
+    OTHERS,
+    OWN_FINDING,
+    QUALIFIES,
+    REACTION,
+    REASSURES,
+    REFERS_BACK,
+    RELAPSES,
+    STATEMENT_END,
+    STOPS,
+    TAKE,
+    TAKEN_BACK,
+    TREATED,
+    TREATS,
+    WORST,
+)
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
 
 ELLIPSIS = "…"
@@ -17,315 +53,13 @@ ELLIPSIS = "…"
 # Characters after the limit that are searched for words that change the meaning of what is kept.
 _LOOKAHEAD = 1000
 _DANGLING = " \t\n,;:.…|–—，、。；：،؛؟۔।"
-
-_ABBREVIATION = (
-    r"(?<!\b[A-Za-z])(?<!\b(?:Dr|Mr|St|vs|No|cf|ca|al|Rx|Dx|Hx))(?<!\b(?:Mrs|Vit|Fig|e\.g|i\.e))"
-    r"(?<!\b(?:incl|resp|spec))(?<!\bapprox)(?<!\s\d)(?<!^\d)"
-)
-# Where a statement ends and the next one begins: a sentence end before a capital letter or another
-# script, a semicolon, a bar.
-_STATEMENT_END = re.compile(
-    rf"{_ABBREVIATION}[.!]+[\"'”’)]*;?\s+(?=[^\W\da-z_])|;\s+|\s\|\s+|[。！；]\s*|[۔।]\s+"
-)
-_COMMA = re.compile(r",\s+(?=[A-Za-z])")
-# A list may be cut at its commas after these words, which govern all of it.
-_LIST = re.compile(
-    r":\s|\b(?:include[sd]?|including|such as|perform|order|obtain|recommend)\s", re.IGNORECASE
-)
-
-_DENIAL = (
-    r"\b(?:no|not|none|nil|never|neither|nor|non|without|cannot|unlikely|less likely|absent|absence"
-    r"|negative|neg|den(?:y|ies|ied|ying)|exclud\w+|r/o|rul(?:e|es|ed|ing) (?:it )?out|lack\w*"
-    r"|free of|contraindicated|avoid\w*|stop\w*|discontinu\w*|withhold\w*|withheld|held|hold"
-    r"|ceas\w+|halted|resolved|withdrawn|retracted|reject\w*|refut\w*|disprov\w*|fail\w*|refus\w+"
-    r"|declin\w+|against|instead|rather|replaced?|switched|revised|changed|normal|unremarkable"
-    r"|false|incorrect|wrong|mistak\w+|error|hardly|rarely|spared?|doubt\w*|disagree\w*"
-    r"|dissent\w*|object\w*|oppos\w*|challeng\w*|contest\w*|questioned"
-    r"|un(?:able|confirmed|proven|clear))\b|n['’]t\b"
-)
-_CONDITION = (
-    r"\b(?:if|unless|only|until|till|when|while|provided|providing|except\w*|but|apart|aside"
-    r"|other than|however|although|though|despite|otherwise|then|later|afterwards|subsequently"
-    r"|after|before|pending|which|who|whose|where|whether|so|because|suspected|possibl[ey]"
-    r"|probabl[ey]|likely|considered|versus|vs|yet|nevertheless|or|in case|as long as|depending"
-    r"|once|twice|thrice|daily|hourly|weekly|every|bid|tid|qid|prn|q\d+h?)\b|\?"
-)
-_VERB = (
-    r"\b(?:is|are|was|were|be|been|has|have|had|may|might|can|could|will|would|should|must|does"
-    r"|did)\b"
-)
-# Each of these takes an earlier statement back, wherever it stands.
-_CORRECTION = (
-    r"\b(?:corrections?|corrected|preclud\w+|unsafe|(?<!to )reduced?|halved?|updated?|extubated"
-    r"|ha?emoly[sz]ed|repeat(?:ed)?|redraw\w*|redrawn|artifacts?|artefacts?|misread\w*"
-    r"|non-?adheren\w+|self-discontinued|turned out|amended|changed to|(?<!is )(?<!are )meant"
-    r"|(?:fell|down) to|minority|overturned|scratch|removed|cancel\w*|ignore|disregard|revoked?"
-    r"|forbids?|too (?:late|risky)|typo|should read|make (?:that|it)|already given|belongs? to"
-    r"|in error|addendum|misspoke|strike that|should (?:be|have been)(?= \d)|actually(?= \d)"
-    r"|rescind\w*|correct (?:dose|value|number|result|reading|rate)|(?:another|different) patient"
-    r"|erroneous\w*|spurious\w*|implausible|mislabel\w*|pseudo-?(?:hyp|thrombo)\w+"
-    r"|(?:sample|specimen|tube|culture)s? (?:\w+ ){0,2}(?:clotted|contaminated)"
-    r"|(?:clotted|contaminated) (?:sample|specimen|tube|culture)s?"
-    r"|(?:re-?check(?:ed)?|second (?:sample|specimen|value|reading|measurement)):? "
-    r"(?:(?!(?:in|at|after|within|every)\b)\w+:? ){0,3}\d+(?:[.,/]\d+)*+"
-    r"(?! ?-?(?:h|hours?|hrs?|min\w*|days?|weeks?|months?|am|pm)\b)"
-    r"|(?:probe|sensor|leads?|electrodes?|cuff|cable|transducer) (?:\w+ ){0,3}"
-    r"(?:off|loose|disconnected|displaced|dislodged|detached|reversed)"
-    r"|poor (?:waveform|tracing|signal)|over-?read"
-    r"|final (?:read|report|pathology|histology|cytology|culture)"
-    r"|on (?:(?:closer|further|second) )?(?:review|reflection|reconsideration)(?=,|\W*\Z)"
-    r"|re-?vot(?:e|ed|ing)|now (?:prefer|favou?r|support|choose|lean|agree)s?"
-    r"|(?:mov|switch|shift|chang)(?:ed|es|ing) to (?-i:[A-J])"
-    r"|(?:lab|laboratory|radiology|pathology|microbiology) (?:called|phoned)"
-    r"|otherwise(?! (?:healthy|normal|well|stable|unremarkable)\b))\b"
-    r"|\b(?:first|before(?:hand)?)\W*\Z|\A\W*(?:sorry|actually|should be|i mean)\b"
-)
-_DOSE = r"(?P<number>\d+(?:[.,]\d+)*+) ?(?P<unit>mg|mcg|[µμ]g|g|units?|mL|mEq|mmol|IU|tablets?)\b"
-_GIVEN = re.compile(_DOSE, re.IGNORECASE)
-_ORDERED = re.compile(
-    r"\b(?:(?:intended|ordered|prescribed|planned|requested|charted)"
-    r"(?: (?:dose|rate|order|amount))?(?: (?:is|was|of))?:?"
-    rf"|order (?:is|was|said|reads)(?: for)?) {_DOSE}",
-    re.IGNORECASE,
-)
-# In the rest of a list, each of these may say something about the items that are kept.
-_QUALIFIES = re.compile(rf"{_DENIAL}|{_CONDITION}|{_VERB}|{_CORRECTION}|:", re.IGNORECASE)
-_DENIES = re.compile(rf"{_DENIAL}|\bpending\b", re.IGNORECASE)
-_CORRECTS = re.compile(_CORRECTION, re.IGNORECASE)
-# A statement that begins like this continues an earlier one; "No fever" does not.
-_CONTINUES = re.compile(
-    r"\W*(?:(?:now|wait|sorry|actually)\W+)?"
-    rf"(?!(?:no|normal) (?!longer|more\b))(?:{_DENIAL}|{_CONDITION})",
-    re.IGNORECASE,
-)
-_REFERS_BACK = re.compile(
-    r"\W*(?:it|its|this|that|these|those|they|their|both|all|each|such|the (?:latter|former|same))"
-    r"\b|.*\b(?:this|it|these|those|them)\b",
-    re.IGNORECASE | re.DOTALL,
-)
 # A denial of at most this many words ("Family refused") answers an earlier statement, unless it has
 # a finding of its own ("No fever", "Denies pain").
 _SHORT = 4
-_OWN_FINDING = re.compile(
-    r"\W*(?:(?:no|normal)|(?:(?:he|she|(?:the )?patient) )?denie[sd]) (?!longer|more\b)\w",
-    re.IGNORECASE,
-)
-# What is kept reassures, and what is left out may not.
-_REASSURES = re.compile(
-    r"\b(?:no|denie[sd]|normal|stable|intact|negative|discharged?|improv\w+"
-    r"|(?:is|are|was|feels?|doing|looks?|appears?|remains?) (?:well|fine)(?! \w+ed\b)"
-    r"|clear(?! (?:fluids?|liquids?|margins?))|resolved|subsided|remission|recover(?:ed|ing)"
-    r"|cured|gone|afebrile|relieved)\b",
-    re.IGNORECASE,
-)
-_RELAPSES = re.compile(
-    r"\b(?:relaps(?!ing.remitting)\w+|recurs|recurr(?:ed|ing|ences?)|rebleed\w*|rebled|again"
-    r"|came back|(?:is|are|was|were) back|deteriorat\w+|worsen(?:s|ed|ing)(?! (?:by|with|on)\b)"
-    r"|returned(?! (?:to|from|home|for|normal|negative|clear|unremarkable)\b))\b",
-    re.IGNORECASE,
-)
-# What happened to the patient after anything else that is kept.
-_WORST = re.compile(
-    r"(?:\A\W*|\b(?:he|she|patient|pt|baby|infant|child) (?:\w+ )?)(?:expired|coded|arrested)\b"
-    r"|\b(?:died|deceased|passed away|(?:pronounced|declared) dead|time of death"
-    r"|(?:re-?)?intubated"
-    r"|(?:transferred|moved|admitted) to (?:the )?\w{0,3}ICU|suicid(?:al|e attempt)"
-    r"|(?:plan\w*|inten\w+|threat\w+|attempt\w*|wants?) (?:\w+ ){0,2}(?:suicide|overdose"
-    r"|(?:kill|hang|harm|hurt) (?:him|her|them)sel(?:f|ves)))\b",
-    re.IGNORECASE,
-)
-_OTHERS = re.compile(
-    r"\b(?:husband|wife|spouse|partner|father|mother|parents?|brother|sister|son|daughter|child"
-    r"|uncle|aunt|grand\w+|cousin|relatives?|family|friend)\b",
-    re.IGNORECASE,
-)
-# What is kept orders a treatment, and what is left out bars it.
-_TREATS = re.compile(
-    r"\b(?:gave|give[ns]?|giving|administer\w*|prescrib\w+|infus(?:e|ed|ing)|inject(?:ed|ing)?"
-    r"|receive[ds]?|receiving|treat(?:ed)? with|recommend\w*|advis\w+|favou?rs?|us(?:e|ed|ing))\b"
-    r"|(?:\A|[.;:,|]\s+|\b(?:to|should|will|was|been|and) )"
-    r"(?:start|begin|commence|initiat|continu|resum)\w*\b"
-    r"|\d ?(?:mg|mcg|µg|g|units?|mL)\b(?! ?/)",
-    re.IGNORECASE,
-)
-_BARS = re.compile(
-    r"\b(?:contraindicat\w+|allerg(?:y|ic|ies)|hypersensitiv\w+|overdosed?|severe reaction"
-    r"|(?:anaphyla\w+|angio-?edema) (?:to|with|on|in|from)"
-    r"|(?<!lactose )(?<!gluten )(?<!heat )(?<!cold )(?<!exercise )intoleran(?:t|ce)"
-    r"|(?<!not )pregnant|breast-?feeding"
-    r"|(?:pregnancy test|hcg|HIT antibod(?:y|ies)|HIT|hla-b\S+)\W{1,3}(?:\w+ ){0,2}positive"
-    r"|positive (?:\w+ ){0,2}(?:pregnancy test|(?:beta-)?hcg|HIT antibod(?:y|ies)|hla-b\S+)"
-    r"|(?:g6pd|iga|dpd|tpmt|pseudocholinesterase) deficien(?:t|cy))\b",
-    re.IGNORECASE,
-)
-# What a drug did: a drug follows.
-_REACTION = re.compile(
-    r"\b(?:hives|urticaria|rash|itching|pruritus|angio-?edema|wheez(?:e|es|ing)|bronchospasm"
-    r"|anaphyla\w+|reaction|reacted"
-    r"|swelling(?! (?:in|of) (?:(?:the|both|his|her) )?(?:legs?|ankles?|feet|knees?)\b))\b"
-    r"(?: [\w/-]+){0,3}? (?:to|with|after|following|from|on)\b",
-    re.IGNORECASE,
-)
 _DRUG_REACH = 40
-_DRUG_CLASS = re.compile(
-    r"\b(?:sulfa|penicillins|cephalosporins?|antibiotics?|NSAIDs|(?:iodinated |IV )?contrast)\b",
-    re.IGNORECASE,
-)
-_TREATED = re.compile(
-    r"\b(?:treated|managed|controlled|better|improv\w+|resol\w+|respond\w+|reliev\w+)\b",
-    re.IGNORECASE,
-)
-_NO_ALLERGY = re.compile(r"\b(?:nkda|nka|no (?:\w+ ){0,2}allerg(?:y|ies))\b", re.IGNORECASE)
-_PERSON = (
-    r"(?:patient|pt|he|she|they|family|husband|wife|spouse|partner|father|mother|parents?|brother"
-    r"|sister|son|daughter|proxy|surrogate)"
-)
-_LIMITS = re.compile(
-    r"\b(?:max(?:imum)?\.?:? (?:\w+:? ){0,3}\d|at most|(?:to|not) exceed\w*|no (?:more|faster) than"
-    r"|refus\w+|jehovah\w*"
-    rf"|{_PERSON} (?:\w+ )?declin(?:es?|ed|ing)"
-    # "Fatal if given intrathecally", "for intravenous use only", "infuse over 4 hours"
-    r"|(?:fatal|lethal|deadly) (?:(?:if|when) (?:\w+ ){0,2}(?:given|administered|injected|used"
-    r"|taken|infused)|(?:if|when|by) (?:any |other )?(?:intra\w+|routes?))"
-    r"|(?:use|injection|infusion|route|IV|IM|intra\w+|subcut\w+|oral(?:ly)?|by mouth|line) only"
-    r"|(?:infuse|inject|give|push|run|administer)(?:d|n|ed)?(?: it)?"
-    r" (?:slowly|over [\d-]+ ?(?:h|hours?|min|minutes?|s|sec|seconds?)|deep"
-    r"|(?:via|through) (?:a )?central)"
-    r"|slow (?:IV|push|injection|infusion)|dilute[ds]? (?:in|to|with))\b",
-    re.IGNORECASE,
-)
-# "Take it once a week", "To be given on Mondays", "Dosing is weekly", but not "Give fluids hourly"
-_TAKE = re.compile(
-    r"\W*(?:(?:it|this) is (?:an? (?:\w+ ){0,3}(?:dose|drug|medicine|medication|tablet|injection)\b"
-    r"|(?:only )?(?=(?:given|taken|used|dosed|injected|once|twice|weekly|monthly)\b))"
-    r"|(?:(?:the|each) )?dos(?:es?|ing|age)\b|(?:frequency|schedule|interval)(?=:| is\b)"
-    r"|(?:(?:he|she|they|it|this|(?:the )?(?:patient|pt)) (?:\w+ )?)?"
-    r"(?:(?:should|must|to)(?: not)? be (?:taken|given|used|administered|injected|applied|infused)"
-    r"|takes?|gives?|administers?|injects?|uses?|appl(?:y|ies)|swallows?|changes?"
-    r"|(?P<past>given|taken|administered|injected|used|applied))"
-    r"(?=:| (?:it|this|them|each|every|the (?:dose|drug|tablets?|medication|injection)|on|at|in"
-    r"|with|by|before|after|once|one|twice|three|only|strictly|orally|subcut\w+|intra\w+|po|iv|im"
-    r"|sc|q\w+|[bt]id|daily|weekly|monthly|nightly|exactly|\d+)\b))",
-    re.IGNORECASE,
-)
-_EPINEPHRINE = re.compile(r"\b(?:epinephrine|adrenaline)\b", re.IGNORECASE)
-_ANAPHYLAXIS = re.compile("anaphyla", re.IGNORECASE)
-# Each of these takes back the other.
-_CODE_STATUS = (
-    re.compile(r"\bfull code\b", re.IGNORECASE),
-    re.compile(
-        r"\b(?:DNR|DNAR|DNI|do not (?:attempt )?(?:resuscitate|intubate)|comfort (?:care|measures)"
-        r"|hospice)\b",
-        re.IGNORECASE,
-    ),
-)
-_NONE_OF_IT = re.compile(r"\b(?:no|denie[sd]|without|none|nkda|nka|absent)\b", re.IGNORECASE)
-_NEWS = re.compile(
-    r"\W*(?:(?:he|she|(?:the )?(?:patient|pt)|overnight|at \S+)\W+)?"
-    r"(?:now|new|since|started|suddenly|spiked"
-    r"|became(?! (?:more |fully )?(?:ambulatory|independent|able|afebrile|asymptomatic|alert|awake"
-    r"|oriented|stable|continent|mobile|comfortable|pain-?free|stronger|better)\b)"
-    r"|developed(?! (?:an? )?(?:mild|slight|minor|minimal|good|better)\b))\b",
-    re.IGNORECASE,
-)
-_TEST = (
-    r"\b(?:CT(?:PA|A|V)?|MR[IAV]|MRCP|ERCP|PET|x-?rays?|[CAK]XR|KUB|radiographs?|films?"
-    r"|ultrasound|USS|dopplers?|duplex|(?-i:e?FAST)|POCUS|TTE|T[EO]E|[EO]GD|echo\w*|ECGs?|EKGs?|EEG"
-    r"|angio\w+|\w{3,}ogra(?:m|phy)s?|\w+oscopy|laparotomy|scans?|biops(?:y|ies)|FNA|cytology"
-    r"|histology|serology|smear|stain|dipstick|urinalysis|swabs?|(?:blood |urine )?cultures?"
-    r"|lumbar puncture|LP|CSF|PCR|D-dimer|troponin)\b"
-)
-_NORMAL = r"\b(?:normal|negative|unremarkable|clear|benign)\b"
-_SHOWS = r"\b(?:show|reveal|demonstrate|confirm|suggest|consistent|positive|found)"
-_NOT_DONE = (
-    r"(?!(?:yet |be |been |being |currently |(?:IV |oral )?contrast\b)*(?:done|needed|necessary"
-    r"|indicated|performed|useful|required|recommended|available|diagnostic|contrast)\b)"
-)
-_NO_FINDING = (
-    r"(?:(?:not|normal|negative|unremarkable|clear|benign|unchanged|stable|pending|planned|booked"
-    r"|ordered|requested|scheduled|awaited|today|tomorrow|sent|done|preserved|intact|(?:LV)?EF"
-    r"|ejection)\b)"
-)
-_EARLIER = (
-    r"\b(?:(?:on|at|before|prior to) (?:the )?(?:admission|presentation|arrival|onset)"
-    r"|(?:days|weeks|months|years) ago|previously|initially)\b"
-)
-# What is kept, what is left out and takes it back, and words with which it does not.
-_TAKEN_BACK = tuple(
-    (
-        re.compile(said, re.IGNORECASE),
-        re.compile(by, re.IGNORECASE),
-        re.compile(unless, re.IGNORECASE),
-    )
-    for said, by, unless in (
-        (
-            rf"{_TEST}[^.;]{{0,30}}(?:{_NORMAL}|\bno\b)"
-            # "CT did not show a bleed", but not "CT shows appendicitis without abscess"
-            rf"|{_TEST}(?:(?!{_SHOWS})[^.;]){{0,30}}\b(?:not|without) {_NOT_DONE}"
-            rf"|(?:{_NORMAL}|\b(?:no|not|without)\b)[^.;]{{0,30}}\b(?:on|by|at) "
-            rf"(?:[\w-]+ ){{0,4}}{_TEST}"
-            rf"|{_NORMAL} (?:(?!(?:for|to|of|after|before|with|in)\b)[\w-]+ ){{0,4}}{_TEST}",
-            rf"{_TEST}:? (?:(?!(?:to|will|would|may|might|could|should|if)\b)[\w:-]+ ){{0,8}}"
-            r"(?:show|reveal|demonstrate|confirm|gr[eo]w|positive|found|finds|detect|identif|disclos"
-            r"|suggest|consistent with|diagnos|suspicious)"
-            # "MRI: subdural hematoma", "ECG at 30 min: ST elevation"
-            rf"|{_TEST}(?! [^.;:]{{0,30}}\b(?:if|to)\b)(?: [^.;:]{{1,30}})?: "
-            rf"(?!\W*\d|{_NO_FINDING})\w"
-            # "fracture seen on plain films of the hip", "fracture on MRI"
-            r"|\b(?:seen|found|visible|evident|noted|present|identified|detected) (?:on|by) "
-            rf"(?:[\w-]+ ){{0,4}}{_TEST}|\w (?<!based )on (?:[\w-]+ ){{0,4}}{_TEST}\W*\Z",
-            r"(?:show|reveal|demonstrate|confirm|found)\w* (?:(?:the|an?) )?(?:absence|normal)",
-        ),
-        (
-            r"\b(?:stable|afebrile|well|improv\w+|discharged|(?:for|to) discharge|recovered"
-            r"|discharge (?:home|today)|no fever|fever (?:\w+ )?resolved)\b",
-            r"\b(?:fever|febrile|temp\w*)(?: (?:up|spiked?|rose))? (?:to|of)"
-            r" (?:3[89]|4[0-2]|10[1-7])",
-            _EARLIER,
-        ),
-        (
-            r"\b(?:no (?:\w+ ){0,2}bleeding|bleeding (?:\w+ )?(?:stopped|controlled|resolved))\b",
-            r"\b(?:ha?ematemesis|mela?ena|ha?ematochezia|ha?emoptysis|epistaxis|bled|bleeds"
-            r"|(?:vomited|passed|coughed up) (?:\w+ ){0,2}(?:blood|clots))\b",
-            _EARLIER,
-        ),
-        (
-            r"\bMRI\b",
-            r"\b(?:pacemaker|ICD|defibrillator|cochlear implant|aneurysm clip|neurostimulator"
-            r"|metal(?:lic)? (?:implant|fragment|foreign body|clip))s?\b",
-            r"\b(?:conditional|compatible|MRI?[- ]safe|(?:will|to) be (?:placed|implanted))\b",
-        ),
-        (
-            r"\b(?:nitroglycerin|nitrates?|isosorbide|GTN|NTG)\b",
-            r"\b(?:\w*nafil|tadalafil|viagra|cialis|riociguat)\b",
-            r"\b(?:weeks|months|years) ago\b",
-        ),
-    )
-)
-_GOOD_IF_HIGH = (
-    r"(?:ha?emoglobin|Hb|Hgb|ha?ematocrit|Hct|saturations?|oxygen|sats?|S[pa]O2|GCS|platelets?"
-    r"|plts?|pH)"
-)
-# A value has become worse: "BP dropped to 88/40", "Hb fell from 12 to 6", "lactate rose to 6".
-_MOVED = re.compile(
-    rf"\b(?:{_GOOD_IF_HIGH}|BP|SBP|MAP|systolic|pressure)(?: \w+)?"
-    r" (?:dropped|fell|plummeted|sank)(?: \w+){0,2} \d"
-    rf"|\b(?!(?:{_GOOD_IF_HIGH}|he|she|patient)\b)[\w)]+"
-    r" (?:rose|climbed|jumped|spiked|surged)(?: \w+){0,2} \d",
-    re.IGNORECASE,
-)
-_NEXT_ONE = re.compile(
-    r"\W*(?:second|third|next|later|latest|follow-?up)(?! (?:dose|line|in|with)\b)"
-    r"(?!.{0,100}\b(?:scheduled|advised|planned|recommended|booked|due)\b)",
-    re.IGNORECASE,
-)
-_STOPS = re.compile(r"\W*(?:stop|hold|withhold|discontinue)\b", re.IGNORECASE)
-_CONTENT = re.compile(r"[^\W\d_]{5,}|\b[A-Z]{2,}\b")
 _COMMON = frozenset(
     {"patient", "patients", "doctor", "agent", "supervisor", "symptoms", "findings"}
 )
-
-_CLAUSE_END = re.compile(r"[,;:，、；：،؛]\s*")
 
 
 def shorten(text: str, limit: int) -> str:
@@ -361,10 +95,10 @@ def shorten(text: str, limit: int) -> str:
 def _places(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield (end of a statement, start of the next, rest of the list that is cut), ascending."""
     begin = 0
-    ends = [(end.start(), end.end()) for end in _STATEMENT_END.finditer(text)]
+    ends = [(end.start(), end.end()) for end in STATEMENT_END.finditer(text)]
     for stop, after in [*ends, (len(text), len(text))]:
-        if announced := _LIST.search(text, begin, stop):
-            for comma in _COMMA.finditer(text, announced.end(), stop):
+        if announced := LIST.search(text, begin, stop):
+            for comma in COMMA.finditer(text, announced.end(), stop):
                 yield comma.start(), after, text[comma.end() : stop]
         if stop < len(text):
             yield stop, after, ""
@@ -375,24 +109,24 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
     """Return whether what is left out denies, limits or takes back what is kept."""
     if kept.count("(") > kept.count(")") or kept.count("[") > kept.count("]"):
         return True
-    if _QUALIFIES.search(rest_of_list):
+    if QUALIFIES.search(rest_of_list):
         return True
     if rest.startswith(("(", "[", "–", "—", "-")):
         return True
-    named = set(map(str.lower, _CONTENT.findall(kept))) - _COMMON
-    reassures = _REASSURES.search(kept) is not None
-    treats = _TREATS.search(kept) is not None
+    named = set(map(str.lower, CONTENT.findall(kept))) - _COMMON
+    reassures = REASSURES.search(kept) is not None
+    treats = TREATS.search(kept) is not None
     lacks_schedule = treats and _lacks_schedule(kept)
-    has_no_allergy = _NO_ALLERGY.search(kept) is not None
-    taken_back = [(by, unless) for said, by, unless in _TAKEN_BACK if said.search(kept)]
-    statements = _STATEMENT_END.split(rest)
+    has_no_allergy = NO_ALLERGY.search(kept) is not None
+    taken_back = [(by, unless) for said, by, unless in TAKEN_BACK if said.search(kept)]
+    statements = STATEMENT_END.split(rest)
     return (
         any(
-            _CONTINUES.match(statement)
-            or _STOPS.match(statement)
-            or _CORRECTS.search(statement)
+            CONTINUES.match(statement)
+            or STOPS.match(statement)
+            or CORRECTS.search(statement)
             or (
-                _DENIES.search(statement)
+                DENIES.search(statement)
                 and (_refers_back(statement) or not named.isdisjoint(_named(statement)))
             )
             for statement in statements
@@ -412,7 +146,7 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
         )
         or any(
             one.search(kept) and other.search(rest)
-            for one, other in (_CODE_STATUS, reversed(_CODE_STATUS))
+            for one, other in (CODE_STATUS, reversed(CODE_STATUS))
         )
     )
 
@@ -420,41 +154,41 @@ def _changes_meaning(kept: str, rest: str, rest_of_list: str) -> bool:
 def _is_bad_news(statement: str, named: set[str]) -> bool:
     """Return whether a statement may take back a reassurance that has the words `named`."""
     return bool(
-        _NEWS.match(statement)
-        or _says(_RELAPSES, statement)
-        or _MOVED.search(statement)
-        or (_NEXT_ONE.match(statement) and not named.isdisjoint(_named(statement)))
+        NEWS.match(statement)
+        or _says(RELAPSES, statement)
+        or MOVED.search(statement)
+        or (NEXT_ONE.match(statement) and not named.isdisjoint(_named(statement)))
     )
 
 
 def _is_bar(statement: str) -> bool:
     """Return whether a statement bars a treatment, or tells of a reaction to a drug."""
-    if _NONE_OF_IT.search(statement):
+    if NONE_OF_IT.search(statement):
         return False
-    if _BARS.search(statement):
+    if BARS.search(statement):
         return True
-    for reaction in _REACTION.finditer(statement):
+    for reaction in REACTION.finditer(statement):
         behind = statement[reaction.end() : reaction.end() + _DRUG_REACH]
         places = [start for start, _, _ in drugs(behind)]
-        places += [found.start() for found in _DRUG_CLASS.finditer(behind)]
-        if places and not _TREATED.search(reaction[0] + behind[: min(places)]):
+        places += [found.start() for found in DRUG_CLASS.finditer(behind)]
+        if places and not TREATED.search(reaction[0] + behind[: min(places)]):
             return True
     return False
 
 
 def _is_another_dose(statement: str, kept: str) -> bool:
     """Return whether a statement tells that another dose was ordered than the one in `kept`."""
-    ordered = _ORDERED.search(statement)
+    ordered = ORDERED.search(statement)
     if ordered is None:
         return False
     unit = ordered["unit"].lower()
-    given = {dose["number"] for dose in _GIVEN.finditer(kept) if dose["unit"].lower() == unit}
+    given = {dose["number"] for dose in GIVEN.finditer(kept) if dose["unit"].lower() == unit}
     return bool(given) and ordered["number"] not in given
 
 
 def _is_limit(statement: str, kept: str) -> bool:
     """Return whether a statement limits or refuses a treatment in `kept`, and no other drug."""
-    if not _LIMITS.search(statement):
+    if not LIMITS.search(statement):
         return False
     limited = _drug_names(statement)
     return not limited or not limited.isdisjoint(_drug_names(kept))
@@ -462,8 +196,8 @@ def _is_limit(statement: str, kept: str) -> bool:
 
 def _lacks_schedule(kept: str) -> bool:
     """Return whether it may be untold how often a dose in `kept` is given."""
-    dosed = [each for each in _STATEMENT_END.split(kept) if _GIVEN.search(each)]
-    if len(dosed) != 1 or len(_GIVEN.findall(dosed[0])) != 1:
+    dosed = [each for each in STATEMENT_END.split(kept) if GIVEN.search(each)]
+    if len(dosed) != 1 or len(GIVEN.findall(dosed[0])) != 1:
         return bool(dosed)
     return not tells_schedule(plain(dosed[0]), of_a_dose=False)
 
@@ -478,7 +212,7 @@ def _is_schedule(statement: str, kept: str) -> bool:
 def _scheduled(statement: str) -> frozenset[str] | None:
     """Return the drugs named in a statement on a schedule; None if it is on something else."""
     given = _drug_names(statement)
-    taking = _TAKE.match(statement)
+    taking = TAKE.match(statement)
     if taking or given:
         of_a_dose = taking is not None and not taking["past"]
         told = tells_schedule(plain(statement), of_a_dose=of_a_dose)
@@ -494,8 +228,8 @@ def _drug_names(text: str) -> frozenset[str]:
 
 def _is_danger(statement: str, kept: str) -> bool:
     """Return whether a statement reports a danger that is no reason for a treatment in `kept`."""
-    treated = _EPINEPHRINE.search(kept) is not None
-    return any(not (treated and _ANAPHYLAXIS.match(alert)) for alert in _dangers(statement))
+    treated = EPINEPHRINE.search(kept) is not None
+    return any(not (treated and ANAPHYLAXIS.match(alert)) for alert in _dangers(statement))
 
 
 @lru_cache(maxsize=1024)  # a statement is left out of several cuts
@@ -504,22 +238,22 @@ def _dangers(text: str) -> tuple[str, ...]:
 
 
 def _is_worst(statement: str) -> bool:
-    return _says(_WORST, statement) and not _OTHERS.search(statement)
+    return _says(WORST, statement) and not OTHERS.search(statement)
 
 
 def _says(words: re.Pattern[str], statement: str) -> bool:
-    return bool(words.search(statement)) and not _NONE_OF_IT.search(statement)
+    return bool(words.search(statement)) and not NONE_OF_IT.search(statement)
 
 
 def _refers_back(denial: str) -> bool:
     return bool(
-        _REFERS_BACK.match(denial)
-        or (len(denial.split()) <= _SHORT and not _OWN_FINDING.match(denial))
+        REFERS_BACK.match(denial)
+        or (len(denial.split()) <= _SHORT and not OWN_FINDING.match(denial))
     )
 
 
 def _named(statement: str) -> set[str]:
-    return set(map(str.lower, _CONTENT.findall(statement)))
+    return set(map(str.lower, CONTENT.findall(statement)))
 
 
 def split_text(text: str, limit: int) -> list[str]:
@@ -551,7 +285,7 @@ def _end_of_piece(text: str, limit: int) -> int:
         return sentences[-1]
     characters = dict.fromkeys(end for end in character_ends(text) if end <= limit)
     starts = [start for start, _ in word_spans(text)[1:]]
-    clauses = [end.end() for end in _CLAUSE_END.finditer(text)]
+    clauses = [end.end() for end in CLAUSE_END.finditer(text)]
     between = [start for start in starts if not text[:start].rstrip()[-1:].isnumeric()]
     for places in (clauses, between, starts, characters):
         if ends := [end for end in places if end in characters]:
