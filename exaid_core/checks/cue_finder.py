@@ -88,7 +88,7 @@ _Literals: TypeAlias = frozenset[str]
 _TOKEN = re.compile(
     r"(?P<skipped>\(\?<?[=!])|(?P<opens>\((?:\?[-a-z]*:)?)|(?P<closes>\))|(?P<bar>\|)"
     r"|(?P<optional>(?:[?*]|\{0,\d+\})\??)|(?P<repeat>(?:\+|\{[\d,]+\})\??)"
-    r"|(?P<other>\\.|\[[^\]]*\]|[ .^$])|(?P<letter>.)"
+    r"|(?P<other>\\\w|\[[^\]]*\]|[ .^$])|(?P<letter>\\?.)"
 )
 
 
@@ -121,7 +121,7 @@ def _alternatives(tokens: Iterator[re.Match[str]]) -> _Literals:
     for token in tokens:
         match token.lastgroup:
             case "letter":
-                run += token[0]
+                run += token[0][-1]
             case "optional" if run:
                 run = run[:-1]
                 end_of_run()

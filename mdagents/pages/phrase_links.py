@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from types import MappingProxyType
 from typing import Protocol
@@ -231,7 +231,8 @@ class _Marks:
     """Places of the alerts and the unsupported terms in the fields of a summary."""
 
     def __init__(self, summary: AgentSummary, fields: Mapping[str, str]) -> None:
-        alerts = {*summary.alerts, *chain.from_iterable(map(find_alerts, fields.values()))}
+        texts = (text for text in fields.values() if text != PLACEHOLDER)
+        alerts = {*summary.alerts, *chain.from_iterable(map(find_alerts, texts))}
         self._alerts = _places(alerts, fields, normal)
         self._unsupported = _places(summary.unsupported_terms, fields, plain)
 
@@ -268,23 +269,25 @@ def _places(
         form: Function that normalizes a text to the spelling of the terms.
     """
     places: dict[str, list[tuple[int, int]]] = {name: [] for name in fields}
+
+    @cache
+    def folded(text: str) -> str:
+        return "".join(form(text).split()).casefold()
+
     for term in terms:
-        found = {name: list(_occurrences(term, text, form)) for name, text in fields.items()}
+        found = {name: list(_occurrences(term, text, folded)) for name, text in fields.items()}
         if not any(found.values()):
             parts = [term[:end] for _, end, _ in drugs(term)][:1]
             parts += [term[len(part) :] for part in parts]
             for name, text in fields.items():
-                apart = [list(_occurrences(part, text, form)) for part in parts]
+                apart = [list(_occurrences(part, text, folded)) for part in parts]
                 found[name] = list(chain.from_iterable(apart)) if all(apart) else []
         for name, spans in found.items():
             places[name] += spans
     return places
 
 
-def _occurrences(term: str, text: str, form: Callable[[str], str]) -> Iterator[tuple[int, int]]:
-    def folded(piece: str) -> str:
-        return "".join(form(piece).split()).casefold()
-
+def _occurrences(term: str, text: str, folded: Callable[[str], str]) -> Iterator[tuple[int, int]]:
     wanted = folded(term)
     if not wanted or wanted not in folded(text):
         return

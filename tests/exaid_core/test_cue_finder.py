@@ -30,6 +30,7 @@ def test_no_cue_of_another_language_is_a_word_of_ordinary_english(sentence: str)
         ("(cannot|can't) (intubate|ventilate)", {"intubate", "ventilate"}),
         ("心[脏臟][骤驟]停", {"心"}),
         (r"\w+n't", {"n't"}),
+        (r"b\.p\.? of", {"b.p"}),
         ("[骤驟][脏臟]", set()),
         ("(shock|[骤驟])", set()),
     ],
