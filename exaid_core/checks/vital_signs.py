@@ -61,7 +61,7 @@ _CLOCK = re.compile(r"[\s*_]*(?P<hours>\d\d(?=\d\d(?![\d/.%]))|\d\d?(?=:)):?(?P<
 _LIMIT = re.compile(r"[\s*_]*[<>≤≥]")
 _RANGE = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 
-_DOSE = r"(?:ml|l|mcg|mg|units?)\b"
+_DOSE = r"(?:ml|l|mcg|mg|g|units?|puffs?|nebs?|amps?|drops?)\b"
 _GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
     r"\s?%?\s?(?:(?:fi ?o2|o2(?! sat)|oxygen(?! sat)|venturi|venti|hfnc|(?:face ?)?mask)\b"
     r"(?!\W{0,2}\d)"

@@ -54,6 +54,10 @@ from exaid_core.checks.alerts import find_alert, find_alerts, mentions_alert
         ("GCS eye 1 verbal 2 motor 1", "GCS eye 1 verbal 2 motor 1"),
         ("BP: 72/40(50) {68/38(48) - 120/70(86)} mmHg", "BP: 72/40"),
         ("RR: 6 (6 - 24) insp/min", "RR: 6"),
+        ("SpO2 60% → 2 puffs given", "SpO2 60"),
+        ("SpO2 60% -> 2 nebs", "SpO2 60"),
+        ("GCS 6 → 2 amps D50", "GCS 6"),
+        ("Lactic acid high. Desaturated to 60%", "Desaturated to 60"),
     ],
 )
 def test_arrows_marks_names_times_and_oxygen(text: str, found: str) -> None:
@@ -64,6 +68,9 @@ def test_arrows_marks_names_times_and_oxygen(text: str, found: str) -> None:
     "text",
     [
         "K+ 7.2 --> 4.8",
+        "SpO2 98% → 4 puffs given",
+        "The fatty acids desaturated to 60%",
+        "Fatty acids were desaturated to 60%",
         "SpO2 72% => 97%",
         "GCS 6 --> 15",
         "HR 28 --> 72",
