@@ -80,6 +80,13 @@ _COUNTED = re.compile(
     r" ?\(\d| of (?:all|them|these|those)\b| (?:of (?:the )?)?(?!weeks|days|months|hours)[a-z]+s\b",
     re.IGNORECASE,
 )
+_DATE = re.compile(r"([1-9]\d?)/([1-9]\d?)/(?:19|20)\d\d")
+# "nodes positive in 3/12", "mutation found in 5/7"
+_COUNTED_BEFORE = re.compile(
+    r"\b(?:positive|negative|present|absent|seen|found|detected|identified|noted|involved"
+    r"|metastas[ei]s|tumou?r|nodes?|cores?|biops(?:y|ies)|samples?) in[ :]?\Z",
+    re.IGNORECASE,
+)
 # "G2P1 29+4 with PPROM"
 _DAYS_OF_GESTATION = re.compile(
     r"\+([0-6])(?![\d/+]|[.,]\d| ?(?!(?:with|and|by|at|on|in|today|now|pregnan\w*|gest\w*|twin\w*"
@@ -191,6 +198,7 @@ class _Evidence:
             self._measures.update(_implied(quantity, support))
             self._numbers.update(quantity.values)
             self._numbers.update(_scores(quantity, support))
+            self._numbers.update(_days_of_dates(quantity))
             self._pressures.update(_pressures(quantity, support))
             for value, unit in _in_units(quantity, support):
                 number = as_float(value)
@@ -240,6 +248,7 @@ class _Evidence:
             and (self._tells_frequency or not claim.is_frequency)
             and not all(self._has(value, claim.unit) for value in claim.values)
             and not self._has_half_of_a_pressure(text, claim)
+            and not self._has_period(text, claim)
         ]
         reported = {start for start, _, _ in found}
         found += [
@@ -329,6 +338,11 @@ class _Evidence:
         told = {pressure[0 if half["systolic"] else 1] for pressure in self._pressures}
         return told.issuperset(claim.values)
 
+    def _has_period(self, text: str, claim: Quantity) -> bool:
+        """Return whether the support has in words a time that is claimed as `3/52`."""
+        periods = set() if claim.unit else set(_british(claim, *_around(claim, text)))
+        return bool(periods) and self._measures.issuperset(periods)
+
     def _is_converted(self, value: str, unit: str) -> bool:
         """Return whether the support has a value in another unit, apart from rounding."""
         number = as_float(value)
@@ -407,8 +421,7 @@ def _in_units(quantity: Quantity, text: str) -> Iterator[tuple[str, str]]:
 
 def _implied(quantity: Quantity, text: str) -> Iterator[Measure]:
     """Yield an amount and its volume (`1 g/50 mL`), the percentages of a third, and times."""
-    before = text[max(quantity.start - _REACH, 0) : quantity.start]
-    after = text[quantity.end : quantity.end + _REACH]
+    before, after = _around(quantity, text)
     if quantity.unit is None and (
         "/" not in quantity.text or _OF_A_WHOLE.match(after) or _AS_A_SHARE.search(before)
     ):
@@ -430,6 +443,12 @@ def _implied(quantity: Quantity, text: str) -> Iterator[Measure]:
             yield measure(value, strength["amount"])
 
 
+def _around(quantity: Quantity, text: str) -> tuple[str, str]:
+    """Return the text before and behind a quantity, as far as `_REACH`."""
+    before = text[max(quantity.start - _REACH, 0) : quantity.start]
+    return before, text[quantity.end : quantity.end + _REACH]
+
+
 def _british(quantity: Quantity, before: str, after: str) -> Iterator[Measure]:
     """Yield the time that is meant by `3/52` or `29+4` in British notes."""
     written = _PERIOD.search(quantity.text) or _PERIOD.match(after)
@@ -442,6 +461,7 @@ def _british(quantity: Quantity, before: str, after: str) -> Iterator[Measure]:
             or (_OF_A_PERIOD[written[1]] == "wk" and _BEFORE_WEEKS.search(before))
         )
         and not _COUNTED.match(after_it)
+        and not _COUNTED_BEFORE.search(before)
         and not any(map(_VISION.search, (before, quantity.text, after_it)))
     ):
         for value in quantity.values:
@@ -463,6 +483,16 @@ def _scores(quantity: Quantity, text: str) -> Iterator[str]:
         for value in quantity.values:
             if score := as_score(text, quantity.start, value):
                 yield score
+
+
+def _days_of_dates(quantity: Quantity) -> Iterator[str]:
+    """Yield the day and month of a date, also with a point where it is rarely a measured value."""
+    for value in quantity.values:
+        if date := _DATE.fullmatch(value):
+            day, month = date.groups()
+            yield f"{day}/{month}"
+            if len(day) == 2 and month != "10":  # "7.03" is a pH, and "12.10" is 12.1
+                yield f"{day}.{month:0>2}"
 
 
 def _pressures(quantity: Quantity, text: str) -> Iterator[tuple[str, ...]]:
