@@ -4,13 +4,17 @@ A line is a kind, a colon and a regular expression. Matching ignores case. A spa
 space, hyphens or Markdown emphasis (in a look-behind, use `.`). A cue begins and ends at word
 boundaries, except in scripts without spaces. The cues of all languages are searched in any text, so
 no cue may be an ordinary word of another language.
+
+A line `NAME = a, b` adds to a list of words for the lines after it. There, `{NAME}` is `a|b`,
+`(?<!NAME)` is `(?<!a.)(?<!b.)`, and `(?<=NAME)` is `(?<=a.)|(?<=b.)`; in a look-behind, a word
+boundary may stand before the name.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,6 +30,11 @@ THAI = "\u0e01-\u0e4e"
 # class would be slow.
 LETTER = rf"(?-i:[^\W{CHINESE_OR_JAPANESE}{THAI}])"
 """A letter or digit of a script that puts spaces between words."""
+
+_LIST = re.compile("(?P<name>[A-Z_]{2,}) = (?P<words>.+)")
+_USE_OF_A_LIST = re.compile(
+    r"\{(?P<any>[A-Z_]{2,})\}|\((?P<kind>\?<[!=](?:\\b)?)(?P<before>[A-Z_]{2,})\)"
+)
 
 _UNSPACED = frozenset({"zh", "ja", "th"})
 _FOLDER = Path(__file__).with_name("words")
@@ -101,10 +110,27 @@ def read_cues(subject: str) -> tuple[Cue, ...]:
     """
     cues = []
     for file in sorted(_FOLDER.glob(f"*/{subject}.txt")):
+        lists: dict[str, list[str]] = {}
         for line in read_terms(file):
+            if words := _LIST.fullmatch(line):
+                lists.setdefault(words["name"], []).extend(words["words"].split(", "))
+                continue
             kind, _, expression = line.partition(":")
-            cues.append(Cue(file.parent.name, kind, normal(expression.strip())))
+            expression = _with_lists(expression.strip(), lists)
+            cues.append(Cue(file.parent.name, kind, normal(expression)))
     return tuple(cues)
+
+
+def _with_lists(expression: str, lists: Mapping[str, Sequence[str]]) -> str:
+    """Return an expression with the words of the lists that it names."""
+
+    def words_of(use: re.Match[str]) -> str:
+        if use["any"]:
+            return "|".join(lists[use["any"]])
+        before = [f"({use['kind']}{word.replace(' ', '.')}.)" for word in lists[use["before"]]]
+        return ("" if "!" in use["kind"] else "|").join(before)
+
+    return _USE_OF_A_LIST.sub(words_of, expression)
 
 
 def any_of(cues: Iterable[Cue], *kinds: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from exaid_core.checks.cue_files import Cue, folded, read_cues
@@ -39,6 +41,24 @@ def test_a_match_holds_one_of_the_literals_that_are_searched_first(
     expression: str, literals: set[str]
 ) -> None:
     assert needed_literals(folded(expression)) == literals
+
+
+def test_a_line_may_name_a_list_of_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = (
+        "DRUG = aspirin, sulfa drug",
+        "DRUG = codeine",
+        "none: ({DRUG}) given",
+        r"first: (?<!DRUG)rash((?<=DRUG)|(?<=\bDRUG))",
+    )
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "listed.txt").write_text("\n".join(lines))
+    monkeypatch.setattr("exaid_core.checks.cue_files._FOLDER", tmp_path)
+    assert [cue.expression for cue in read_cues("listed")] == [
+        "(aspirin|sulfa drug|codeine) given",
+        "(?<!aspirin.)(?<!sulfa.drug.)(?<!codeine.)rash("
+        r"(?<=aspirin.)|(?<=sulfa.drug.)|(?<=codeine.)|"
+        r"(?<=\baspirin.)|(?<=\bsulfa.drug.)|(?<=\bcodeine.))",
+    ]
 
 
 def test_of_two_cues_at_one_place_the_first_counts() -> None:
