@@ -61,7 +61,9 @@ _CLOCK = re.compile(r"[\s*_]*(?P<hours>\d\d(?=\d\d(?![\d/.%]))|\d\d?(?=:)):?(?P<
 _LIMIT = re.compile(r"[\s*_]*[<>≤≥]")
 _RANGE = re.compile(r"[\s*_]*\d+\s?[–-]\s?\d")
 
-_DOSE = r"(?:ml|l|mcg|mg|g|units?|puffs?|nebs?|amps?|drops?)\b"
+_DOSE = r"(?:ml|l|mcg|mg|g|units?)\b"
+# "10 puffs", "0.5 amp", but "SpO2 92 → 72 nebs given", "pH 7.4 → 6.9 amp of bicarbonate given"
+_PIECES = r"(?<![2-9]\d)(?<![1-9]\.\d)\s?(?:puffs?|nebs?|amps?)\b"
 _GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
     r"\s?%?\s?(?:(?:fi ?o2|o2(?! sat)|oxygen(?! sat)|venturi|venti|hfnc|(?:face ?)?mask)\b"
     r"(?!\W{0,2}\d)"
@@ -423,7 +425,8 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"(?:\s{_words('is').pattern}|\s?[:=])"
     )
     # behind an arrow: "72% -> 100% NRB", but not "95% -> 72% NRB"
-    given = rf"(?:(?<=100)(?:{_GIVEN.pattern}|\s?%?\s?(?:nrb|non-?rebreather)\b)|\s?%?\s?{_DOSE})"
+    pure = rf"(?<=100)(?:{_GIVEN.pattern}|\s?%?\s?(?:nrb|non-?rebreather)\b)"
+    given = rf"(?:{pure}|\s?%?\s?{_DOSE}|{_PIECES})"
     return re.compile(
         rf"(?P<filler>\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
         rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"

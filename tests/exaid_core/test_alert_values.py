@@ -57,7 +57,13 @@ from exaid_core.checks.alerts import find_alert, find_alerts, mentions_alert
         ("SpO2 60% → 2 puffs given", "SpO2 60"),
         ("SpO2 60% -> 2 nebs", "SpO2 60"),
         ("GCS 6 → 2 amps D50", "GCS 6"),
+        ("SpO2 60% → 10 puffs", "SpO2 60"),
+        ("SpO2 92% → 72% nebs given", "SpO2 92% → 72"),
+        ("SpO2 92 → 72 nebs given", "SpO2 92 → 72"),
+        ("SpO2 92 → 72 drops further", "SpO2 92 → 72"),
+        ("pH 7.4 → 6.9 amp of bicarbonate given", "pH 7.4 → 6.9"),
         ("Lactic acid high. Desaturated to 60%", "Desaturated to 60"),
+        ("After tranexamic acid desaturated to 60%", "desaturated to 60"),
     ],
 )
 def test_arrows_marks_names_times_and_oxygen(text: str, found: str) -> None:
