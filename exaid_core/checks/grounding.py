@@ -81,10 +81,14 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _DATE = re.compile(r"([1-9]\d?)/([1-9]\d?)/(?:19|20)\d\d")
-# "nodes positive in 3/12", "mutation found in 5/7"
+# "on 12.03.", but "creatinine 12.03", "pain of 8/10"
+_BEFORE_A_DAY = re.compile(
+    r"\b(?:on|since|until|till|before|after|by|dated?|as of)[ :]?\Z", re.IGNORECASE
+)
+# "nodes positive in 3/12", "mutation found in 5/7", but "to be seen in 3/12"
 _COUNTED_BEFORE = re.compile(
-    r"\b(?:positive|negative|present|absent|seen|found|detected|identified|noted|involved"
-    r"|metastas[ei]s|tumou?r|nodes?|cores?|biops(?:y|ies)|samples?) in[ :]?\Z",
+    r"\b(?:positive|negative|present|absent|involved|(?<!\bbe )(?:seen|found|detected|identified))"
+    r" in[ :]?\Z",
     re.IGNORECASE,
 )
 # "G2P1 29+4 with PPROM"
@@ -185,6 +189,8 @@ class _Evidence:
         self._in_english = is_english(support)
         self._quantities, labeled = _measured(support)
         self._measures: set[Measure] = set()
+        self._days: set[str] = set()
+        """Days and months of dates."""
         self._pressures: set[tuple[str, ...]] = set()
         """Systolic and diastolic value of each blood pressure."""
         self._numbers = numbers(support)
@@ -198,7 +204,7 @@ class _Evidence:
             self._measures.update(_implied(quantity, support))
             self._numbers.update(quantity.values)
             self._numbers.update(_scores(quantity, support))
-            self._numbers.update(_days_of_dates(quantity))
+            self._days.update(_days_of_dates(quantity))
             self._pressures.update(_pressures(quantity, support))
             for value, unit in _in_units(quantity, support):
                 number = as_float(value)
@@ -249,6 +255,7 @@ class _Evidence:
             and not all(self._has(value, claim.unit) for value in claim.values)
             and not self._has_half_of_a_pressure(text, claim)
             and not self._has_period(text, claim)
+            and not self._has_day(text, claim)
         ]
         reported = {start for start, _, _ in found}
         found += [
@@ -342,6 +349,11 @@ class _Evidence:
         """Return whether the support has in words a time that is claimed as `3/52`."""
         periods = set() if claim.unit else set(_british(claim, *_around(claim, text)))
         return bool(periods) and self._measures.issuperset(periods)
+
+    def _has_day(self, text: str, claim: Quantity) -> bool:
+        """Return whether the support has a date of whose year nothing is claimed."""
+        is_day = claim.unit is None and _BEFORE_A_DAY.search(_around(claim, text)[0])
+        return bool(is_day) and self._days.issuperset(claim.values)
 
     def _is_converted(self, value: str, unit: str) -> bool:
         """Return whether the support has a value in another unit, apart from rounding."""
@@ -486,13 +498,12 @@ def _scores(quantity: Quantity, text: str) -> Iterator[str]:
 
 
 def _days_of_dates(quantity: Quantity) -> Iterator[str]:
-    """Yield the day and month of a date, also with a point where it is rarely a measured value."""
+    """Yield the day and month of a date, with a slash and with a point."""
     for value in quantity.values:
         if date := _DATE.fullmatch(value):
             day, month = date.groups()
             yield f"{day}/{month}"
-            if len(day) == 2 and month != "10":  # "7.03" is a pH, and "12.10" is 12.1
-                yield f"{day}.{month:0>2}"
+            yield canonical_number(f"{day}.{month:0>2}")
 
 
 def _pressures(quantity: Quantity, text: str) -> Iterator[tuple[str, ...]]:
