@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from contextvars import copy_context
 from functools import partial
 from threading import RLock
@@ -37,6 +38,7 @@ _LONGEST_READ = 100_000
 All of a large result would take seconds, for which the event loop would stand still.
 """
 _JSON = json.JSONEncoder(ensure_ascii=False)
+_BEGINS_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*[\[{"\d])')
 
 _ROOM_FOR_A_NUMBER = 10  # characters for a suffix such as " (2)"
 _CONTROL_FLOW = "GraphBubbleUp"  # in LangGraph, an interrupt or a command to the parent graph
@@ -200,12 +202,15 @@ def as_text(value: object) -> str:
     if not isinstance(value, str):
         try:
             value = _beginning_of_json(value)
-        except (TypeError, ValueError, RecursionError):
+        except (TypeError, ValueError, RuntimeError):  # also changed meanwhile, or too deep
             value = str(value)
-    visible = without_reasoning_of_data(value[:_LONGEST_READ])
-    left_out = len(visible) - LONGEST_DATA
     if len(value) > _LONGEST_READ:
+        visible = value[:_LONGEST_READ]
+        if not _BEGINS_JSON.match(visible):  # JSON that is cut is no JSON, and values mention tags
+            visible = without_reasoning_of_data(visible)
         return f"{visible[:LONGEST_DATA]} [… more]"
+    visible = without_reasoning_of_data(value)
+    left_out = len(visible) - LONGEST_DATA
     return f"{visible[:LONGEST_DATA]} [… {left_out} more characters]" if left_out > 0 else visible
 
 

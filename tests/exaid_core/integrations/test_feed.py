@@ -193,3 +193,29 @@ def test_of_large_data_only_the_beginning_is_read(make: Callable[[], object]) ->
     assert time.process_time() - began < 0.5
     whole = value if isinstance(value, str) else json.dumps(value)
     assert text == f"{whole[:LONGEST_DATA]} [… more]"
+
+
+@pytest.mark.parametrize("spell", [lambda value: value, json.dumps])
+@pytest.mark.parametrize(
+    "value", [{"log": "K 7.2</think>Now. " * 10_000}, ["K 7.2</think>Now. "] * 10_000]
+)
+def test_large_json_that_mentions_a_tag_is_left_whole(
+    value: object, spell: Callable[[object], object]
+) -> None:
+    assert as_text(spell(value)) == f"{json.dumps(value)[:LONGEST_DATA]} [… more]"
+
+
+def test_large_text_with_tagged_reasoning_is_read_without_it() -> None:
+    for opening, closing in (("<think>", "</think>"), ("[THINK]", "[/THINK]")):
+        text = as_text(f"{opening}Hm.{closing}" + "K 7.2. " * 20_000)
+        assert text.startswith("K 7.2. K 7.2.")
+
+
+def test_a_result_that_changes_while_it_is_read_is_text() -> None:
+    class Changing(dict[str, int]):
+        def items(self) -> Any:
+            for item in super().items():
+                self["b"] = 2
+                yield item
+
+    assert as_text(Changing(a=1)) == "{'a': 1, 'b': 2}"
