@@ -116,7 +116,10 @@ def read_cues(subject: str) -> tuple[Cue, ...]:
                 lists.setdefault(words["name"], []).extend(words["words"].split(", "))
                 continue
             kind, _, expression = line.partition(":")
-            expression = _with_lists(expression.strip(), lists)
+            try:
+                expression = _with_lists(expression.strip(), lists)
+            except KeyError as error:
+                raise ValueError(f"{file} has no list {error} before {line[:60]!r}") from None
             cues.append(Cue(file.parent.name, kind, normal(expression)))
     return tuple(cues)
 

@@ -61,6 +61,17 @@ def test_a_line_may_name_a_list_of_words(tmp_path: Path, monkeypatch: pytest.Mon
     ]
 
 
+@pytest.mark.parametrize("line", ["none: ({DRUG}) given", "none: (?<!DRUG)rash"])
+def test_a_list_must_stand_before_its_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "unlisted.txt").write_text(f"{line}\nDRUG = aspirin")
+    monkeypatch.setattr("exaid_core.checks.cue_files._FOLDER", tmp_path)
+    with pytest.raises(ValueError, match=r"unlisted\.txt has no list 'DRUG' before 'none: "):
+        read_cues("unlisted")
+
+
 def test_of_two_cues_at_one_place_the_first_counts() -> None:
     finder = CueFinder([Cue("en", "longer", "pulseless VT"), Cue("en", "shorter", "pulseless")])
     found = [(cue.start, cue.end, cue.cue.kind) for cue in finder.find("pulseless VT, pulseless")]
