@@ -100,12 +100,14 @@ def option_lists(
 def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
     """Return the list at the end of a text that has the letters A to n in another order.
 
-    It begins a line or follows a sentence, unlike `vitamin (C)`; empty if there is no such list.
+    It begins a line or follows a sentence, unlike `vitamin (C)`, and is not the end of one list and
+    the whole of the next; empty if there is no such list.
 
     Args:
         text: Text with lists.
         mark: Pattern of a mark, whose first group that matches is the letter.
     """
+    lists = option_lists(text, mark)
     marks = [
         Mark(next(filter(None, match.groups())), *match.span()) for match in mark.finditer(text)
     ][-_MOST:]
@@ -114,11 +116,25 @@ def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
         wanted = [chr(ord(min(letters)) + place) for place in range(len(letters))]
         if wanted[0] not in "Aa" or letters == wanted or sorted(letters) != wanted:
             continue
+        if any(_continues(text, one, *marks[first : first + 2]) for one in lists):
+            continue
         before = text[: marks[first].start].rstrip(" \t")
         species = [_SPECIES.match(text, one.start) is not None for one in marks[first:]]
         if (not before or before.endswith(_BEFORE_LIST)) and (all(species) or not species[0]):
             return marks[first:]
     return ()
+
+
+def _continues(text: str, marks: Sequence[Mark], first: Mark, second: Mark) -> bool:
+    """Return whether a mark continues a list, instead of beginning one with the mark after it.
+
+    The question between two lists has lines of its own, so the mark belongs to the list from which
+    fewer lines separate it.
+    """
+    if first not in marks[1:]:
+        return False
+    before = text[marks[marks.index(first) - 1].end : first.start]
+    return before.count("\n") <= text.count("\n", first.end, second.start)
 
 
 def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:

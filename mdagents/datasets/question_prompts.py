@@ -75,19 +75,18 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     Args:
         prompt: Text of the prompt.
     """
-    lists = option_lists(prompt, ANY_MARK) or option_lists(prompt, IN_ONE_LINE)
-    in_order: Sequence[Mark] = lists[-1] if lists else ()
-    shuffled = shuffled_list(prompt, ANY_MARK) or shuffled_list(prompt, IN_ONE_LINE)
-    marks = max(in_order, shuffled, key=len)
+    mark = ANY_MARK if option_lists(prompt, ANY_MARK) else IN_ONE_LINE
+    start = _after_examples(prompt, mark)
+    marks = _last_list(prompt[start:], mark)
+    if start and not marks:
+        start, marks = 0, _last_list(prompt, mark)
     if not marks:
         return None
-    start = 0
-    if len(lists) > 1:
-        start = _after_examples(prompt, lists[-2], marks[0].start)
+    prompt = prompt[start:]
     texts = texts_of(prompt, marks)
     is_empty = _is_last_empty(prompt, marks, texts)
     texts[-1], after = ("", texts[-1]) if is_empty else _split_last(texts)
-    text, instructions = _question_of(prompt[start : marks[0].start])
+    text, instructions = _question_of(prompt[: marks[0].start])
     kept, more, ending = _after_options(after)
     whole = "\n\n".join(filter(None, [text, kept]))
     return PromptedQuestion(
@@ -100,24 +99,44 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     )
 
 
-def _after_examples(prompt: str, example: Sequence[Mark], options: int) -> int:
-    """Return where the question begins after a solved example; 0 if there is no such example.
+def _last_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
+    """Return the last list of options in a text; empty without one."""
+    lists = option_lists(text, mark)
+    in_order: Sequence[Mark] = lists[-1] if lists else ()
+    shuffled = shuffled_list(text, ANY_MARK) or shuffled_list(text, IN_ONE_LINE)
+    return max(in_order, shuffled, key=len)
+
+
+def _after_examples(prompt: str, mark: re.Pattern[str]) -> int:
+    """Return where the question begins after solved examples; 0 if there are none.
+
+    An example is a list of options with an answer below it, and another list follows.
 
     Args:
         prompt: Text of the prompt.
-        example: List of options before that of the question.
-        options: Offset of the first option of the question.
+        mark: Pattern of a mark.
     """
-    answer = _ANSWER.search(prompt, example[-1].end, options)
-    if answer is None:
+    marks = list(mark.finditer(prompt))
+    of_a, of_b = ([one for one in marks if letter in one[0].upper()] for letter in "AB")
+    if not (of_a and of_b):
         return 0
-    labels = list(_LABEL.finditer(prompt, answer.end(), options))
+    begins = {one[0].start for one in option_lists(prompt, mark)}  # unlike "A: B", an answer
+    first = max(of_a[0].end(), of_b[0].end())
+    last = min(of_a[-1].start(), of_b[-1].start())
+    ends = [
+        one.end()
+        for one in _ANSWER.finditer(prompt, first)
+        if one.end() <= last and one.start() not in begins
+    ]
+    if not ends:
+        return 0
+    labels = list(_LABEL.finditer(prompt, ends[-1], last))
     if labels:
         return labels[-1].start()
-    gap = _BLANK.search(prompt, answer.end(), options)
+    gap = _BLANK.search(prompt, ends[-1], last)
     if gap is not None:
         return gap.end()
-    line = prompt.find("\n", answer.end(), options)
+    line = prompt.find("\n", ends[-1], last)
     return line + 1 if line >= 0 else 0
 
 

@@ -242,3 +242,45 @@ def test_letters_in_another_order_stay(prompt: str, text: str, options: dict[str
     read = read_prompt(prompt)  # MDAgents shuffles labeled options in its prompts
     assert read is not None
     assert (read.text, list(read.options.items())) == (text, sorted(options.items()))
+
+
+def solved(options: Sequence[str], answer: str) -> str:
+    """An example with its answer."""
+    return f"Question: Which cures beriberi?\n{listed(options, 'X.')}\n{answer}\n\n"
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6, 10])  # 3 to 10: TIGER-AI-Lab/MMLU-Pro, issue 24
+@pytest.mark.parametrize("last", [OPTIONS[:3], OPTIONS])
+def test_an_example_may_have_any_number_of_options(count: int, last: Sequence[str]) -> None:
+    shots = solved(
+        ["Iron", "Zinc", "Niacin", "Gold", "Tin", "Lead", "Salt", "Coal", "Clay", "Sand"][:count],
+        "Answer: B",
+    )
+    for examples in (shots, solved(["Yes", "No"], "Answer: A") + shots):
+        read = read_prompt(examples + lm_eval(QUESTION, last))
+        assert read is not None
+        assert (read.text, [*read.options.values()]) == (QUESTION, last)
+        assert read.has_examples
+
+
+def test_the_end_of_a_list_does_not_begin_the_next() -> None:
+    survey = "A: airway patent\nB: breathing\nC: pulse 120\nD: GCS 14\nE: no other injuries\nNext?"
+    read = read_prompt(f"{survey}\n{listed(OPTIONS, 'X.')}\nAnswer:")
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (survey, OPTIONS)
+    shuffled = "B. Zinc\nD. Tin\nC. Gold\nA. Iron"
+    read = read_prompt(f"{solved(OPTIONS[:3], 'Answer: B')}{QUESTION}\n{shuffled}")
+    assert read is not None
+    assert (read.text, read.options["D"], len(read.options)) == (QUESTION, "Tin", 4)
+    read = read_prompt("A. Gums bleed.\nB. Bones bend.\nWhich?\nC. Both\nA. One\nB. Neither")
+    assert read is not None
+    assert read.options == {"A": "One", "B": "Neither", "C": "Both"}
+    assert read.text == "A. Gums bleed.\nB. Bones bend.\nWhich?"
+
+
+def test_statements_after_an_example_stay_in_the_question() -> None:
+    statements = "Which are true?\nA. Gums bleed.\nB. Bones bend.\n\nChoose:"
+    read = read_prompt(f"{solved(OPTIONS, 'Answer: B')}{statements}\nA. One\nB. Both\nAnswer:")
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (statements, ["One", "Both"])
+    assert read.has_examples
