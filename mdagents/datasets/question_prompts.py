@@ -19,6 +19,7 @@ from mdagents.datasets.listed_options import (
     shuffled_list,
     texts_of,
 )
+from mdagents_llm.answers.phrases import any_of, pattern
 
 _INSTRUCTION = re.compile(
     r"multiple[ -]choice questions?\b|\bletter answer\b|the answer is \(X\)|\\boxed"
@@ -37,12 +38,26 @@ _REQUEST = re.compile(
 question itself."""
 _PIECE = re.compile(r"(?<=[.!?])(?=\s)|(?=\n)")
 """Place between two sentences or lines."""
-_CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer\b(?: is)?\s*:?", re.IGNORECASE)
-"""A line that begins the answer: `Answer:`, `Answer: Let's think step by step.`, `Answer: B`."""
+_ENGLISH = r"(?:the )?(?:correct |final |best )?answer"
+_FOREIGN = rf"(?:{any_of('answer', 'label answer')}|คำตอบ|回答)"
+_CUE = pattern(rf"^\W*(?:{_ENGLISH}\b(?: is)?\s*:?|{_FOREIGN}\s?[:：])")
+"""A line that begins the answer: `Answer:`, `Answer: Let's think step by step.`, `答案：B`."""
+_NOUN = rf"(?:{any_of('english answer')}|{_FOREIGN})"
+_LETTER = r"(?-i:[A-J])(?![A-Za-z0-9'’])"
 _ANSWER = re.compile(
-    r"^[ \t]*(?:(?:the )?(?:correct |final |best )?answer|A)(?: is)?\s*:[ \t]*\S",
+    rf"^[^\w\n]*(?:{_ENGLISH}(?: is)?|{_FOREIGN})\s?[*_]*[:：][ \t*_]*[^\s*_]"
+    r"|^[ \t]*A(?: is)?\s*:[ \t]*\S"
+    # "The correct answer is (B)", "答案是B", "Response: B", "<answer>B", `"answer": "B"`
+    rf"|^[^\w\n]*(?:\w+ ){{0,3}}?{_NOUN}\s?{any_of('is')}[^\w\n]{{0,6}}{_LETTER}"
+    rf"|^[^\w\n]*(?:\w+ ){{0,2}}?(?:{_NOUN}|{any_of('label')}|output)"
+    rf"[^\w\n]{{0,6}}(?<=[:：=>])[^\w\n]{{0,6}}{_LETTER}[ \t]*(?:$|[^\w\s])"
+    # the letter below a heading, unlike an option
+    rf"|^[^\w\n]*(?:\w+ ){{0,2}}?{_NOUN}[^\w\n]{{0,6}}\n"
+    rf"\s*(?:\({_LETTER}\)|[*_]*{_LETTER}[*_]*)[ \t]*$"
+    rf"|\\boxed\{{\W{{0,3}}(?:text\{{)?{_LETTER}",
     re.IGNORECASE | re.MULTILINE,
 )
+"""A line that answers an example."""
 _LABEL = re.compile(r"^[ \t]*(?:question|q)\b[ \t]*\d*[ \t]*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
 _LIST_LABEL = re.compile(
     r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE

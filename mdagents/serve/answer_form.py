@@ -13,7 +13,9 @@ _ONLY_LETTER = re.compile(
     r"|\b(?:single|one) letter\b",
     re.IGNORECASE,
 )
-_CUE = re.compile(r"^\W*(?:the )?(?:correct |final |best )?answer(?: is)?\s*:?\s*$", re.IGNORECASE)
+_CUE = re.compile(
+    r"^\W*(?:the )?(?:correct |final |best )?answer(?: is)?\s*:?\s*$|[:：][\s(*_]*$", re.IGNORECASE
+)
 _SEVERAL = re.compile(
     r"\$LETTERS\b|\b(?:all|any) that apply\b"
     r"|\bwhich (?:two|three) (?:of|are|options|answers)\b"
@@ -86,7 +88,7 @@ def form_of(instructions: str, ending: str) -> AnswerForm:
         return AnswerForm("The answer is ({}).")
     if "\\boxed" in instructions:
         return AnswerForm("\\boxed{{}}")
-    if _ONLY_LETTER.search(instructions) or _CUE.match(ending):
+    if _ONLY_LETTER.search(instructions) or _CUE.search(ending):
         return AnswerForm("{}", is_alone=True)
     if "step by step" in ending.lower():
         return AnswerForm("The answer is ({}).")

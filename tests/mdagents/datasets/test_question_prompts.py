@@ -284,3 +284,42 @@ def test_statements_after_an_example_stay_in_the_question() -> None:
     assert read is not None
     assert (read.text, [*read.options.values()]) == (statements, ["One", "Both"])
     assert read.has_examples
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "答案：B", "答案是B。", "정답: B", "คำตอบ: B", "Respuesta: B", "Resposta: (B)",
+        "Réponse : B", "Antwort: B", "Đáp án: B", "उत्तर: B", "回答：まず考えます。答えは(B)です。",
+        "The best answer is (B).", "Correct option: B", "Response: B. Thiamine", "Output: B",
+        "**Answer:** B", "### Answer\nB", "**Answer**\n\n(B)", "<answer>B</answer>",
+        "<answer>\nB\n</answer>", "\\boxed{B}", "So it is $\\boxed{\\text{B}}$.", "ASSISTANT: B",
+        # "Answer in JSON format:", from the prompt of Xphi310302/fpt-ai-residency
+        'Answer in JSON format:\n```json\n{"answer": "B"}\n```',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("blank", ["\n", ""])
+def test_an_example_may_give_its_answer_in_any_form(answer: str, blank: str) -> None:
+    read = read_prompt(f"{solved(OPTIONS, answer).rstrip()}\n{blank}{lm_eval(QUESTION, OPTIONS)}")
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (QUESTION, OPTIONS)
+    assert read.has_examples
+
+
+@pytest.mark.parametrize(
+    "line", ["Response: B cells divide.", "Option B: as said.", "Conclusion: A scan is due.", "B"]
+)
+def test_a_line_between_two_lists_may_belong_to_the_question(line: str) -> None:
+    statements = f"Which are true?\nA. Gums bleed.\nB. Bones bend.\n{line}"
+    read = read_prompt(f"{statements}\n\nChoose:\n{listed(OPTIONS, 'X.')}")
+    assert read is not None
+    assert read.text == f"{statements}\n\nChoose:"
+    assert not read.has_examples
+
+
+@pytest.mark.parametrize("ending", ["答案：", "Respuesta:", "**Answer:**", "정답:"])
+def test_the_last_line_may_be_in_another_language(ending: str) -> None:
+    for between in ("\n", "\n\n"):
+        read = read_prompt(f"{QUESTION}\n{listed(OPTIONS, 'X.')}{between}{ending}")
+        assert read is not None
+        assert (read.text, read.ending) == (QUESTION, ending)

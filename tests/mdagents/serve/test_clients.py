@@ -195,6 +195,8 @@ def test_the_form_of_the_answer_follows_the_prompt(provider: FakeProvider) -> No
     endings = {
         f"{QUESTION}\n{OPTIONS}\n\nRespond with only the letter.": "C",
         f"{QUESTION}\n{OPTIONS.lower()}\nAnswer:": "c",
+        f"{QUESTION}\n{OPTIONS}\n答案：": "C",
+        f"{QUESTION}\n{OPTIONS}\nAnswer: (": "C",
         f"{QUESTION}\n{OPTIONS}\n\nPut your final answer within \\boxed{{}}.": "\n\n\\boxed{C}",
         f"{QUESTION}\n{OPTIONS}\nAnswer: Let's think step by step.": "\n\nThe answer is (C).",
         f"{QUESTION}\n{OPTIONS}": "\n\nAnswer: C",
