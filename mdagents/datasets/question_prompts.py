@@ -22,13 +22,35 @@ from mdagents.datasets.listed_options import (
 from mdagents_llm.answers.phrases import any_of, pattern
 
 _INSTRUCTION = re.compile(
-    r"multiple[ -]choice questions?\b|\bletter answer\b|the answer is \(X\)|\\boxed"
-    r"|\b(?:think|reason|work) (?:it through )?step[ -]by[ -]step\b"
-    r"|\b(?:only|just|single|corresponding) (?:the )?(?:capital )?letter\b"
-    r"|(?-i:\bLETTERS?\b)",
-    re.IGNORECASE,
+    r"\bletter answer\b|the answer is \(X\)|\\boxed|(?-i:\bLETTERS?\b)", re.IGNORECASE
 )
 """Sentences about the form of the answer, which no agent needs."""
+_PERHAPS_INSTRUCTION = re.compile(
+    r"multiple[ -]choice questions?\b"
+    r"|\b(?:think|reason|work) (?:it through )?step[ -]by[ -]step\b"
+    r"|\b(?:only|just|single|corresponding) (?:the )?(?:capital )?letter\b",
+    re.IGNORECASE,
+)
+"""The same if they address whoever answers, unlike `He can read only the letter E`."""
+_ADDRESSING = re.compile(
+    r"(?:^\W*(?:(?:please|then|and|first|now|always|\w+ly)\b,? ?)*|[,;:] (?:please |then |and )*)"
+    r"(?:let['’]?s|let us|think|reason|work|answer|respond|reply|give|choose|select|output|provide"
+    r"|question type)\b"
+    r"|^\W*(?:(?:please|then|and|first|now|always|\w+ly)\b,? ?)*"
+    r"(?:(?:solve|use|read|pick|return|write|state|indicate|print|put|end|finish|conclude|start"
+    r"|begin|do not|don['’]t|only|just|single|below|here|try|say|tell me|make sure|ensure|remember"
+    r"|take a deep breath|it is important|you are|an?(?= multiple)|multiple"
+    r"|(?:i|we) (?:will|want|need))\b"
+    r"|(?:the following|this|these)(?= (?:is|are|multiple)\b))"
+    r"|\blet['’]?s (?:think|reason|work)\b|\banswer(?:s|ing)? (?:\w+ ){0,4}multiple\b"
+    r"|\b(?:following|medical|this) multiple\b|\bquestions? below\b"
+    r"|\b(?:the|an?|your)(?: (?:final|entire|whole|correct|best|right))?"
+    r" (?:answer|response|reply|output|option|choice|reasoning)\b"
+    r"|\byou(?:['’]ll| will| should| must| can| may| need to| have to| are| are to)?"
+    r" (?:be |only )?"
+    r"(?:answer|think|reason|work|respond|reply|choose|select|given|asked|presented|provided|shown)",
+    re.IGNORECASE,
+)
 _REQUEST = re.compile(
     r"^\W*(?:please )?(?:answer|respond|reply|choose|select|pick|give|output|return|write|state|end"
     r"|finish|conclude)\b.{0,80}\b(?:letter|option|choice|answer|one|json)\b",
@@ -58,11 +80,22 @@ _ANSWER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that answers an example."""
-_LABEL = re.compile(r"^[ \t]*(?:question|q)\b[ \t]*\d*[ \t]*[:.)]\s*", re.IGNORECASE | re.MULTILINE)
+_LABEL = re.compile(
+    r"^[ \t]*(?:(?:question|q)\b[ \t]*\d*[ \t]*[:.)]|<question>)\s*", re.IGNORECASE | re.MULTILINE
+)
 _LIST_LABEL = re.compile(
     r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
 )
 _LABELED = re.compile(r"^\w+:\s")
+_CUE_IN_LINE = re.compile(
+    rf"(?<=\s)[*_]*(?:{_ENGLISH}|{_FOREIGN}|assistant|response|output)\s?[*_]*[:：]"
+    r"(?=\W*$| let['’]?s think\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What asks for the answer in the line of the last option: `… (D) Zinc Answer: (`."""
+_CLOSING_TAG = re.compile(r"\s*</\w+>\s*\Z")
+_SPEAKER = re.compile(r"\W*(?:assistant|response|output)\s?[*_]*[:：]\W*", re.IGNORECASE)
+"""A line that begins the reply, and says nothing about its form: `ASSISTANT:`."""
 _BLANK = re.compile(r"\n[ \t]*\n")
 
 
@@ -100,7 +133,7 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     prompt = prompt[start:]
     texts = texts_of(prompt, marks)
     is_empty = _is_last_empty(prompt, marks, texts)
-    texts[-1], after = ("", texts[-1]) if is_empty else _split_last(texts)
+    texts[-1], after = ("", texts[-1]) if is_empty else _split_last(prompt[: marks[0].start], texts)
     text, instructions = _question_of(prompt[: marks[0].start])
     kept, more, ending = _after_options(after)
     whole = "\n\n".join(filter(None, [text, kept]))
@@ -168,15 +201,22 @@ def _is_last_empty(prompt: str, marks: Sequence[Mark], texts: Sequence[str]) -> 
     if breaks[-1] <= max(breaks[:-1]):
         return False
     line = texts[-1].partition("\n")[0]
-    not_options = (_INSTRUCTION, _REQUEST, _CUE, _LABELED)
-    return breaks[-1] > 1 or any(one.search(line) for one in not_options)
+    not_options = (_REQUEST, _CUE, _LABELED)
+    if breaks[-1] > 1 or _is_instruction(line):
+        return True
+    return any(one.search(line) for one in not_options)
 
 
-def _split_last(texts: Sequence[str]) -> tuple[str, str]:
+def _split_last(question: str, texts: Sequence[str]) -> tuple[str, str]:
     """Return the last option, and the text after it.
 
-    The option ends at a blank line or an `Answer:`. If all other options are one line each, so is
-    the last one.
+    The option ends at a blank line, an `Answer:` or an instruction. If all other options are one
+    line each, so is the last one. A closing tag or quotation mark that only the last one has is
+    that of the whole question.
+
+    Args:
+        question: Text before the options.
+        texts: Text after each mark.
     """
     last = texts[-1]
     ends = [len(last)]
@@ -185,12 +225,34 @@ def _split_last(texts: Sequence[str]) -> tuple[str, str]:
     offset = 0
     is_short = not any("\n" in text for text in texts[:-1])
     for number, line in enumerate(last.splitlines(keepends=True)):
-        if number and (is_short or _CUE.search(line) or _INSTRUCTION.search(line)):
+        if number and (is_short or _CUE.search(line) or _is_instruction(line)):
             ends.append(offset)
             break
         offset += len(line)
+    if cue := _CUE_IN_LINE.search(last, 0, min(ends)):
+        ends.append(cue.start())
+    place = 0
+    for piece in _PIECE.split(last[: min(ends)]):
+        if place and _is_instruction(piece):
+            ends.append(place)
+            break
+        place += len(piece)
     end = min(ends)
-    return last[:end].strip(), last[end:].strip()
+    option, after = last[:end].strip(), last[end:].strip()
+    others = "".join(texts[:-1])
+    if "</" not in others:
+        option = _CLOSING_TAG.sub("", option)
+    if option.count('"') % 2 and question.count('"') % 2 and '"' not in others:
+        option = option.removesuffix('"')
+    return option, after
+
+
+def _is_instruction(text: str) -> bool:
+    """Return whether a sentence or line is about the form of the answer."""
+    return bool(
+        _INSTRUCTION.search(text)
+        or (_PERHAPS_INSTRUCTION.search(text) and _ADDRESSING.search(text))
+    )
 
 
 def without_instructions(text: str) -> tuple[str, list[str]]:
@@ -198,7 +260,7 @@ def without_instructions(text: str) -> tuple[str, list[str]]:
     kept: list[str] = []
     instructions: list[str] = []
     for piece in _PIECE.split(text):
-        is_one = _INSTRUCTION.search(piece) and not _LABEL.search(piece)
+        is_one = _is_instruction(piece) and not _LABEL.search(piece)
         (instructions if is_one else kept).append(piece)
     rest = re.sub(r"\n[ \t]*(?:\n[ \t]*)+", "\n\n", "".join(kept)).strip()
     return rest, [piece.strip() for piece in instructions]
@@ -218,11 +280,18 @@ def _question_of(text: str) -> tuple[str, list[str]]:
 def _after_options(text: str) -> tuple[str, list[str], str]:
     """Return (what belongs to the question, instructions, last line) of the text after options."""
     # MedQA has questions with a stray quotation mark after the last option.
-    lines = [line.strip() for line in text.splitlines() if re.search(r"\w", line)]
+    lines = [
+        line
+        for line in map(str.strip, text.splitlines())
+        if re.search(r"\w", _CLOSING_TAG.sub("", line)) and not _SPEAKER.fullmatch(line)
+    ]
     ending = lines.pop() if lines and _CUE.search(lines[-1]) else ""
-    patterns = (_INSTRUCTION, _REQUEST, _CUE)
-    kept = [line for line in lines if not any(one.search(line) for one in patterns)]
+    kept = [
+        line
+        for line in lines
+        if not (_is_instruction(line) or _REQUEST.search(line) or _CUE.search(line))
+    ]
     instructions = [line for line in lines if line not in kept]
-    if "step" in ending.lower() or _INSTRUCTION.search(ending) or _REQUEST.search(ending):
+    if "step" in ending.lower() or _is_instruction(ending) or _REQUEST.search(ending):
         instructions.append(ending)
     return "\n".join(kept), instructions, ending

@@ -323,3 +323,91 @@ def test_the_last_line_may_be_in_another_language(ending: str) -> None:
         read = read_prompt(f"{QUESTION}\n{listed(OPTIONS, 'X.')}{between}{ending}")
         assert read is not None
         assert (read.text, read.ending) == (QUESTION, ending)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "A patient can read only the letter E on the Snellen chart.",
+        "You examine a 60-year-old man who sees only the letter E with his right eye.",
+        "The therapist asks him to think step by step about the feared situation.",
+        "The patient can reason step by step but cannot write the last letter of her name.",
+        "The patient can draw, write a single letter, and name a watch.",
+        "A student with ADHD cannot finish multiple-choice questions in time.",
+    ],
+)
+def test_a_clinical_sentence_is_no_instruction(told: str) -> None:
+    read = read_prompt(f"{told} What now?\n{listed(OPTIONS, 'X.')}\nAnswer:")
+    assert read is not None
+    assert (read.text, read.instructions) == (f"{told} What now?", "")
+    assert without_instructions(told) == (told, [])
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        # Steven-Yiran/medical-gpt-interpretability
+        "The following is a multiple-choice question about medical knowledge.",
+        # RubinThomas75/epfLLM-eval
+        "Answer the following multiple-choice question.",
+        "Think step by step before answering.",
+        "Let's think step by step.",
+        "Before answering, think step by step.",
+        "You are a medical expert tasked with answering multiple-choice questions.",
+        "I will give you a multiple choice question about medicine.",
+        "Please provide your answer in the format of a single letter (A, B, C, or D).",
+        "Provide only the letter (A, B, C or D) of the correct choice.",
+        "Directly answer with just the letter.",
+        "The response must contain only the letter of the correct option.",
+        "Only the letter, no explanation.",
+        "Multiple choice question:",
+    ],
+)
+def test_a_sentence_to_whoever_answers_is_an_instruction(told: str) -> None:
+    assert without_instructions(f"He is pale. {told}") == ("He is pale.", [told])
+
+
+@pytest.mark.parametrize(
+    ("after", "ending"),
+    [
+        # Steven-Yiran/medical-gpt-interpretability
+        (" Answer: (", "Answer: ("),
+        (" ASSISTANT: ", ""),
+        (" Answer:", "Answer:"),
+        (" **Answer:**", "**Answer:**"),
+        (" 答案：", "答案："),
+        (" Answer: Let's think step by step.", "Answer: Let's think step by step."),
+        ("</question>", ""),
+        ("\n</question>", ""),
+        ("\n### Response:\n", ""),
+        (". Answer with only the letter.", "Answer with only the letter."),
+    ],
+)
+def test_what_follows_in_the_line_of_the_last_option_is_not_its_text(
+    after: str, ending: str
+) -> None:
+    in_line = " ".join(f"({letter}) {text}" for letter, text in zip("ABCD", OPTIONS, strict=True))
+    for options in (f" {in_line}", f"\n{listed(OPTIONS, 'X.')}"):
+        for start in ("", "<question>"):
+            read = read_prompt(f"{start}{QUESTION}{options}{after}")
+            assert read is not None
+            assert [text.rstrip(".") for text in read.options.values()] == OPTIONS
+            assert (read.text, read.ending) == (QUESTION, ending)
+
+
+def test_a_quotation_mark_belongs_to_what_it_closes() -> None:
+    quoted = read_prompt(f'"{QUESTION}\n{listed(OPTIONS, "X.")}"')
+    assert quoted is not None
+    assert quoted.options["D"] == "Calciferol"
+    for options in (['Said "no"', 'Said "yes"'], ['4"', '5"']):
+        read = read_prompt(f"{QUESTION}\n{listed(options, 'X.')}")
+        assert read is not None
+        assert [*read.options.values()] == options
+
+
+def test_an_option_may_have_the_words_of_a_request() -> None:
+    options = ["Stop the drug. Give one unit of blood", "Ask her: what is your answer?"]
+    for last in (options, options[::-1]):
+        read = read_prompt(f"{QUESTION}\n{listed(last, 'X.')}")
+        assert read is not None
+        assert [*read.options.values()] == last
