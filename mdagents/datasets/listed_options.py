@@ -14,15 +14,24 @@ from mdagents_llm.text import single_spaced
 
 LETTER_AND_DOT = re.compile(r"^[ \t]*([A-Z])[.)](?=\s|\Z)", re.MULTILINE)
 """Marks of options in published data sets: `A.` or `A)` at the start of a line."""
+_INDENT = r"[ \t\u00a0\u200b\u2060\u3000\ufeff]*(?:[-*•][ \t]+)?"
 ANY_MARK = re.compile(
-    r"^[ \t]*(?:[-*•][ \t]+)?(?:\*\*)?(?:\(([A-Za-z])\)|([A-Za-z])[.):])(?:\*\*)?(?=\s|\Z)",
+    rf"^{_INDENT}(?:\*\*)?(?:\(([A-Za-z])\)|([A-Za-z])[.):])(?:\*\*)?(?=\s|\Z)",
     re.MULTILINE,
 )
 """Marks of options in prompts: `A.`, `A)`, `A:`, `(A)` or `a)` at the start of a line."""
 IN_ONE_LINE = re.compile(r"(?<!\S)\(([A-Za-z])\)(?=\s)")
 """Marks of options that follow each other in one line: `(A) Iron (B) Zinc`."""
+RARE_MARK = re.compile(
+    rf"^{_INDENT}(?:(?i:option|choice)[ \t]+\(?([A-J])\)?[ \t]*[.):](?=\s)|\[([A-J])\](?=\s)"
+    r"|\*\*([A-J])\*\*(?=\s)|([A-JＡ-Ｊ])[.)．、：）]|（([A-JＡ-Ｊ])）)",
+    re.MULTILINE,
+)
+"""Marks that are read if there are no others: `A.Iron`, `A、铁`, `Option A: Iron`, `[A] Iron`."""
+RARE_IN_ONE_LINE = re.compile(r"(?<!\S)([A-JＡ-Ｊ])(?:[.):](?=\s)|[.)．、：）](?=[^\x00-\x7f]))")
+"""The same in one line: `A) Iron B) Zinc`, `A.铁 B.锌`."""
 
-_BEFORE_LIST = (".", "?", "!", ":", "\n")
+_BEFORE_LIST = (".", "?", "!", ":", "\n", "。", "？", "！", "：")
 """Ends of the text before a list: the end of a sentence, or of a line."""
 _MOST = 10
 """Maximum number of options: A to J."""
@@ -73,6 +82,19 @@ class Mark:
     """Offset of the first character after the mark."""
 
 
+def marks_in(text: str, mark: re.Pattern[str]) -> list[Mark]:
+    """Return the marks in a text, in order; a full-width letter counts as its usual form.
+
+    Args:
+        text: Text with lists.
+        mark: Pattern of a mark, whose first group that matches is the letter.
+    """
+    return [
+        Mark(unicodedata.normalize("NFKC", next(filter(None, match.groups()))), *match.span())
+        for match in mark.finditer(text)
+    ]
+
+
 def option_lists(
     text: str, mark: re.Pattern[str], *, only_one: bool = False
 ) -> list[Sequence[Mark]]:
@@ -86,14 +108,13 @@ def option_lists(
         only_one: Whether another A is text as well; otherwise it begins the next list.
     """
     lists: list[list[Mark]] = []
-    for match in mark.finditer(text):
-        letter = next(filter(None, match.groups()))
-        if letter in "Aa" and not (lists and only_one):
+    for one in marks_in(text, mark):
+        if one.letter in "Aa" and not (lists and only_one):
             if lists and len(lists[-1]) == 1:
                 lists.pop()  # no list, and a text may hold a hundred thousand of them
-            lists.append([Mark(letter, *match.span())])
-        elif lists and letter == chr(ord(lists[-1][0].letter) + len(lists[-1])):
-            lists[-1].append(Mark(letter, *match.span()))
+            lists.append([one])
+        elif lists and one.letter == chr(ord(lists[-1][0].letter) + len(lists[-1])):
+            lists[-1].append(one)
     return [marks for marks in lists if len(marks) > 1]
 
 
@@ -108,9 +129,7 @@ def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
         mark: Pattern of a mark, whose first group that matches is the letter.
     """
     lists = option_lists(text, mark)
-    marks = [
-        Mark(next(filter(None, match.groups())), *match.span()) for match in mark.finditer(text)
-    ][-_MOST:]
+    marks = marks_in(text, mark)[-_MOST:]
     for first in range(len(marks) - 1):
         letters = [one.letter for one in marks[first:]]
         wanted = [chr(ord(min(letters)) + place) for place in range(len(letters))]
@@ -135,6 +154,37 @@ def _continues(text: str, marks: Sequence[Mark], first: Mark, second: Mark) -> b
         return False
     before = text[marks[marks.index(first) - 1].end : first.start]
     return before.count("\n") <= text.count("\n", first.end, second.start)
+
+
+def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
+    """Return the last list of options with rare marks, and their pattern; None without one.
+
+    A text has such marks elsewhere too, as in `A.baumannii`, so that the list must be whole: no
+    option is empty, and no question follows words in lowercase. In one line it follows a sentence
+    or has four options, has three unless their marks are `A)`, has no mark left over, no commas
+    between its options, and no question behind it.
+    """
+    for mark in (RARE_MARK, RARE_IN_ONE_LINE):
+        lists = option_lists(text, mark)
+        texts = texts_of(text, lists[-1]) if lists else [""]
+        if not all(texts):
+            continue
+        marks = lists[-1]
+        is_asked_behind = re.search(r"[?？]", text[marks[0].end :]) is not None
+        before = text[: marks[0].start].rstrip(" \t\"'”)")
+        if mark is RARE_MARK:
+            is_whole = not (is_asked_behind and all(one[0].islower() for one in texts))
+        else:
+            is_whole = (
+                not is_asked_behind
+                and (len(marks) > 3 or before.endswith(_BEFORE_LIST))
+                and len(marks_in(text[marks[0].start :], mark)) == len(marks)
+                and not any(one.endswith((",", ";")) for one in texts)
+                and (len(marks) > 2 or text[marks[0].end - 1] == ")")
+            )
+        if is_whole:
+            return mark, marks
+    return None
 
 
 def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:

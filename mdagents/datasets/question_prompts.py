@@ -15,7 +15,9 @@ from mdagents.datasets.listed_options import (
     ANY_MARK,
     IN_ONE_LINE,
     Mark,
+    marks_in,
     option_lists,
+    rare_list,
     shuffled_list,
     texts_of,
 )
@@ -96,6 +98,8 @@ _CUE_IN_LINE = re.compile(
 _CLOSING_TAG = re.compile(r"\s*</\w+>\s*\Z")
 _SPEAKER = re.compile(r"\W*(?:assistant|response|output)\s?[*_]*[:：]\W*", re.IGNORECASE)
 """A line that begins the reply, and says nothing about its form: `ASSISTANT:`."""
+_LINE_END = re.compile(r"[\u0085\u2028\u2029]|\r(?!\n)")
+"""Ends of lines other than `\\n`."""
 _BLANK = re.compile(r"\n[ \t]*\n")
 
 
@@ -123,13 +127,14 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     Args:
         prompt: Text of the prompt.
     """
-    mark = ANY_MARK if option_lists(prompt, ANY_MARK) else IN_ONE_LINE
-    start = _after_examples(prompt, mark)
-    marks = _last_list(prompt[start:], mark)
-    if start and not marks:
-        start, marks = 0, _last_list(prompt, mark)
+    prompt = _LINE_END.sub("\n", prompt)
+    mark, marks = _last_list(prompt)
     if not marks:
         return None
+    start = _after_examples(prompt, mark)
+    if start:
+        _, asked = _last_list(prompt[start:])
+        start, marks = (start, asked) if asked else (0, marks)
     prompt = prompt[start:]
     texts = texts_of(prompt, marks)
     is_empty = _is_last_empty(prompt, marks, texts)
@@ -147,12 +152,14 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     )
 
 
-def _last_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
-    """Return the last list of options in a text; empty without one."""
-    lists = option_lists(text, mark)
+def _last_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]]:
+    """Return the last list of options in a text, empty without one, after the pattern of a mark."""
+    mark = ANY_MARK if (lists := option_lists(text, ANY_MARK)) else IN_ONE_LINE
+    lists = lists or option_lists(text, mark)
     in_order: Sequence[Mark] = lists[-1] if lists else ()
     shuffled = shuffled_list(text, ANY_MARK) or shuffled_list(text, IN_ONE_LINE)
-    return max(in_order, shuffled, key=len)
+    marks = max(in_order, shuffled, key=len)
+    return (mark, marks) if marks else rare_list(text) or (mark, ())
 
 
 def _after_examples(prompt: str, mark: re.Pattern[str]) -> int:
@@ -164,13 +171,13 @@ def _after_examples(prompt: str, mark: re.Pattern[str]) -> int:
         prompt: Text of the prompt.
         mark: Pattern of a mark.
     """
-    marks = list(mark.finditer(prompt))
-    of_a, of_b = ([one for one in marks if letter in one[0].upper()] for letter in "AB")
+    marks = marks_in(prompt, mark)
+    of_a, of_b = ([one for one in marks if one.letter.upper() == letter] for letter in "AB")
     if not (of_a and of_b):
         return 0
     begins = {one[0].start for one in option_lists(prompt, mark)}  # unlike "A: B", an answer
-    first = max(of_a[0].end(), of_b[0].end())
-    last = min(of_a[-1].start(), of_b[-1].start())
+    first = max(of_a[0].end, of_b[0].end)
+    last = min(of_a[-1].start, of_b[-1].start)
     ends = [
         one.end()
         for one in _ANSWER.finditer(prompt, first)

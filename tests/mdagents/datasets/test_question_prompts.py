@@ -218,8 +218,13 @@ def test_instructions_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "filler", ["\n", " ", "\t\n", "A. ", "(A) ", "\nA.", "Question:\n", "a.\n"]
-)
+    "filler",
+    [
+        "\n", " ", "\t\n", "A. ", "(A) ", "\nA.", "Question:\n", "a.\n", "A) ",
+        "A、铁\n", "答案：B\n",
+        "Answer: B\n(A) Iron (B) Zinc\n", "the ", "*", "A.Iron B.",
+    ],
+)  # fmt: skip
 def test_a_long_prompt_is_read_in_linear_time(filler: str) -> None:
     prompt = f"{QUESTION}\n{filler * (200_000 // len(filler))}x\n{listed(OPTIONS, 'X.')}\nAnswer:"
     started = time.process_time()
@@ -411,3 +416,74 @@ def test_an_option_may_have_the_words_of_a_request() -> None:
         read = read_prompt(f"{QUESTION}\n{listed(last, 'X.')}")
         assert read is not None
         assert [*read.options.values()] == last
+
+
+WIDE = {ord(letter): ord("Ａ") + place for place, letter in enumerate(LETTERS)}
+"""Letters of options -> their full-width forms."""
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "X.", "X)", "X、", "X．", "X：", "（X）", "[X] ", "**X** ", "- X.",
+        "\u200bX. ", "\u3000X．",
+        "Option X: ",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("options", [OPTIONS, ["维生素A", "维生素B", "维生素C"], ["yes", "no"]])
+def test_options_may_have_rare_marks(mark: str, options: Sequence[str]) -> None:
+    lines = "\n".join(
+        mark.replace("X", letter) + text for letter, text in zip(LETTERS, options, strict=False)
+    )
+    for written in (lines, lines.translate(WIDE) if mark[-1] in "、．）" else lines):
+        example = f"Question: Which?\n{written}\nAnswer: B\n\n"
+        for start in ("", example):
+            read = read_prompt(f"{start}Question: {QUESTION}\n{written}\nAnswer:")
+            assert read is not None
+            assert (read.text, [*read.options.values()]) == (
+                QUESTION,
+                [text.translate(WIDE) if written != lines else text for text in options],
+            )
+            assert [*read.options] == [*LETTERS[: len(options)]]
+            assert (read.has_examples, read.ending) == (start != "", "Answer:")
+
+
+def test_options_may_follow_each_other_with_rare_marks() -> None:
+    for marks in ("A) Iron B) Zinc C) Gold", "A. Iron B. Zinc C. Gold", "A. Iron B. Zinc\nC. Gold"):
+        for between in (" ", "\n"):
+            for after in ("", "\nAnswer:", " Answer:"):
+                read = read_prompt(f"Which?{between}{marks}{after}")
+                assert read is not None
+                assert (read.text, [*read.options.values()]) == ("Which?", ["Iron", "Zinc", "Gold"])
+    two = read_prompt("Is it? A) Yes B) No")
+    assert two is not None
+    assert [*two.options.values()] == ["Yes", "No"]
+    chinese = read_prompt("缺乏？A.铁 B.锌 C.金")
+    assert chinese is None, "no space before the first mark"
+    chinese = read_prompt("缺乏？\nA.铁 B.锌 C.金\n答案：")
+    assert chinese is not None
+    assert [*chinese.options.values()] == ["铁", "锌", "金"]
+
+
+def test_lines_may_end_in_other_ways() -> None:
+    for end in ("\u2028", "\u2029", "\r", "\r\n", "\x85"):
+        read = read_prompt(lm_eval(QUESTION, OPTIONS).replace("\n", end))
+        assert read is not None
+        assert (read.text, [*read.options.values()]) == (QUESTION, OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Cultures grow\nA.baumannii\nB.cereus\nC.difficile\nWhat now?",
+        "Cultures grow A. baumannii, B. cereus and C. difficile.",
+        "Three were found: A. baumannii, B. cereus, C. difficile.",
+        "Vitamin A) is fat-soluble and B) is not.",
+        "Two groups. A: 10 mg B: 20 mg C: placebo. Which is the control?",
+        "Which? A. Giardia B. C. difficile C. E. coli",
+        "Blood groups. A. B. AB.",
+        "A.\n[B] x",
+    ],
+)
+def test_letters_in_a_text_are_no_rare_marks(text: str) -> None:
+    assert read_prompt(text) is None
