@@ -160,9 +160,8 @@ def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
     """Return the last list of options with rare marks, and their pattern; None without one.
 
     A text has such marks elsewhere too, as in `A.baumannii`, so that the list must be whole: no
-    option is empty, and no question follows words in lowercase. In one line it follows a sentence
-    or has four options, has three unless their marks are `A)`, has no mark left over, no commas
-    between its options, and no question behind it.
+    option is empty, and no question follows words in lowercase. In one line it has three options
+    after a sentence, or more, no mark left over, no commas between them, and no question behind it.
     """
     for mark in (RARE_MARK, RARE_IN_ONE_LINE):
         lists = option_lists(text, mark)
@@ -177,10 +176,9 @@ def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
         else:
             is_whole = (
                 not is_asked_behind
-                and (len(marks) > 3 or before.endswith(_BEFORE_LIST))
+                and (len(marks) > 3 or (len(marks) == 3 and before.endswith(_BEFORE_LIST)))
                 and len(marks_in(text[marks[0].start :], mark)) == len(marks)
                 and not any(one.endswith((",", ";")) for one in texts)
-                and (len(marks) > 2 or text[marks[0].end - 1] == ")")
             )
         if is_whole:
             return mark, marks

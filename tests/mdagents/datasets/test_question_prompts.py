@@ -455,9 +455,6 @@ def test_options_may_follow_each_other_with_rare_marks() -> None:
                 read = read_prompt(f"Which?{between}{marks}{after}")
                 assert read is not None
                 assert (read.text, [*read.options.values()]) == ("Which?", ["Iron", "Zinc", "Gold"])
-    two = read_prompt("Is it? A) Yes B) No")
-    assert two is not None
-    assert [*two.options.values()] == ["Yes", "No"]
     chinese = read_prompt("缺乏？A.铁 B.锌 C.金")
     assert chinese is None, "no space before the first mark"
     chinese = read_prompt("缺乏？\nA.铁 B.锌 C.金\n答案：")
@@ -478,6 +475,7 @@ def test_lines_may_end_in_other_ways() -> None:
         "Cultures grow\nA.baumannii\nB.cereus\nC.difficile\nWhat now?",
         "Cultures grow A. baumannii, B. cereus and C. difficile.",
         "Three were found: A. baumannii, B. cereus, C. difficile.",
+        "Is it? A) Yes B) No",
         "Vitamin A) is fat-soluble and B) is not.",
         "Two groups. A: 10 mg B: 20 mg C: placebo. Which is the control?",
         "Which? A. Giardia B. C. difficile C. E. coli",
