@@ -29,7 +29,7 @@ RARE_MARK = re.compile(
 )
 """Marks that are read if there are no others: `A.Iron`, `A、铁`, `Option A: Iron`, `[A] Iron`."""
 RARE_IN_ONE_LINE = re.compile(r"(?<!\S)([A-JＡ-Ｊ])(?:[.):](?=\s)|[.)．、：）](?=[^\x00-\x7f]))")
-"""The same in one line: `A) Iron B) Zinc`, `A.铁 B.锌`."""
+"""Marks that are read in one line if there are no others: `A) Iron B) Zinc`, `A.铁 B.锌`."""
 
 _BEFORE_LIST = (".", "?", "!", ":", "\n", "。", "？", "！", "：")
 """Ends of the text before a list: the end of a sentence, or of a line."""

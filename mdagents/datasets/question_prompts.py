@@ -33,7 +33,8 @@ _PERHAPS_INSTRUCTION = re.compile(
     r"|\b(?:only|just|single|corresponding) (?:the )?(?:capital )?letter\b",
     re.IGNORECASE,
 )
-"""The same if they address whoever answers, unlike `He can read only the letter E`."""
+"""Sentences about the form of the answer if they address whoever answers, unlike `He can read only
+the letter E`."""
 _ADDRESSING = re.compile(
     r"(?:^\W*(?:(?:please|then|and|first|now|always|\w+ly)\b,? ?)*|[,;:] (?:please |then |and )*)"
     r"(?:let['’]?s|let us|think|reason|work|answer|respond|reply|give|choose|select|output|provide"
