@@ -33,27 +33,23 @@ _PERHAPS_INSTRUCTION = re.compile(
     r"|\b(?:only|just|single|corresponding) (?:the )?(?:capital )?letter\b",
     re.IGNORECASE,
 )
-"""Sentences about the form of the answer if they address whoever answers, unlike `He can read only
-the letter E`."""
-_ADDRESSING = re.compile(
-    r"(?:^\W*(?:(?:please|then|and|first|now|always|\w+ly)\b,? ?)*|[,;:] (?:please |then |and )*)"
-    r"(?:let['’]?s|let us|think|reason|work|answer|respond|reply|give|choose|select|output|provide"
-    r"|question type)\b"
-    r"|^\W*(?:(?:please|then|and|first|now|always|\w+ly)\b,? ?)*"
-    r"(?:(?:solve|use|read|pick|return|write|state|indicate|print|put|end|finish|conclude|start"
-    r"|begin|do not|don['’]t|only|just|single|below|here|try|say|tell me|make sure|ensure|remember"
-    r"|take a deep breath|it is important|you are|an?(?= multiple)|multiple"
-    r"|(?:i|we) (?:will|want|need))\b"
-    r"|(?:the following|this|these)(?= (?:is|are|multiple)\b))"
-    r"|\blet['’]?s (?:think|reason|work)\b|\banswer(?:s|ing)? (?:\w+ ){0,4}multiple\b"
-    r"|\b(?:following|medical|this) multiple\b|\bquestions? below\b"
-    r"|\b(?:the|an?|your)(?: (?:final|entire|whole|correct|best|right))?"
-    r" (?:answer|response|reply|output|option|choice|reasoning)\b"
-    r"|\byou(?:['’]ll| will| should| must| can| may| need to| have to| are| are to)?"
-    r" (?:be |only )?"
-    r"(?:answer|think|reason|work|respond|reply|choose|select|given|asked|presented|provided|shown)",
+"""Sentences about the form of the answer, unless they tell of a person: `He can read only the
+letter E`."""
+_PERSON = re.compile(
+    r"\b(?:s?he|him|his|her|patients?|(?:wo)?m[ae]n|boys?|girls?|child(?:ren)?|students?"
+    r"|therapists?|\w+-old)\b",
     re.IGNORECASE,
 )
+_ADDRESSING = re.compile(
+    r"(?:^\W*(?:(?:please|then|and|first|now|\w+ly),? )?|[,;:] (?:please |then |and )?)"
+    r"(?:let['’]?s|let us|think|reason|answer|respond|reply|give|choose|select|output|provide)\b"
+    r"|^\W*(?:solve|read|use|consider|write|here|below|this is|the following"
+    r"|you(?: are|['’]re| will| should| must))\b"
+    r"|\byour (?:\w+ )?(?:answer|response|reply|output)\b",
+    re.IGNORECASE,
+)
+"""Sentences to whoever answers, which may speak of a person as well: `Think step by step about the
+patient.`"""
 _REQUEST = re.compile(
     r"^\W*(?:please )?(?:answer|respond|reply|choose|select|pick|give|output|return|write|state|end"
     r"|finish|conclude)\b.{0,80}\b(?:letter|option|choice|answer|one|json)\b",
@@ -257,10 +253,10 @@ def _split_last(question: str, texts: Sequence[str]) -> tuple[str, str]:
 
 def _is_instruction(text: str) -> bool:
     """Return whether a sentence or line is about the form of the answer."""
-    return bool(
-        _INSTRUCTION.search(text)
-        or (_PERHAPS_INSTRUCTION.search(text) and _ADDRESSING.search(text))
-    )
+    if _INSTRUCTION.search(text):
+        return True
+    is_told = _PERSON.search(text) is not None and _ADDRESSING.search(text) is None
+    return _PERHAPS_INSTRUCTION.search(text) is not None and not is_told
 
 
 def without_instructions(text: str) -> tuple[str, list[str]]:

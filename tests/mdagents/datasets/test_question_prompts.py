@@ -339,6 +339,7 @@ def test_the_last_line_may_be_in_another_language(ending: str) -> None:
         "The patient can reason step by step but cannot write the last letter of her name.",
         "The patient can draw, write a single letter, and name a watch.",
         "A student with ADHD cannot finish multiple-choice questions in time.",
+        "The therapist says, 'Let's think step by step about your fear.'",
     ],
 )
 def test_a_clinical_sentence_is_no_instruction(told: str) -> None:
@@ -366,6 +367,16 @@ def test_a_clinical_sentence_is_no_instruction(told: str) -> None:
         "The response must contain only the letter of the correct option.",
         "Only the letter, no explanation.",
         "Multiple choice question:",
+        "Nothing else, only the letter.",
+        "On the last line, write only the letter.",
+        "Be concise: single letter only.",
+        "Analyze the case and think step by step.",
+        "You will receive a multiple-choice question.",
+        "Your job is to solve a multiple-choice question about medicine.",
+        "Each option has a corresponding letter.",
+        "Think step by step about the patient.",
+        "Given this patient, output only the letter.",
+        "The following is a multiple choice question about a 60-year-old man.",
     ],
 )
 def test_a_sentence_to_whoever_answers_is_an_instruction(told: str) -> None:
