@@ -87,12 +87,12 @@ _LIST_LABEL = re.compile(
 )
 _LABELED = re.compile(r"^\w+:\s")
 _CUE_IN_LINE = re.compile(
-    rf"(?<=\s)[*_]*(?:{_ENGLISH}|{_FOREIGN}|assistant|response|output)\s?[*_]*[:：]"
+    rf"(?<=\s)[*_]*(?:{_ENGLISH}|{_FOREIGN}|(?-i:A(?:ssistant|SSISTANT)))\s?[*_]*[:：]"
     r"(?=\W*$| let['’]?s think\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 """What asks for the answer in the line of the last option: `… (D) Zinc Answer: (`."""
-_CLOSING_TAG = re.compile(r"\s*</\w+>\s*\Z")
+_CLOSING_TAG = re.compile(r"</(\w+)>\Z")
 _SPEAKER = re.compile(r"\W*(?:assistant|response|output)\s?[*_]*[:：]\W*", re.IGNORECASE)
 """A line that begins the reply, and says nothing about its form: `ASSISTANT:`."""
 _LINE_END = re.compile(r"[\u0085\u2028\u2029]|\r(?!\n)")
@@ -237,6 +237,8 @@ def _split_last(question: str, texts: Sequence[str]) -> tuple[str, str]:
         ends.append(cue.start())
     place = 0
     for piece in _PIECE.split(last[: min(ends)]):
+        if '"' in piece or "“" in piece:  # an option that quotes someone
+            break
         if place and _is_instruction(piece):
             ends.append(place)
             break
@@ -244,8 +246,9 @@ def _split_last(question: str, texts: Sequence[str]) -> tuple[str, str]:
     end = min(ends)
     option, after = last[:end].strip(), last[end:].strip()
     others = "".join(texts[:-1])
-    if "</" not in others:
-        option = _CLOSING_TAG.sub("", option)
+    tag = _CLOSING_TAG.search(option)
+    if tag and "</" not in others and f"<{tag[1]}" not in option:
+        option = option[: tag.start()].rstrip()
     if option.count('"') % 2 and question.count('"') % 2 and '"' not in others:
         option = option.removesuffix('"')
     return option, after

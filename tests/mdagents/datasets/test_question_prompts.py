@@ -421,12 +421,30 @@ def test_a_quotation_mark_belongs_to_what_it_closes() -> None:
         assert [*read.options.values()] == options
 
 
-def test_an_option_may_have_the_words_of_a_request() -> None:
-    options = ["Stop the drug. Give one unit of blood", "Ask her: what is your answer?"]
-    for last in (options, options[::-1]):
+@pytest.mark.parametrize(
+    "option",
+    [
+        "Stop the drug. Give one unit of blood",
+        "Ask her: what is your answer?",
+        '"I see. Let\'s think step by step about it."',
+        "Record the urine output:",
+        "K<sup>+</sup>",
+        "<b>Potassium</b>",
+    ],
+)
+def test_an_option_keeps_what_looks_like_the_end_of_a_prompt(option: str) -> None:
+    for last in ([option, "Iron"], ["Iron", option]):
         read = read_prompt(f"{QUESTION}\n{listed(last, 'X.')}")
         assert read is not None
         assert [*read.options.values()] == last
+
+
+def test_a_long_last_option_is_read_in_linear_time() -> None:
+    long = f"Iron{' ' * 200_000}Zinc"
+    started = time.process_time()
+    for prompt in (f"{QUESTION}\nA. Tin\nB. {long}", f"{QUESTION}\nA. Tin\nB. Gold\n\n{long}"):
+        assert read_prompt(prompt) is not None
+    assert time.process_time() - started < 1
 
 
 WIDE = {ord(letter): ord("Ａ") + place for place, letter in enumerate(LETTERS)}
