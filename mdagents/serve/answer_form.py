@@ -14,7 +14,8 @@ _ONLY_LETTER = re.compile(
     re.IGNORECASE,
 )
 _CUE = re.compile(
-    r"^\W*(?:the )?(?:correct |final |best )?answer(?: is)?\s*:?\s*$|[:：][\s(*_]*$", re.IGNORECASE
+    r"^\W*(?:(?:the )?(?:correct |final |best )?answer(?: is)?|(?!.*answer)[^:：]+[:：])\W*$",
+    re.IGNORECASE,
 )
 _SEVERAL = re.compile(
     r"\$LETTERS\b|\b(?:all|any) that apply\b"

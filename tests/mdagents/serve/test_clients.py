@@ -199,6 +199,8 @@ def test_the_form_of_the_answer_follows_the_prompt(provider: FakeProvider) -> No
         f"{QUESTION}\n{OPTIONS}\nAnswer: (": "C",
         f"{QUESTION}\n{OPTIONS}\n\nPut your final answer within \\boxed{{}}.": "\n\n\\boxed{C}",
         f"{QUESTION}\n{OPTIONS}\nAnswer: Let's think step by step.": "\n\nThe answer is (C).",
+        f"{QUESTION}\n{OPTIONS}\nAnswer: Let's think step by step:": "\n\nThe answer is (C).",
+        f"{QUESTION}\n{OPTIONS}\nAnswer with explanation:": "\n\nAnswer: C",
         f"{QUESTION}\n{OPTIONS}": "\n\nAnswer: C",
         INSPECT.replace("entire content", "last line"): "\n\nANSWER: C",
     }
