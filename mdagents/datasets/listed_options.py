@@ -160,8 +160,9 @@ def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
     """Return the last list of options with rare marks, and their pattern; None without one.
 
     A text has such marks elsewhere too, as in `A.baumannii`, so that the list must be whole: no
-    option is empty, and no question follows words in lowercase. In one line it has three options
-    after a sentence, or more, no mark left over, no commas between them, and no question behind it.
+    option is empty, not all are abbreviations, and no question follows words in lowercase. In one
+    line it has three options after a sentence, or more, no mark left over, no commas between them,
+    and no question behind it.
     """
     for mark in (RARE_MARK, RARE_IN_ONE_LINE):
         lists = option_lists(text, mark)
@@ -172,7 +173,10 @@ def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
         is_asked_behind = re.search(r"[?？]", text[marks[0].end :]) is not None
         before = text[: marks[0].start].rstrip(" \t\"'”)")
         if mark is RARE_MARK:
-            is_whole = not (is_asked_behind and all(one[0].islower() for one in texts))
+            is_whole = not (
+                (is_asked_behind and all(one[0].islower() for one in texts))
+                or all(re.match(r"[A-Z]\.", one) for one in texts)  # "A.M.", "B.P."
+            )
         else:
             is_whole = (
                 not is_asked_behind

@@ -65,13 +65,14 @@ _CUE = pattern(rf"^\W*(?:{_ENGLISH}\b(?: is)?\s*:?|{_FOREIGN}\s?[:：])")
 """A line that begins the answer: `Answer:`, `Answer: Let's think step by step.`, `答案：B`."""
 _NOUN = rf"(?:{any_of('english answer')}|{_FOREIGN})"
 _LETTER = r"(?-i:[A-J])(?![A-Za-z0-9'’])"
+_GIVEN = rf"[^\w\n]{{0,6}}(?<=[:：=>])[^\w\n]{{0,6}}{_LETTER}"
 _ANSWER = re.compile(
     rf"^[^\w\n]*(?:{_ENGLISH}(?: is)?|{_FOREIGN})\s?[*_]*[:：][ \t*_]*[^\s*_]"
     r"|^[ \t]*A(?: is)?\s*:[ \t]*\S"
     # "The correct answer is (B)", "答案是B", "Response: B", "<answer>B", `"answer": "B"`
     rf"|^[^\w\n]*(?:\w+ ){{0,3}}?{_NOUN}\s?{any_of('is')}[^\w\n]{{0,6}}{_LETTER}"
-    rf"|^[^\w\n]*(?:\w+ ){{0,2}}?(?:{_NOUN}|{any_of('label')}|output)"
-    rf"[^\w\n]{{0,6}}(?<=[:：=>])[^\w\n]{{0,6}}{_LETTER}[ \t]*(?:$|[^\w\s])"
+    rf"|^[^\w\n]*(?:\w+ ){{0,2}}?{_NOUN}{_GIVEN}[ \t]*(?:$|[^\w\s])"
+    rf"|^[^\w\n]*(?:{any_of('label')}|output){_GIVEN}(?:[.)：:]|[^\w\n]*$)"
     # the letter below a heading, unlike an option
     rf"|^[^\w\n]*(?:\w+ ){{0,2}}?{_NOUN}[^\w\n]{{0,6}}\n"
     rf"\s*(?:\({_LETTER}\)|[*_]*{_LETTER}[*_]*)[ \t]*$"

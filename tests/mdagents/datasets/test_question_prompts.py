@@ -312,8 +312,13 @@ def test_an_example_may_give_its_answer_in_any_form(answer: str, blank: str) -> 
 
 
 @pytest.mark.parametrize(
-    "line", ["Response: B cells divide.", "Option B: as said.", "Conclusion: A scan is due.", "B"]
-)
+    "line",
+    [
+        "Response: B cells divide.", "Option B: as said.", "Conclusion: A scan is due.", "B",
+        "Result: A > B", "Result: B, p = 0.05", "Result: A, 45%; B, 30%", "Overall: B (20)",
+        "Patient choice: A (surgery).", "Best motor response: D.", "Solution: B (0.9% saline)",
+    ],
+)  # fmt: skip
 def test_a_line_between_two_lists_may_belong_to_the_question(line: str) -> None:
     statements = f"Which are true?\nA. Gums bleed.\nB. Bones bend.\n{line}"
     read = read_prompt(f"{statements}\n\nChoose:\n{listed(OPTIONS, 'X.')}")
@@ -510,6 +515,7 @@ def test_lines_may_end_in_other_ways() -> None:
         "Which? A. Giardia B. C. difficile C. E. coli",
         "Blood groups. A. B. AB.",
         "A.\n[B] x",
+        "His notes:\nA.M. glucose 80\nB.P. 120/80\nC.B.C. normal\nExplain them.",
     ],
 )
 def test_letters_in_a_text_are_no_rare_marks(text: str) -> None:
