@@ -183,7 +183,9 @@ def _after_examples(prompt: str, mark: re.Pattern[str]) -> int:
     ]
     if not ends:
         return 0
-    labels = list(_LABEL.finditer(prompt, ends[-1], last))
+    listed = max(one.start for one in marks if one.start < ends[-1])
+    answer = next(end for end in ends if end > listed)  # others may be text of the question
+    labels = list(_LABEL.finditer(prompt, answer, last))
     if labels:
         return labels[-1].start()
     gap = _BLANK.search(prompt, ends[-1], last)

@@ -291,6 +291,20 @@ def test_statements_after_an_example_stay_in_the_question() -> None:
     assert read.has_examples
 
 
+def test_an_answer_in_a_question_is_not_that_of_an_example() -> None:
+    asked = "He wrote\nAnswer: C\nbelow item 7. What was tested?"
+    for examples in (
+        solved(OPTIONS, "Answer: B"),
+        solved(OPTIONS, "A: Why?\n\nThe answer is (B)."),
+    ):
+        read = read_prompt(examples * 2 + lm_eval(asked, OPTIONS))
+        assert read is not None
+        assert read.text == asked
+        read = read_prompt(f"{examples * 2}{QUESTION}\n{listed(OPTIONS, 'X.')}")
+        assert read is not None
+        assert (read.text, read.has_examples) == (QUESTION, True)
+
+
 @pytest.mark.parametrize(
     "answer",
     [
