@@ -164,6 +164,7 @@ def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
     line it has three options after a sentence, or more, no mark left over, no commas between them,
     and no question behind it.
     """
+    found: list[tuple[re.Pattern[str], Sequence[Mark]]] = []
     for mark in (RARE_MARK, RARE_IN_ONE_LINE):
         lists = option_lists(text, mark)
         texts = texts_of(text, lists[-1]) if lists else [""]
@@ -185,8 +186,8 @@ def rare_list(text: str) -> tuple[re.Pattern[str], Sequence[Mark]] | None:
                 and not any(one.endswith((",", ";")) for one in texts)
             )
         if is_whole:
-            return mark, marks
-    return None
+            found.append((mark, marks))
+    return max(found, key=lambda one: one[1][0].end, default=None)
 
 
 def texts_of(text: str, marks: Sequence[Mark]) -> list[str]:

@@ -61,7 +61,7 @@ _PIECE = re.compile(r"(?<=[.!?])(?=\s)|(?=\n)")
 """Place between two sentences or lines."""
 _ENGLISH = r"(?:the )?(?:correct |final |best )?answer"
 _FOREIGN = rf"(?:{any_of('answer', 'label answer')}|คำตอบ|回答)"
-_CUE = pattern(rf"^\W*(?:{_ENGLISH}\b(?: is)?\s*:?|{_FOREIGN}\s?[:：])")
+_CUE = pattern(rf"^\W*(?:{_ENGLISH}\b(?: is)?\s*:?|{_FOREIGN}(?:\s?{any_of('is')})?\s?[:：])")
 """A line that begins the answer: `Answer:`, `Answer: Let's think step by step.`, `答案：B`."""
 _NOUN = rf"(?:{any_of('english answer')}|{_FOREIGN})"
 _LETTER = r"(?-i:[A-J])(?![A-Za-z0-9'’])"

@@ -341,7 +341,7 @@ def test_a_line_between_two_lists_may_belong_to_the_question(line: str) -> None:
     assert not read.has_examples
 
 
-@pytest.mark.parametrize("ending", ["答案：", "Respuesta:", "**Answer:**", "정답:"])
+@pytest.mark.parametrize("ending", ["答案：", "答案是：", "Respuesta:", "**Answer:**", "정답:"])
 def test_the_last_line_may_be_in_another_language(ending: str) -> None:
     for between in ("\n", "\n\n"):
         read = read_prompt(f"{QUESTION}\n{listed(OPTIONS, 'X.')}{between}{ending}")
@@ -503,6 +503,10 @@ def test_options_may_follow_each_other_with_rare_marks() -> None:
                 read = read_prompt(f"Which?{between}{marks}{after}")
                 assert read is not None
                 assert (read.text, [*read.options.values()]) == ("Which?", ["Iron", "Zinc", "Gold"])
+    arms = "Arms:\n[A] 10 mg\n[B] 20 mg\nWhich design?"
+    read = read_prompt(f"{arms}\nA) Trial B) Cohort C) Series")
+    assert read is not None
+    assert (read.text, [*read.options.values()]) == (arms, ["Trial", "Cohort", "Series"])
     chinese = read_prompt("缺乏？A.铁 B.锌 C.金")
     assert chinese is None, "no space before the first mark"
     chinese = read_prompt("缺乏？\nA.铁 B.锌 C.金\n答案：")
