@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
+from itertools import chain
 from typing import Any, ParamSpec, cast
 from uuid import UUID
 
@@ -101,6 +102,8 @@ class _Run:
     """Index of the tool call of the latest piece, to which a piece without an index belongs."""
     later_calls: dict[int | str, list[ToolCallChunk]] = field(default_factory=dict)
     """Pieces of the other tool calls, by index: their pieces may arrive by turns."""
+    named: tuple[int | str | None, str | None, str | None] = (None, None, None)
+    """Index, id and name of the latest tool call that is forwarded in pieces."""
 
 
 class _Hearing(Feed):
@@ -495,13 +498,25 @@ class ExaidCallback(AsyncCallbackHandler):
         if index is not None and index != run.call:
             run.later_calls.setdefault(index, []).append(part)
             return
-        self._say_call(run_id, part.get("name"), part.get("args"))
+        self._say_part(run_id, run, part)
+
+    def _say_part(self, run_id: UUID, run: _Run, part: ToolCallChunk) -> None:
+        """Forward a piece of a tool call, whose name some endpoints repeat in each piece."""
+        index, call_id, name = run.named
+        own_index, own_id, own = part.get("index"), part.get("id") or None, part.get("name")
+        is_same = index is not None and index == own_index and own_id in (None, call_id)
+        if is_same and own == name:
+            own = None
+        elif own:
+            run.named = own_index, own_id, own
+        self._say_call(run_id, own, part.get("args"))
 
     def _say_later_calls(self, run_id: UUID) -> None:
         run = self._runs.get(run_id)
-        for parts in run.later_calls.values() if run is not None else ():
-            for part in parts:
-                self._say_call(run_id, part.get("name"), part.get("args"))
+        if run is None:
+            return
+        for part in chain.from_iterable(run.later_calls.values()):
+            self._say_part(run_id, run, part)
 
     def _say_whole(self, run_id: UUID, generation: object) -> None:
         if not isinstance(generation, ChatGeneration):

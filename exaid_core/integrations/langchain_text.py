@@ -6,13 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, fields, is_dataclass
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    ChatMessage,
+    ToolMessage,
+    convert_to_messages,
+)
 from pydantic import BaseModel
 
 from exaid_core.integrations.feed import as_text
 from mdagents_llm.reasoning_tags import without_reasoning
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
+_NOT_OF_AGENTS = ("developer", "human", "system", "user")  # roles of a `ChatMessage`
 _ROLES = frozenset({"ai", "assistant", "developer", "function", "human", "system", "tool", "user"})
 _OF_A_DUMP = frozenset({"additional_kwargs", "id", "response_metadata", "tool_calls"})
 _DEFAULTS: Mapping[str, object] = {"name": "", "tool_call_id": ""}
@@ -276,6 +283,8 @@ def _said(name: str, value: object) -> list[str]:
         text = as_text(value)
         return [f"{name}: {text}" if name else text] if text.strip() else []
     if not isinstance(value, BaseMessage) or value.type not in _OF_AGENTS:
+        return []
+    if isinstance(value, ChatMessage) and value.role.lower() in _NOT_OF_AGENTS:
         return []
     text = as_text(content(value))
     calls = value.tool_calls if isinstance(value, AIMessage) else []

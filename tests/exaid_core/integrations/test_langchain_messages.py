@@ -10,7 +10,14 @@ from typing import Annotated, Any, TypedDict
 from unittest.mock import patch
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolCall, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    ChatMessage,
+    HumanMessage,
+    RemoveMessage,
+    ToolCall,
+    ToolMessage,
+)
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command, Overwrite
@@ -97,6 +104,8 @@ async def test_messages_of_a_node_without_a_model() -> None:
         ]}, "INR 6.2\nK 7.1"),
         ({"role": "assistant", "content": [{"type": "refusal", "refusal": "I can't."}]},
          "I can't."),
+        ([ChatMessage("I ask.", role="user"), ChatMessage("I say.", role="nurse")], "I say."),
+        ([ChatMessage("Rules.", role="System"), ChatMessage("I say.", role="model")], "I say."),
         ([{"type": "ai", "content": "Said before.", "id": "1"},
           {"type": "ai", "content": "I say.", "id": "2"},
           {"type": "human", "content": "I ask.", "id": "3"}], "I say."),

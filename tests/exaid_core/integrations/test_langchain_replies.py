@@ -146,8 +146,10 @@ async def test_a_structured_output_is_its_arguments() -> None:
         assert ears.heard == [("a", 'Plan: {"dose": "300 mg"}')]
 
 
-def call_piece(index: int | None, name: str | None, arguments: str) -> AIMessageChunk:
-    piece: Any = {"name": name, "args": arguments, "id": None, "index": index}
+def call_piece(
+    index: int | None, name: str | None, arguments: str, call_id: str | None = None
+) -> AIMessageChunk:
+    piece: Any = {"name": name, "args": arguments, "id": call_id, "index": index}
     return AIMessageChunk(content="", tool_call_chunks=[piece])
 
 
@@ -176,6 +178,19 @@ async def test_a_piece_without_an_index_belongs_to_the_last_call() -> None:
     speaker = Speaker(says=[[call_piece(*each) for each in pieces]], streaming=True)
     ears = await hear(graph_of(a=asks(speaker)), CASE)
     assert ears.text_of("a") == 'ecg: {"a":1}\nlab: {}'
+
+
+async def test_a_name_in_every_piece_of_a_call_is_told_once() -> None:
+    """As llama.cpp did (ggml-org/llama.cpp#13774); another id is another call."""
+    pieces = (
+        *((0, "ecg", '{"lead"', "1"), (0, "ecg", ': "V1"', "1"), (0, "ecg", "}", None)),
+        # Calls of the same index (InternLM/lmdeploy#3412).
+        *((0, "ecg", '{"lead"', "2"), (0, None, ": ", ""), (0, "ecg", '"V2"}', "2")),
+        *((1, "lab", "{", "3"), (1, "lab", "}", "3")),
+    )
+    speaker = Speaker(says=[[call_piece(*each) for each in pieces]], streaming=True)
+    ears = await hear(graph_of(a=asks(speaker)), CASE)
+    assert ears.text_of("a") == 'ecg: {"lead": "V1"}\necg: {"lead": "V2"}\nlab: {}'
 
 
 async def test_a_tool_is_called_and_answers_once() -> None:
