@@ -151,13 +151,23 @@ class Turn:
         """Whether the agent has said anything besides reasoning."""
         self._tags = ThinkTags()
         self._is_over = False
+        self._end_of_part = ""
 
-    def say(self, text: str) -> None:
-        """Publish a piece of the agent's text without tagged reasoning, even if a tag is split."""
-        self._tell(self._tags.feed(text))
+    def say(self, text: str, *, is_new_part: bool = False) -> None:
+        """Publish a piece of the agent's text without tagged reasoning, even if a tag is split.
+
+        Args:
+            text: The piece.
+            is_new_part: Whether the piece begins another part of the reply than the text before it.
+        """
+        if text:
+            lead = between(self._end_of_part, text) if is_new_part else ""
+            self._end_of_part = text[-1]
+            self._tell(self._tags.feed(lead + text))
 
     def say_call(self, text: str) -> None:
         """Publish a piece of a tool call, which may come before a reasoning tag is closed."""
+        self._end_of_part = text[-1:]
         self._tell(self._tags.end() + text)
 
     def flush(self) -> None:
@@ -185,6 +195,16 @@ class Turn:
         if not self._is_over:
             self._is_over = True
             self._publish(None)
+
+
+def between(before: str, after: str) -> str:
+    """Return what separates two parts of a reply: a line break unless punctuation or space does.
+
+    Parts may be sentences of their own, or pieces of one sentence with a citation each.
+    """
+    if not before or before[-1].isspace() or before[-1] in "([{":
+        return ""
+    return "" if after[:1].isspace() or after[:1] in ".,;:!?)]}%" else "\n"
 
 
 def is_control_flow(error: BaseException) -> bool:

@@ -18,7 +18,7 @@ with needs_extra("langchain", "ExaidCallback", ImportError):
     from langchain_core.messages import BaseMessage, ToolCallChunk
     from langchain_core.outputs import ChatGeneration, LLMResult
 
-    from exaid_core.integrations.langchain_text import Step, content, piece, results, update
+    from exaid_core.integrations.langchain_text import Parts, Step, content, results, update
 
 __all__ = ["ExaidCallback"]
 
@@ -29,6 +29,7 @@ _TAGS = (_BRANCH, "graph:step:", "seq:step:", "langsmith:", "branch:")
 _UNNAMED = ("Runnable", "LangGraph")
 _ERROR_HANDLER = "__error_handler__"  # prefix of LangGraph's name for the error handler of a node
 _NODE_TIMEOUT = "NodeTimeoutError"  # in LangGraph; the run of the node itself is only canceled
+_PARENT_COMMAND = "ParentCommand"  # in LangGraph; carries what a node returns to the graph around
 _OF_AN_AGENT = frozenset(
     {
         # Nodes of the single-agent graphs that `create_agent` and `create_react_agent` build.
@@ -90,6 +91,8 @@ class _Run:
     """Turn in which a model speaks; None if the run is not a model."""
     tool: str = ""
     """Name of the tool; empty if the run is not a tool."""
+    parts: Parts = field(default_factory=Parts)
+    """Part of the reply that a model is saying."""
     told_by: str = ""
     """Channel of the streamed text, `tokens` or `events`; the other one would repeat it."""
     callbacks: int = 1
@@ -208,7 +211,8 @@ class ExaidCallback(AsyncCallbackHandler):
             return
         message = getattr(chunk, "message", None)
         if isinstance(message, BaseMessage):
-            self._say(run_id, piece(message))
+            for text, is_new_part in self._runs[run_id].parts.of(message):
+                self._say(run_id, text, is_new_part=is_new_part)
             for part in getattr(message, "tool_call_chunks", ()):
                 self._take_call(run_id, part)
         elif isinstance(token, str):
@@ -229,7 +233,8 @@ class ExaidCallback(AsyncCallbackHandler):
             return
         match event:
             case {"event": "content-block-delta", "delta": {"type": "text-delta", "text": text}}:
-                self._say(run_id, text)
+                is_new_part = self._runs[run_id].parts.begins(event.get("index"))
+                self._say(run_id, text, is_new_part=is_new_part)
             case {"event": "content-block-finish", "content": {"type": "tool_call", **call}}:
                 self._say_call(run_id, str(call.get("name")), as_text(call.get("args")))
 
@@ -362,10 +367,7 @@ class ExaidCallback(AsyncCallbackHandler):
         **kwargs: Any,
     ) -> None:
         """Forward the output of a node in which no model has spoken."""
-        run, step = self._end_chain(run_id)
-        if run and step and not step.has_spoken and (texts := update(outputs, step)):
-            self._feed.say(run.agent, "\n".join(texts))
-            _spoken(run.steps)
+        self._say_update(*self._end_chain(run_id), outputs)
 
     @_at_once
     def on_chain_error(
@@ -379,6 +381,8 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> None:
         """Report that a node failed, unless a model or tool in it already reported the failure."""
         run, step = self._end_chain(run_id)
+        if type(error).__name__ == _PARENT_COMMAND:
+            self._say_update(run, step, error.args[0])
         if run is None or is_control_flow(error):
             return
         outermost = self._runs.get(run.root, run)
@@ -442,6 +446,11 @@ class ExaidCallback(AsyncCallbackHandler):
             self._end_canceled(run_id)
         return run, self._steps.pop(run.step, None)
 
+    def _say_update(self, run: _Run | None, step: Step | None, outputs: object) -> None:
+        if run and step and not step.has_spoken and (texts := update(outputs, step)):
+            self._feed.say(run.agent, "\n".join(texts))
+            _spoken(run.steps)
+
     def _end_canceled(self, root: UUID, place: str = "") -> None:
         """End the runs at a place, since canceled runs report their end late or never."""
         for run_id, run in tuple(self._runs.items()):
@@ -472,10 +481,10 @@ class ExaidCallback(AsyncCallbackHandler):
         run.pieces += 1
         return run.pieces % run.callbacks == 0
 
-    def _say(self, run_id: UUID, text: str) -> None:
+    def _say(self, run_id: UUID, text: str, *, is_new_part: bool = False) -> None:
         run = self._runs.get(run_id)
         if run is not None and run.turn is not None and text:
-            run.turn.say(text)
+            run.turn.say(text, is_new_part=is_new_part)
             if run.turn.has_spoken:
                 _spoken(run.steps)
 
@@ -486,6 +495,7 @@ class ExaidCallback(AsyncCallbackHandler):
             arguments = f"\n{name}: {arguments or ''}" if is_later else f"{name}: {arguments or ''}"
         if run is not None and run.turn is not None and arguments:
             run.turn.say_call(arguments)
+            run.parts.has_other = True
             _spoken(run.steps)
 
     def _take_call(self, run_id: UUID, part: ToolCallChunk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, fields, is_dataclass
+from typing import Any
 
 from langchain_core.messages import (
     AIMessage,
@@ -15,7 +16,7 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel
 
-from exaid_core.integrations.feed import as_text
+from exaid_core.integrations.feed import as_text, between
 from mdagents_llm.reasoning_tags import without_reasoning
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
@@ -74,13 +75,49 @@ def content(message: BaseMessage) -> str:
 
 
 def piece(message: BaseMessage) -> str:
-    """Return the text or refusal of a piece of a message, in which a reasoning tag may be split."""
+    """Return the text or refusal of a message, its parts in lines of their own."""
     blocks = message.content if isinstance(message.content, list) else []
     if isinstance(message, ToolMessage) and len(blocks) > 1:  # separate contents of a tool of MCP
         return "\n".join(filter(None, (_text_of(block) for block in blocks)))
-    beside = message.additional_kwargs.get("refusal")
-    refusal = beside if isinstance(beside, str) else "".join(map(_refusal_of, blocks))
-    return str(message.text) or refusal
+    said = ""
+    for text, is_new in Parts().of(message):
+        said += between(said, text) + text if is_new else text
+    return said
+
+
+@dataclass(slots=True)
+class Parts:
+    """Tells where one part of a reply ends and another begins, in a message or in its pieces."""
+
+    index: object = None
+    """Index of the block of the latest text; None if it has none."""
+    has_other: bool = False
+    """Whether a block that is not a text has followed it."""
+
+    def of(self, message: BaseMessage) -> Iterator[tuple[str, bool]]:
+        """Yield each text of a message or of a piece of it, and whether it begins a new part."""
+        content = message.content
+        blocks: list[Any] = content if isinstance(content, list) else [content]
+        text_of = _text_of if any(map(_text_of, blocks)) else _refusal_of
+        refusal = message.additional_kwargs.get("refusal")
+        if text_of is _refusal_of and isinstance(refusal, str):
+            blocks = [{"type": "refusal", "refusal": refusal}]
+        is_first = True
+        for block in blocks:
+            index = block.get("index") if isinstance(block, Mapping) else None
+            if text := text_of(block):
+                yield text, self.begins(index) or (index is None and not is_first)
+                is_first = False
+            elif isinstance(block, Mapping) and block.get("type") != "text":
+                self.has_other = True
+
+    def begins(self, index: object) -> bool:
+        """Take the index of the block of a text; return whether the text begins a new part."""
+        has_other, self.has_other = self.has_other, False
+        before, self.index = self.index, index
+        if index is None or before is None:
+            return has_other
+        return index != before
 
 
 def _refusal_of(block: object) -> str:

@@ -118,6 +118,8 @@ class _StreamedReply:
         self._start_turn = start_turn
         self._agent = agent
         self._turn: Turn | None = None
+        self._part: tuple[int, int] | None = None
+        """Output and content index of the latest text."""
 
     def take(self, event: StreamEvent) -> None:
         """Forward an event of the stream."""
@@ -129,14 +131,16 @@ class _StreamedReply:
 
     def end(self, error: BaseException | None = None) -> None:
         """End the turn in progress, if any."""
-        turn, self._turn = self._turn, None
+        turn, self._turn, self._part = self._turn, None, None
         if turn is not None:
             turn.end(error)
 
     def _take_raw(self, data: Any) -> None:
         if data.type in _TEXT:
-            self._say(data.delta)
+            part, self._part = self._part, (data.output_index, data.content_index)
+            self._say(data.delta, is_new_part=part != self._part)
         elif data.type == "response.function_call_arguments.delta":
+            self._part = None
             self._say(data.delta, is_call=True)
         elif data.type == "response.output_item.added" and data.item.type == "function_call":
             lead = "\n" if self._turn is not None else ""
@@ -146,10 +150,13 @@ class _StreamedReply:
                 self._say("\n".join(_texts(data.response.output)))
             self.end()
 
-    def _say(self, text: str, *, is_call: bool = False) -> None:
+    def _say(self, text: str, *, is_call: bool = False, is_new_part: bool = False) -> None:
         if text:
             self._turn = self._turn or self._start_turn(self._agent)
-            (self._turn.say_call if is_call else self._turn.say)(text)
+            if is_call:
+                self._turn.say_call(text)
+            else:
+                self._turn.say(text, is_new_part=is_new_part)
 
 
 def _texts(output: Iterable[Any]) -> Iterator[str]:

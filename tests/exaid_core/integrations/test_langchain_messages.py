@@ -71,6 +71,25 @@ async def test_what_a_node_says_without_a_model(update: Any, said: str) -> None:
     assert ears.text_of("a") == said
 
 
+async def test_what_a_node_says_to_the_graph_around_it() -> None:
+    """`Command.PARENT` leaves the node as an exception (langchain-ai/langgraph#3115)."""
+    said = AIMessage("Monitor: asystole, cardiac arrest at 10:42.")
+
+    def leaves(state: Talk) -> Any:
+        update = {"messages": [*state["messages"], said]}
+        return Command(graph=Command.PARENT, goto="end", update=update)
+
+    inner: Any = StateGraph(Talk)
+    inner.add_node("monitor", leaves)
+    inner.add_edge(START, "monitor")
+    graph: Any = StateGraph(Talk)
+    graph.add_node("ward", inner.compile())
+    graph.add_node("end", lambda state: {"messages": [AIMessage("Resuscitate.")]})
+    graph.add_edge(START, "ward")
+    ears = await hear(graph.compile(), {"messages": [AIMessage("Stable.", id="1")]})
+    assert ears.heard == [("monitor", said.content), ("end", "Resuscitate.")]
+
+
 async def test_messages_of_a_node_without_a_model() -> None:
     def node(state: Talk) -> Any:
         new = [
@@ -104,8 +123,9 @@ async def test_messages_of_a_node_without_a_model() -> None:
         ]}, "INR 6.2\nK 7.1"),
         ({"role": "assistant", "content": [{"type": "refusal", "refusal": "I can't."}]},
          "I can't."),
-        ([ChatMessage("I ask.", role="user"), ChatMessage("I say.", role="nurse")], "I say."),
-        ([ChatMessage("Rules.", role="System"), ChatMessage("I say.", role="model")], "I say."),
+        ([ChatMessage(content="I ask.", role="user"),
+          ChatMessage(content="Rules.", role="System"),
+          ChatMessage(content="I say.", role="nurse")], "I say."),
         ([{"type": "ai", "content": "Said before.", "id": "1"},
           {"type": "ai", "content": "I say.", "id": "2"},
           {"type": "human", "content": "I ask.", "id": "3"}], "I say."),

@@ -38,6 +38,67 @@ async def test_reasoning_is_left_out_of_content_blocks() -> None:
         assert (await hear(graph_of(a=asks(model)), CASE)).heard == [("a", "Fever.")]
 
 
+def blocks(*texts: str, between: Any = ()) -> list[Any]:
+    """Text blocks with an index each, and others between them."""
+    said: list[Any] = []
+    for text in texts:
+        said += [*(between if said else ()), {"type": "text", "text": text}]
+    return [{**block, "index": index} for index, block in enumerate(said)]
+
+
+SEARCH = {"type": "server_tool_use", "id": "1", "name": "web_search", "input": {}}
+PARTS: list[Any] = [
+    # Parts without space between them (microsoft/vscode#312173, langchain4j/langchain4j#6403,
+    # vellum-ai/vellum-assistant#10805).
+    (
+        blocks("Current systolic BP is 7", "0 mL urine since 8:00."),
+        "Current systolic BP is 7\n0 mL urine since 8:00.",
+    ),
+    (blocks("He is in shock", "No change."), "He is in shock\nNo change."),
+    (blocks("He is in shock", "No change.", between=[SEARCH]), "He is in shock\nNo change."),
+    (
+        blocks("Look.", "Fever.", between=[{"type": "reasoning", "reasoning": "Hm."}]),
+        "Look.\nFever.",
+    ),
+    # Pieces of a sentence of Claude's, some of which have citations.
+    (blocks("By the notes, ", "BP is 70", ", and (", "CRP", ") is 3", "."),
+     "By the notes, BP is 70, and (CRP) is 3."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("content", "said"), PARTS)
+async def test_parts_of_a_reply_are_told_apart(content: list[Any], said: str) -> None:
+    halves: list[Any] = []
+    for block in content:
+        text = block.get("text", "")
+        halves += (
+            [[{**block, "text": text[:3]}], [{**block, "text": text[3:]}]] if text else [[block]]
+        )
+    plain: list[Any] = [
+        {name: each for name, each in block.items() if name != "index"} for block in content
+    ]
+
+    async def node(state: State) -> Any:
+        return {"notes": [AIMessage(plain)]}
+
+    for program in (
+        *(asks(says(AIMessage(content=each))) for each in [content, plain]),
+        *(asks(streams(*each)) for each in (halves, [content], [plain])),
+        node,
+    ):
+        assert (await hear(graph_of(a=program), CASE)).heard == [("a", said)]
+
+
+async def test_text_after_a_call_is_told_apart() -> None:
+    chunks = [
+        AIMessageChunk(content="Look."),
+        call_piece(0, "ecg", "{}"),
+        AIMessageChunk(content="So."),
+    ]
+    ears = await hear(graph_of(a=asks(Speaker(says=[chunks], streaming=True))), CASE)
+    assert ears.heard == [("a", "Look.\necg: {}\nSo.")]
+
+
 REFUSALS: list[Any] = [
     # BerriAI/litellm#39721
     {"type": "refusal", "refusal": "I can't help."},

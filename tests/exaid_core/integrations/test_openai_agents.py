@@ -16,7 +16,7 @@ from agents import (
 )
 from agents.testing import ScriptedModel, assistant_message, function_call
 from openai import AsyncOpenAI
-from openai.types.responses import ResponseReasoningItem
+from openai.types.responses import ResponseOutputText, ResponseReasoningItem
 from openai.types.responses.response_reasoning_item import Summary
 
 from exaid_core.integrations.feed import LONGEST_DATA
@@ -112,6 +112,16 @@ async def test_tools_handoffs_and_reasoning(streamed: bool) -> None:
         'Ilook.\ntroponin:{"patient":"A"}troponin→2.4ng/mLtransfer_to_surgeon:{}HandsovertoSurgeon.'
     )
     assert ears.text_of("Surgeon") == "We operate."
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_parts_of_a_reply_are_told_apart(streamed: bool) -> None:
+    """As parts and messages of a reply without space between them (microsoft/vscode#312173)."""
+    first: Any = assistant_message("Systolic BP is 7")
+    first.content.append(ResponseOutputText(text="0 mL", type="output_text", annotations=[]))
+    model = ScriptedModel([[first, assistant_message("No change.")]])
+    _, ears = await hear(Agent("Doctor", model=model), streamed=streamed)
+    assert ears.text_of("Doctor") == "Systolic BP is 7\n0 mL\nNo change."
 
 
 @pytest.mark.parametrize("streamed", [False, True])
