@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -61,8 +62,13 @@ async def _overheard(talk: _Talk, stream: AsyncGenerator[T, None]) -> AsyncGener
 class _Talk:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self._turns: dict[str, Turn] = {}
-        """Turns in progress of agents whose text is streamed, by message source."""
+        self._turns: dict[tuple[str, str | None], Turn] = {}
+        """Turns in progress of agents whose text is streamed, by source and id of the message."""
+        self._thought: Counter[str] = Counter()
+        """Streamed texts by source that a thought, whose id they share, has followed.
+
+        The message that repeats such a text has another id.
+        """
         self._results: dict[str, set[str]] = {}
         """Results of the latest tool calls by source, because a handoff message repeats them."""
 
@@ -80,20 +86,37 @@ class _Talk:
             turn.end(error)
         self._turns.clear()
 
+    def _end(self, source: str, message_id: str | None) -> bool:
+        """End the turn that a whole message repeats or follows; return whether there is one.
+
+        It is the turn with the id of the message, else the only one of the source.
+        """
+        of_source = [key for key in self._turns if key[0] == source]
+        keys = [key for key in of_source if key[1] == message_id]
+        if not keys and len(of_source) == 1:
+            keys = of_source
+        for key in keys:
+            self._turns.pop(key).end()
+        return bool(keys)
+
     def _take(self, message: Any) -> None:
         kind, source = getattr(message, "type", None), getattr(message, "source", None)
+        if kind == "ThoughtEvent" and isinstance(source, str):
+            self._thought[source] += self._end(source, getattr(message, "id", None))
         if not isinstance(source, str) or source == _TASK or kind in _NOT_SAID:
             return
         if kind == "ModelClientStreamingChunkEvent":
-            turn = self._turns.get(source)
+            key = source, getattr(message, "full_message_id", None)
+            turn = self._turns.get(key)
             if turn is None and message.content:
-                turn = self._turns[source] = self._feed.start_turn(source)
+                turn = self._turns[key] = self._feed.start_turn(source)
             if turn is not None:
                 turn.say(message.content)
             return
-        streamed = self._turns.pop(source, None)
-        if streamed is not None:
-            streamed.end()
+        is_streamed = self._end(source, getattr(message, "id", None))
+        if not is_streamed and self._thought[source]:
+            self._thought[source] -= 1
+            is_streamed = True
         match kind:
             case "ToolCallRequestEvent":
                 for call in message.content:
@@ -107,5 +130,5 @@ class _Talk:
                 pass
             case "CodeExecutionEvent":
                 self._feed.say(source, as_text(message.to_text()))
-            case _ if streamed is None:
+            case _ if not is_streamed:
                 self._feed.say(source, without_reasoning(message.to_text()))

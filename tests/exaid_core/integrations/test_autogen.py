@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import zip_longest
 from typing import Any
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.base import Handoff, TaskResult
 from autogen_agentchat.conditions import MaxMessageTermination
+from autogen_agentchat.messages import (
+    ModelClientStreamingChunkEvent,
+    TextMessage,
+    ThoughtEvent,
+)
 from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
 from autogen_agentchat.ui import Console
 from autogen_core import FunctionCall
@@ -83,6 +89,32 @@ async def test_reasoning_in_tags_is_left_out(
         async for _ in overheard(exaid, stream):
             pass
     assert ears.heard == [("Triage", "Fever."), ("Cardiology", "Fever.")]
+
+
+@pytest.mark.parametrize("has_thought", [False, True])
+async def test_agents_of_one_name_that_stream_at_the_same_time(has_thought: bool) -> None:
+    """As inner agents of parallel teams; ids tell them apart (microsoft/autogen#6969)."""
+
+    async def stream() -> AsyncGenerator[object, None]:
+        texts = {"1": "BP is 70/40, shock.", "2": "No change, he is stable."}
+        for pair in zip_longest(*texts.values(), fillvalue=""):
+            for number, letter in zip(texts, pair, strict=True):
+                yield ModelClientStreamingChunkEvent(
+                    content=letter, source="expert", full_message_id=number
+                )
+        for number, text in reversed(texts.items()):
+            if has_thought:  # after it, the message has another id
+                yield ThoughtEvent(content="Hm.", source="expert", id=number)
+                number = f"new {number}"
+            yield TextMessage(content=text, source="expert", id=number)
+        yield TextMessage(content="Agreed.", source="expert")
+
+    exaid, ears = listening()
+    async with exaid:
+        async for _ in overheard(exaid, stream()):
+            pass
+    assert ears.text_of("expert") == "BP is 70/40, shock.Agreed."
+    assert ears.text_of("expert (2)") == "No change, he is stable."
 
 
 async def test_tools_and_their_results(client: Client) -> None:
