@@ -18,7 +18,7 @@ with needs_extra("langchain", "ExaidCallback", ImportError):
     from langchain_core.messages import BaseMessage, ToolCallChunk
     from langchain_core.outputs import ChatGeneration, LLMResult
 
-    from exaid_core.integrations.langchain_text import Parts, Step, content, results, update
+    from exaid_core.integrations.langchain_text import Parts, Step, content, data, results, update
 
 __all__ = ["ExaidCallback"]
 
@@ -91,6 +91,8 @@ class _Run:
     """Turn in which a model speaks; None if the run is not a model."""
     tool: str = ""
     """Name of the tool; empty if the run is not a tool."""
+    said: list[str] = field(default_factory=list)
+    """Pieces of the text of a model so far."""
     parts: Parts = field(default_factory=Parts)
     """Part of the reply that a model is saying."""
     told_by: str = ""
@@ -127,9 +129,9 @@ class ExaidCallback(AsyncCallbackHandler):
     An agent is a node of the graph, or a graph made of a single agent (by `create_agent`, for
     example). Without a graph, an agent is named after its run or a run around it, else after the
     run's first tag, else after the class of the model. Text is taken token by token if the model
-    streams, else whole. Tool calls, their results and failures are turns as well, and so is the
-    text that a node returns if no model has spoken in it: messages of agents and texts that were
-    not in its input. Reasoning is left out, and data is cut to `LONGEST_DATA`.
+    streams, else whole. Tool calls, their results and failures are turns as well, and so is what a
+    node returns: messages of agents and texts that were not in its input and that no model in it
+    has said. Reasoning is left out, and data is cut to `LONGEST_DATA`.
 
     The handler does not affect the program: it waits for nothing and raises nothing. One handler
     can serve several concurrent runs, synchronous methods and any thread; several handlers of one
@@ -253,9 +255,14 @@ class ExaidCallback(AsyncCallbackHandler):
         try:
             if run and run.turn:
                 run.turn.flush()
-            if run and run.turn and not run.turn.has_spoken and not run.later_calls:
-                for generations in response.generations[:1]:
+            is_silent = run and run.turn and not run.turn.has_spoken and not run.later_calls
+            for generations in response.generations[:1]:
+                if is_silent:
                     self._say_whole(run_id, generations[0])
+                if run and run.steps and isinstance(generations[0], ChatGeneration):
+                    texts = tuple(data(generations[0].message))
+                    for step in run.steps:
+                        step.hear(*texts)
         finally:
             self._end(run_id)
 
@@ -354,7 +361,10 @@ class ExaidCallback(AsyncCallbackHandler):
             step = place
             self._steps[step] = Step(inputs)
         own = "" if name.startswith(_UNNAMED) or name == _kind(serialized) else name
-        self._add(run_id, parent_run_id, tags, metadata, own).step = step
+        run = self._add(run_id, parent_run_id, tags, metadata, own)
+        run.step = step
+        for outer in run.steps[:-1] if step else ():
+            outer.contain(run.steps[-1])
 
     @_at_once
     def on_chain_end(
@@ -366,7 +376,7 @@ class ExaidCallback(AsyncCallbackHandler):
         tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Forward the output of a node in which no model has spoken."""
+        """Forward what a node returns and no model in it has said."""
         self._say_update(*self._end_chain(run_id), outputs)
 
     @_at_once
@@ -434,7 +444,7 @@ class ExaidCallback(AsyncCallbackHandler):
         if not agent and kind:
             agent = next((tag for tag in tags or () if not tag.startswith(_TAGS)), kind)
         root = around.root if around else run_id
-        run = _Run(root, agent, name, node, place, self._steps_around(place))
+        run = _Run(root, agent, name, node, place, self._steps_around(place, around))
         self._runs[run_id] = run
         return run
 
@@ -447,9 +457,12 @@ class ExaidCallback(AsyncCallbackHandler):
         return run, self._steps.pop(run.step, None)
 
     def _say_update(self, run: _Run | None, step: Step | None, outputs: object) -> None:
-        if run and step and not step.has_spoken and (texts := update(outputs, step)):
+        if run is None or step is None:
+            return
+        if texts := update(outputs, step, run.agent):
             self._feed.say(run.agent, "\n".join(texts))
-            _spoken(run.steps)
+        for each in run.steps:
+            each.said |= step.said
 
     def _end_canceled(self, root: UUID, place: str = "") -> None:
         """End the runs at a place, since canceled runs report their end late or never."""
@@ -485,8 +498,9 @@ class ExaidCallback(AsyncCallbackHandler):
         run = self._runs.get(run_id)
         if run is not None and run.turn is not None and text:
             run.turn.say(text, is_new_part=is_new_part)
-            if run.turn.has_spoken:
-                _spoken(run.steps)
+            for step in () if run.said else run.steps:
+                step.replies.append(run.said)
+            run.said.append(text)
 
     def _say_call(self, run_id: UUID, name: str | None, arguments: str | None) -> None:
         run = self._runs.get(run_id)
@@ -496,7 +510,6 @@ class ExaidCallback(AsyncCallbackHandler):
         if run is not None and run.turn is not None and arguments:
             run.turn.say_call(arguments)
             run.parts.has_other = True
-            _spoken(run.steps)
 
     def _take_call(self, run_id: UUID, part: ToolCallChunk) -> None:
         run = self._runs.get(run_id)
@@ -538,10 +551,16 @@ class ExaidCallback(AsyncCallbackHandler):
         for wrong in getattr(generation.message, "invalid_tool_calls", ()):
             self._say_call(run_id, wrong["name"], wrong["args"])
 
-    def _steps_around(self, place: str) -> tuple[Step, ...]:
+    def _steps_around(self, place: str, around: _Run | None) -> tuple[Step, ...]:
+        """Return the steps at a place; a graph with a thread of its own has a place of its own."""
         parts = place.split("|")
         places = ("|".join(parts[: count + 1]) for count in range(len(parts)))
-        return tuple(self._steps[each] for each in places if each in self._steps)
+        steps = [self._steps[each] for each in places if each in self._steps]
+        known = set(map(id, steps))
+        return (
+            *(each for each in (around.steps if around else ()) if id(each) not in known),
+            *steps,
+        )
 
 
 def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
@@ -562,11 +581,6 @@ def _agent(
         return node
     branch = next((t.removeprefix(_BRANCH) for t in tags or () if t.startswith(_BRANCH)), "")
     return name or branch or (around.agent if around else "")
-
-
-def _spoken(steps: Sequence[Step]) -> None:
-    for step in steps:
-        step.has_spoken = True
 
 
 def _kind(serialized: Mapping[str, Any] | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, fields, is_dataclass
@@ -23,6 +25,10 @@ _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
 _NOT_OF_AGENTS = ("developer", "human", "system", "user")  # roles of a `ChatMessage`
 _ROLES = frozenset({"ai", "assistant", "developer", "function", "human", "system", "tool", "user"})
 _OF_A_DUMP = frozenset({"additional_kwargs", "id", "response_metadata", "tool_calls"})
+_LONG = 30
+"""Characters from which equal texts are copies: two agents may say the same few words."""
+_REMOVE_ALL = "__remove_all__"  # in LangGraph, id of a message that removes all before it
+_ECHO = "Returning structured response: "  # LangChain's beginning of a result that repeats the call
 _DEFAULTS: Mapping[str, object] = {"name": "", "tool_call_id": ""}
 """Fields that LangChain requires of some messages."""
 
@@ -44,7 +50,7 @@ class _Known:
             value = value.model_copy(update={"content": body})
         elif isinstance(value, Mapping):
             value = {**value, "content": body, "tool_calls": calls}
-        return _said("", _message(value))
+        return _texts(_message(value))
 
 
 @dataclass(slots=True)
@@ -54,8 +60,10 @@ class Step:
     inputs: InitVar[object]
     known: dict[object, list[_Known]] = field(init=False)
     """Texts and messages of the input by each of their keys."""
-    has_spoken: bool = False
-    """Whether a model has said something in the node."""
+    replies: list[list[str]] = field(default_factory=list)
+    """Pieces of what each model has said in the node so far, with any tagged reasoning."""
+    said: set[str] = field(default_factory=set)
+    """Other texts that were said in the node, without space."""
     results: set[str] = field(default_factory=set)
     """Results of tools in the node."""
     error: BaseException | None = None
@@ -67,6 +75,17 @@ class Step:
             known = _Known(value, _contents(value))
             for key in _keys(value):
                 self.known.setdefault(key, []).append(known)
+            if isinstance(body := known.contents[0], str):
+                self.known.setdefault(("text", body), [known])
+
+    def contain(self, inner: Step) -> None:
+        """Take what is known in a node within this one as known: it may have a memory."""
+        for key, known in inner.known.items():
+            self.known.setdefault(key, known)
+
+    def hear(self, *texts: str) -> None:
+        """Take texts as said in the node."""
+        self.said.update(map(_squeezed, texts))
 
 
 def content(message: BaseMessage) -> str:
@@ -151,14 +170,86 @@ def results(output: object) -> list[str]:
     return texts
 
 
-def update(outputs: object, step: Step) -> list[str]:
-    """Return the new texts in a node's update of the state."""
+def data(message: BaseMessage) -> Iterator[str]:
+    """Yield the tool calls of a message, and the texts in their arguments or in its JSON."""
+    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    values: list[object] = [call["args"] for call in calls]
+    yield from (f"{call['name']}: {as_text(call['args'])}" for call in calls)
+    text = content(message)
+    with suppress(ValueError, RecursionError):
+        values.append(json.loads(text[text.index("{") : text.rindex("}") + 1]))
+    while values:
+        match values.pop():
+            case str(text):
+                yield text
+            case {**fields_of_it}:
+                values += fields_of_it.values()
+            case [*items]:
+                values += items
+
+
+def update(outputs: object, step: Step, agent: str = "") -> list[str]:
+    """Return the texts in a node's update of the state that neither its input nor a model says.
+
+    Args:
+        outputs: What the node returns.
+        step: The node.
+        agent: Name of the node, which may precede a model's reply in a text.
+    """
     changes = list(_changes(outputs))
     returned = {id(value) for _, value in changes}
-    return [text for name, value in changes for text in _news(name, value, step, returned)]
+    is_rewritten = any(getattr(value, "id", None) == _REMOVE_ALL for _, value in changes)
+    replies = [without_reasoning("".join(reply)) for reply in step.replies]
+    step.hear(*replies)
+    long = sorted((each for each in replies if len(each) >= _LONG), key=len, reverse=True)
+    news: list[str] = []
+    for name, value in changes:
+        for text in _news(name, value, step, returned, is_rewritten=is_rewritten):
+            if rest := _unsaid(text, step.said, long, agent):
+                news.append(_cut(name if isinstance(value, str) else "", rest))
+                step.hear(text)
+    return news
 
 
-def _news(name: str, value: object, step: Step, returned: set[int]) -> list[str]:
+def _unsaid(text: str, said: set[str], replies: Sequence[str], agent: str) -> str:
+    """Return what a text has besides the replies of models; empty if it has nothing else."""
+    if _squeezed(text) in said:
+        return ""
+    if len(text) >= _LONG and any(_find(reply, text) for reply in replies):
+        return ""
+    rest = text
+    for reply in replies:
+        if place := _find(rest, reply):
+            rest = f"{rest[: place[0]]}…{rest[place[1] :]}"
+    is_label = rest is not text and set(_words(rest)) <= set(_words(agent))
+    return "" if is_label else rest
+
+
+def _find(text: str, part: str) -> tuple[int, int] | None:
+    """Return where a text has a part as words of its own, whatever the space in both."""
+    squeezed, wanted = _squeezed(text), _squeezed(part)
+    if not wanted or wanted not in squeezed:
+        return None
+    places = [at for at, character in enumerate(text) if not character.isspace()]
+    at = squeezed.find(wanted)
+    start, end = places[at], places[at + len(wanted) - 1] + 1
+    before = text[start - 1 : start] if start else " "
+    is_apart = before.isspace() or before in "\"'*_>([{:"
+    goes_on = re.match(r"\w|[.,]\d", text[end : end + 2])
+    return (start, end) if is_apart and not goes_on else None
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", text.lower())
+
+
+def _news(
+    name: str, value: object, step: Step, returned: set[int], *, is_rewritten: bool
+) -> list[str]:
     """Return what a text or message of an update says that the input did not say.
 
     A message of the input that has other words now, or whose id has, was corrected, unless the
@@ -166,17 +257,35 @@ def _news(name: str, value: object, step: Step, returned: set[int]) -> list[str]
     """
     if isinstance(value, str) and value in step.known:
         return []
-    before = [known for key in _keys(value) for known in step.known.get(key, ())]
+    contents = _contents(value)
+    keys = _keys(value)
+    body = contents[0]
+    if isinstance(body, str) and (is_rewritten or len(body) >= _LONG):
+        keys.add(("text", body))
+    before = [known for key in keys for known in step.known.get(key, ())]
     if any(known.value is not value and id(known.value) in returned for known in before):
         return []
-    contents = _contents(value)
     if any(known.contents == contents for known in before):
         return []
     value = value if isinstance(value, str) else _message(value)
     if _is_of_a_tool(name, value, step):
         return []
-    known_texts = {text.strip() for known in before for text in known.said()}
-    return [text for text in _said(name, value) if text.strip() not in known_texts]
+    known_texts = [text.strip() for known in before for text in known.said()]
+    return [
+        text
+        for text in _texts(value)
+        if not any(_begins(each, text.strip()) for each in known_texts)
+    ]
+
+
+def _begins(whole: str, text: str) -> bool:
+    """Return whether a text is a whole one or was cut from its beginning, but not in a number."""
+    if text == whole:
+        return True
+    text = text.removesuffix("…").removesuffix("...").rstrip()
+    if len(text) < _LONG or not whole.startswith(text):
+        return False
+    return not re.match(r"\d[.,]?\d", whole[len(text) - 1 :])
 
 
 def _changes(outputs: object) -> Iterator[tuple[str, object]]:
@@ -316,14 +425,26 @@ def _message(value: object) -> BaseMessage | None:
 
 
 def _said(name: str, value: object) -> list[str]:
+    return [_cut(name if isinstance(value, str) else "", text) for text in _texts(value)]
+
+
+def _cut(name: str, text: str) -> str:
+    """Return a text as it is sent, with the name of its field."""
+    return f"{name}: {as_text(text)}" if name else as_text(text)
+
+
+def _texts(value: object) -> list[str]:
+    """Return what a text or a message of an agent says, in full length."""
     if isinstance(value, str):
-        text = as_text(value)
-        return [f"{name}: {text}" if name else text] if text.strip() else []
+        text = without_reasoning(value)
+        return [text] if text.strip() else []
     if not isinstance(value, BaseMessage) or value.type not in _OF_AGENTS:
         return []
     if isinstance(value, ChatMessage) and value.role.lower() in _NOT_OF_AGENTS:
         return []
-    text = as_text(content(value))
+    text = content(value)
+    if isinstance(value, ToolMessage) and text.startswith(_ECHO):
+        return []
     calls = value.tool_calls if isinstance(value, AIMessage) else []
     said = [text] if text.strip() else []
     return said + [f"{call['name']}: {as_text(call['args'])}" for call in calls]

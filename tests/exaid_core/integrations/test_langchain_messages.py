@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import time
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Any, TypedDict
 from unittest.mock import patch
 
@@ -18,9 +20,11 @@ from langchain_core.messages import (
     ToolCall,
     ToolMessage,
 )
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
-from langgraph.graph import END, START, MessagesState, StateGraph
-from langgraph.types import Command, Overwrite
+from langgraph.graph import END, START, MessagesState, StateGraph, add_messages
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.types import Command, Overwrite, interrupt
 
 from exaid_core.integrations import langchain_text
 from exaid_core.integrations.feed import as_text
@@ -31,8 +35,10 @@ from tests.exaid_core.integrations.langchain_programs import (
     State,
     Talk,
     asks,
+    calls,
     graph_of,
     hear,
+    says,
     streams,
 )
 from tests.exaid_core.integrations.overhearing import listening
@@ -282,6 +288,151 @@ async def test_a_message_with_the_same_words_in_another_form_is_not_heard(conten
     graph.add_node("a", lambda _: {"messages": [AIMessage("Give 50 mg.", id="1")]})
     graph.add_edge(START, "a")
     assert (await hear(graph.compile(), {"messages": [AIMessage(content, id="1")]})).heard == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Give 50 mg of aspirin, after the CT has excluded…", False),
+        ("Give 50 mg of aspirin, after the CT has excluded a bleeding, for 1", True),
+        ("Give 50 mg of aspirin.", True),
+    ],
+)
+async def test_a_message_that_is_cut_is_no_correction(text: str, said: bool) -> None:
+    """As to save tokens; but not within a number, or to a few words."""
+    whole = "Give 50 mg of aspirin, after the CT has excluded a bleeding, for 10 days."
+    graph: Any = StateGraph(MessagesState)
+    graph.add_node("b", lambda state: {"messages": [AIMessage(text, id="1")]})
+    graph.add_edge(START, "b")
+    ears = await hear(graph.compile(), {"messages": [AIMessage(whole, id="1")]})
+    assert ears.heard == ([("b", text)] if said else [])
+
+
+LONG = "Potassium is 7.1 mmol/L, so give calcium now."
+
+
+async def test_a_copy_is_not_said_again_by_another_agent() -> None:
+    def copies(state: Any) -> Any:
+        kept = [AIMessage(each.content) for each in state["messages"]]
+        return {"messages": [RemoveMessage(REMOVE_ALL_MESSAGES), *kept], "report": LONG}
+
+    def agrees(state: Any) -> Any:
+        return {"messages": [AIMessage("Yes."), AIMessage(LONG)]}
+
+    class Reported(MessagesState):
+        report: str
+
+    graph: Any = StateGraph(Reported)
+    graph.add_node("lab", lambda _: {"messages": [AIMessage(LONG), AIMessage("Yes.")]})
+    graph.add_node("clerk", copies)
+    graph.add_node("doctor", agrees)
+    for before, after in pairwise([START, "lab", "clerk", "doctor"]):
+        graph.add_edge(before, after)
+    ears = await hear(graph.compile(), {"messages": []})
+    assert ears.heard == [("lab", f"{LONG}\nYes."), ("doctor", "Yes.")]
+
+
+# A node in which a model speaks
+
+
+async def test_what_a_person_adds_to_the_words_of_a_model_is_heard() -> None:
+    async def doctor(state: Talk) -> Any:
+        said = await says(AIMessage("Give amoxicillin.")).ainvoke("?")
+        allergy = interrupt("Allergies?")
+        return {"messages": [said, AIMessage(f"Physician rejects: {allergy}")]}
+
+    graph: Any = StateGraph(Talk)
+    graph.add_node("doctor", doctor)
+    graph.add_edge(START, "doctor")
+    program = graph.compile(checkpointer=InMemorySaver())
+    exaid, ears = listening()
+    async with exaid:
+        config = {"callbacks": [ExaidCallback(exaid)], "configurable": {"thread_id": "1"}}
+        await program.ainvoke({"messages": [HumanMessage("Which?")]}, config=config)
+        await program.ainvoke(Command(resume="anaphylaxis to penicillin"), config=config)
+    rejects = "Physician rejects: anaphylaxis to penicillin"
+    assert ears.text_of("doctor") == f"Give amoxicillin.Give amoxicillin.{rejects}"
+
+
+REPLY = "Give 50 mg of aspirin, then call the cath lab."
+
+
+def _changed(message: AIMessage) -> Any:
+    message.content = "Give 5 mg (corrected)."
+    return {"notes": [message]}
+
+
+@pytest.mark.parametrize(
+    ("update", "news"),
+    [
+        (lambda m: {"notes": [m], "plan": m.text}, ""),
+        (lambda m: {"notes": [f"  {m.text}\n"], "plan": m.text.removesuffix(".")}, ""),
+        (lambda m: {"notes": [f"**Doctor**: {m.text}"]}, ""),
+        (_changed, "Give 5 mg (corrected)."),
+        (lambda m: {"plan": "Score 7, high risk."}, "plan: Score 7, high risk."),
+        (lambda m: {"plan": f"Rejected: {m.text}"}, "plan: Rejected: …"),
+        # Not what the model said, although its words contain it.
+        (lambda m: {"plan": "Give 50 mg"}, "plan: Give 50 mg"),
+        (lambda m: {"plan": REPLY.replace("50", "5")}, f"plan: {REPLY.replace('50', '5')}"),
+        (lambda m: {"notes": [m, AIMessage("", tool_calls=[
+            ToolCall(name="call", args={"whom": "cath lab"}, id="1")
+        ])]}, 'call: {"whom": "cath lab"}'),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_what_a_node_adds_to_a_model_is_heard(update: Any, news: str, streamed: bool) -> None:
+    async def node(state: State) -> Any:
+        model = streams(REPLY[:9], REPLY[9:]) if streamed else says(AIMessage(REPLY))
+        return update(await model.ainvoke("?"))
+
+    assert (await hear(graph_of(doctor=node), CASE)).heard == [("doctor", REPLY + news)]
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+async def test_fields_of_a_structured_output_are_not_said_again(is_json: bool) -> None:
+    plan = {"dose": "5 mg", "steps": ["Rest.", {"then": "ECG."}]}
+    message = AIMessage(json.dumps(plan)) if is_json else calls("Plan", **plan)
+
+    async def node(state: State) -> Any:
+        await says(message).ainvoke("?")
+        return {"notes": ["Rest.", "ECG."], "plan": "5 mg"}
+
+    told = message.text if is_json else f"Plan: {json.dumps(plan)}"
+    assert (await hear(graph_of(a=node), CASE)).heard == [("a", told)]
+
+
+async def test_a_model_whose_stream_is_left_early_is_not_said_again() -> None:
+    async def node(state: State) -> Any:
+        async for piece in streams("Give aspirin.", " Or not.").astream("?"):
+            return {"notes": [piece.text]}
+        return {}
+
+    assert (await hear(graph_of(a=node), CASE)).heard == [("a", "Give aspirin.")]
+
+
+async def test_parts_that_a_node_joins_without_space_are_not_said_again() -> None:
+    parts: Any = [{"type": "text", "text": text} for text in ("BP is 7", "0 mL urine.")]
+    ears = await hear(graph_of(a=asks(says(AIMessage(parts)))), CASE)
+    assert ears.heard == [("a", "BP is 7\n0 mL urine.")]
+
+
+async def test_what_an_agent_with_a_memory_returns_is_not_said_again() -> None:
+    class Own(TypedDict):
+        messages: Annotated[list[Any], add_messages]
+
+    inner: Any = StateGraph(Own)
+    replies = iter(["Fever.", "No."])
+    inner.add_node("nurse", lambda _: {"messages": [AIMessage(next(replies))]})
+    inner.add_edge(START, "nurse")
+    agent = inner.compile(checkpointer=InMemorySaver())
+
+    async def node(state: State) -> Any:
+        config: Any = {"configurable": {"thread_id": "1"}}
+        told = await agent.ainvoke({"messages": [HumanMessage("How?")]}, config)
+        return {"notes": told["messages"]}
+
+    ears = await hear(graph_of(a=node, b=node), CASE)
+    assert ears.heard == [("nurse", "Fever.No.")]
 
 
 async def test_all_versions_of_a_message_are_known() -> None:
