@@ -149,8 +149,9 @@ class Turn:
         self._publish = partial(feed._publish, agent_id, published)  # noqa: SLF001 - its other half
         self.has_spoken = False
         """Whether the agent has said anything besides reasoning."""
+        self.is_over = False
+        """Whether the turn has ended."""
         self._tags = ThinkTags()
-        self._is_over = False
         self._end_of_part = ""
 
     def say(self, text: str, *, is_new_part: bool = False) -> None:
@@ -175,7 +176,7 @@ class Turn:
         self._tell(self._tags.end())
 
     def _tell(self, text: str) -> None:
-        if text and not self._is_over:
+        if text and not self.is_over:
             self.has_spoken = True
             self._publish(text)
 
@@ -192,8 +193,8 @@ class Turn:
         if error is not None and not is_control_flow(error):
             words = f"{what} [failed: {type(error).__name__}]".lstrip()
             self._tell(f"\n{words}" if self.has_spoken else words)
-        if not self._is_over:
-            self._is_over = True
+        if not self.is_over:
+            self.is_over = True
             self._publish(None)
 
 

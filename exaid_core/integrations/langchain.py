@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from itertools import chain
 from typing import Any, ParamSpec, cast
 from uuid import UUID
+from weakref import ref
 
 from exaid_core.integrations.feed import Feed, Listener, Turn, as_text, is_control_flow
 from mdagents_llm.extras import needs_extra
@@ -30,6 +34,7 @@ _UNNAMED = ("Runnable", "LangGraph")
 _ERROR_HANDLER = "__error_handler__"  # prefix of LangGraph's name for the error handler of a node
 _NODE_TIMEOUT = "NodeTimeoutError"  # in LangGraph; the run of the node itself is only canceled
 _PARENT_COMMAND = "ParentCommand"  # in LangGraph; carries what a node returns to the graph around
+_MOST_BRANCHES = 10_000  # numbers of branches that are kept for a run that goes on
 _OF_AN_AGENT = frozenset(
     {
         # Nodes of the single-agent graphs that `create_agent` and `create_react_agent` build.
@@ -89,6 +94,11 @@ class _Run:
     """Exception of a node that is reported, if the run is the outermost; None without one."""
     turn: Turn | None = None
     """Turn in which a model speaks; None if the run is not a model."""
+    task: ref[asyncio.Task[Any]] | None = None
+    """Task in which a model is asked; None without an event loop."""
+    branches: Counter[tuple[str, object]] = field(default_factory=Counter)
+    """Number of branches by path of their node and step of the graph, if the run is the outermost.
+    """
     tool: str = ""
     """Name of the tool; empty if the run is not a tool."""
     said: list[str] = field(default_factory=list)
@@ -118,6 +128,8 @@ class _Hearing(Feed):
         super().__init__(exaid)
         self.runs: dict[UUID, _Run] = {}
         self.steps: dict[str, Step] = {}
+        self.branches: dict[str, int] = {}
+        """Numbers of the latest branches by place: the branches that `Send` starts of one node."""
 
 
 class ExaidCallback(AsyncCallbackHandler):
@@ -427,7 +439,24 @@ class ExaidCallback(AsyncCallbackHandler):
             return
         own = str(name) if name and name != kind else ""
         run = self._add(run_id, parent_run_id, tags, metadata, own, kind)
+        run.task = _current_task()
+        self._free_names(run)
         run.turn = self._feed.start_turn(run.agent)
+
+    def _free_names(self, run: _Run) -> None:
+        """End the turns of models that have said nothing and that nobody asks any more.
+
+        A model that is not streamed reports no end if it is canceled. One that is asked in the same
+        task may still answer, if it asks the other one.
+        """
+        for other_id, other in tuple(self._runs.items()):
+            if other.turn is None or other.task is None or other.pieces:
+                continue
+            task = other.task()
+            if task is None or task.done():
+                self._end(other_id)
+            elif other.agent == run.agent and other.task == run.task:
+                other.turn.end()
 
     def _add(
         self,
@@ -440,13 +469,38 @@ class ExaidCallback(AsyncCallbackHandler):
     ) -> _Run:
         around = self._runs.get(parent_run_id) if parent_run_id else None
         node, place = _where(metadata)
+        root = around.root if around else run_id
+        if root in self._runs:
+            self._count_branch(self._runs[root], metadata or {}, node, place)
         agent = _agent(around, node, place, tags, name)
+        if agent == node and node not in _OF_AN_AGENT:
+            agent += self._number_of(place)
         if not agent and kind:
             agent = next((tag for tag in tags or () if not tag.startswith(_TAGS)), kind)
-        root = around.root if around else run_id
         run = _Run(root, agent, name, node, place, self._steps_around(place, around))
         self._runs[run_id] = run
         return run
+
+    def _count_branch(
+        self, outermost: _Run, metadata: Mapping[str, Any], node: str, place: str
+    ) -> None:
+        """Give a branch that `Send` starts its number among those of its node in a step of a graph.
+
+        A branch that goes on after an interrupt has its place again, and keeps its number.
+        """
+        match metadata.get("langgraph_path"):
+            case ["__pregel_push", int(), *_] if place not in self._feed.branches:
+                key = place.rpartition(":")[0], metadata.get("langgraph_step")
+                outermost.branches[key] += 1
+                self._feed.branches[place] = outermost.branches[key]
+                if len(self._feed.branches) > _MOST_BRANCHES:
+                    del self._feed.branches[next(iter(self._feed.branches))]
+
+    def _number_of(self, place: str) -> str:
+        """Return the suffix for the name of an agent at a place; empty in the first branch."""
+        known = self._feed.branches
+        numbers = [known[each] for each in _places(place) if each in known]
+        return f" ({'.'.join(map(str, numbers))})" if any(each > 1 for each in numbers) else ""
 
     def _end_chain(self, run_id: UUID) -> tuple[_Run | None, Step | None]:
         run = self._runs.pop(run_id, None)
@@ -480,7 +534,7 @@ class ExaidCallback(AsyncCallbackHandler):
             for step in run.steps:
                 step.error = error
         if run.turn is not None:
-            run.turn.end(error)
+            (run.turn if error is None else self._again(run)).end(error)
         elif run.tool and error is not None:
             self._feed.start_turn(run.agent).end(error, run.tool)
 
@@ -497,10 +551,16 @@ class ExaidCallback(AsyncCallbackHandler):
     def _say(self, run_id: UUID, text: str, *, is_new_part: bool = False) -> None:
         run = self._runs.get(run_id)
         if run is not None and run.turn is not None and text:
-            run.turn.say(text, is_new_part=is_new_part)
+            self._again(run).say(text, is_new_part=is_new_part)
             for step in () if run.said else run.steps:
                 step.replies.append(run.said)
             run.said.append(text)
+
+    def _again(self, run: _Run) -> Turn:
+        """Return the turn of a model, a new one if it was taken for gone."""
+        if run.turn is None or run.turn.is_over:
+            run.turn = self._feed.start_turn(run.agent)
+        return run.turn
 
     def _say_call(self, run_id: UUID, name: str | None, arguments: str | None) -> None:
         run = self._runs.get(run_id)
@@ -508,7 +568,7 @@ class ExaidCallback(AsyncCallbackHandler):
             is_later = run is not None and run.turn is not None and run.turn.has_spoken
             arguments = f"\n{name}: {arguments or ''}" if is_later else f"{name}: {arguments or ''}"
         if run is not None and run.turn is not None and arguments:
-            run.turn.say_call(arguments)
+            self._again(run).say_call(arguments)
             run.parts.has_other = True
 
     def _take_call(self, run_id: UUID, part: ToolCallChunk) -> None:
@@ -553,9 +613,7 @@ class ExaidCallback(AsyncCallbackHandler):
 
     def _steps_around(self, place: str, around: _Run | None) -> tuple[Step, ...]:
         """Return the steps at a place; a graph with a thread of its own has a place of its own."""
-        parts = place.split("|")
-        places = ("|".join(parts[: count + 1]) for count in range(len(parts)))
-        steps = [self._steps[each] for each in places if each in self._steps]
+        steps = [self._steps[each] for each in _places(place) if each in self._steps]
         known = set(map(id, steps))
         return (
             *(each for each in (around.steps if around else ()) if id(each) not in known),
@@ -568,6 +626,19 @@ def _where(metadata: Mapping[str, Any] | None) -> tuple[str, str]:
     known = metadata or {}
     node, place = known.get("langgraph_node"), known.get("langgraph_checkpoint_ns")
     return str(node or "").removeprefix(_ERROR_HANDLER), str(place or "")
+
+
+def _places(place: str) -> Iterator[str]:
+    """Yield a place and those around it, from the outermost graph inward."""
+    parts = place.split("|")
+    return ("|".join(parts[: count + 1]) for count in range(len(parts)))
+
+
+def _current_task() -> ref[asyncio.Task[Any]] | None:
+    with suppress(RuntimeError):  # no event loop runs in this thread
+        task = asyncio.current_task()
+        return None if task is None else ref(task)
+    return None
 
 
 def _agent(

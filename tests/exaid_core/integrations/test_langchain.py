@@ -6,8 +6,9 @@ import asyncio
 import logging
 import threading
 import uuid
+from contextlib import suppress
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.callbacks import AsyncCallbackHandler
@@ -20,7 +21,7 @@ from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import NodeTimeoutError
 from langgraph.func import entrypoint, task
-from langgraph.graph import START, StateGraph
+from langgraph.graph import END, START, StateGraph
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command, Send, TimeoutPolicy, interrupt
 
@@ -176,6 +177,110 @@ async def test_a_fan_out_of_one_node() -> None:
     graph.add_conditional_edges(START, lambda state: sends, ["expert"])
     ears = await hear(graph.compile(), CASE)
     assert [ears.text_of(f"expert{n}") for n in ("", " (2)", " (3)")] == [TEXT] * 3
+
+
+@pytest.mark.parametrize("at_once", [1, 5])
+@pytest.mark.parametrize("is_inner", [False, True])
+async def test_branches_have_the_same_names_in_every_run(at_once: int, is_inner: bool) -> None:
+    """Of a fan-out, as of langchain-ai/langgraph#3329, in two rounds."""
+
+    async def expert(state: State) -> State:
+        said = await says(AIMessage(f"Of {state['case']}.")).ainvoke("?")
+        return {"notes": [said.text]}
+
+    def fans_out(state: State) -> Any:
+        done = len(state.get("notes", []))
+        return [Send("expert", {"case": str(done + n)}) for n in range(2)] if done < 4 else END
+
+    class Own(TypedDict):
+        notes: list[str]
+
+    graph: Any = StateGraph(State)
+    inner: Any = StateGraph(State, output_schema=Own)
+    inner.add_node("lab", expert)
+    inner.add_edge(START, "lab")
+    graph.add_node("expert", inner.compile() if is_inner else expert)
+    graph.add_node("again", lambda state: {})
+    graph.add_conditional_edges(START, fans_out, ["expert", END])
+    graph.add_edge("expert", "again")
+    graph.add_conditional_edges("again", fans_out, ["expert", END])
+    ears = await hear(graph.compile(), CASE, max_concurrency=at_once)
+    name = "lab" if is_inner else "expert"
+    assert ears.text_of(name) == "Of 0.Of 2."
+    assert ears.text_of(f"{name} (2)") == "Of 1.Of 3."
+
+
+async def test_a_node_that_is_sent_for_again_keeps_its_name() -> None:
+    graph: Any = StateGraph(State)
+    graph.add_node("expert", asks(says(AIMessage("Fever."))))
+    graph.add_conditional_edges(
+        "expert", lambda s: END if len(s["notes"]) > 2 else [Send("expert", s)], ["expert", END]
+    )
+    graph.add_edge(START, "expert")
+    assert (await hear(graph.compile(), CASE)).heard == [("expert", "Fever." * 3)]
+
+
+async def test_a_branch_that_goes_on_after_an_interrupt_keeps_its_name() -> None:
+    async def expert(state: State) -> State:
+        if state["case"] == "1":
+            return {"notes": [interrupt("May I?")]}
+        return {"notes": [f"Of {state['case']}."]}
+
+    graph: Any = StateGraph(State)
+    graph.add_node("expert", expert)
+    graph.add_conditional_edges(
+        START, lambda _: [Send("expert", {"case": str(n)}) for n in range(2)], ["expert"]
+    )
+    program = graph.compile(checkpointer=InMemorySaver())
+    exaid, ears = listening()
+    async with exaid:
+        config = {"callbacks": [ExaidCallback(exaid)], "configurable": {"thread_id": "1"}}
+        await program.ainvoke(CASE, config=config)
+        await program.ainvoke(Command(resume="You may."), config=config)
+    assert ears.heard == [("expert", "notes: Of 0."), ("expert (2)", "notes: You may.")]
+
+
+@pytest.mark.parametrize("way", ["wait_for", "timeout", "cancel"])
+async def test_a_model_that_is_canceled_does_not_keep_the_name(way: str) -> None:
+    """LangChain reports no end of a canceled call that is not streamed."""
+
+    class Hangs(Speaker):
+        async def _agenerate(self, *args: Any, **kwargs: Any) -> Any:
+            await asyncio.Event().wait()
+
+    hangs = Hangs(says=[], disable_streaming=True)
+
+    async def node(state: State) -> State:
+        with suppress(TimeoutError, asyncio.CancelledError):
+            if way == "wait_for":
+                await asyncio.wait_for(hangs.ainvoke("?"), 0.01)
+            elif way == "timeout":
+                async with asyncio.timeout(0.01):
+                    await hangs.ainvoke("?")
+            else:
+                call = asyncio.create_task(hangs.ainvoke("?"))
+                await asyncio.sleep(0.01)
+                call.cancel()
+                await call
+        said = await says(AIMessage("Fever.")).ainvoke("?")
+        return {"notes": [said.text]}
+
+    assert (await hear(graph_of(cardiology=node), CASE)).heard == [("cardiology", "Fever.")]
+
+
+async def test_a_model_that_asks_another_is_heard() -> None:
+    class Asks(Speaker):
+        async def _astream(self, *args: Any, **kwargs: Any) -> Any:
+            await streams("Rash.").ainvoke("?")
+            async for chunk in super()._astream(*args, **kwargs):
+                yield chunk
+
+    model = Asks(says=[[AIMessageChunk(content="Fever.")]], streaming=True)
+
+    async def node(state: State) -> State:
+        return {"notes": [piece.text async for piece in model.astream("?")]}
+
+    assert (await hear(graph_of(a=node), CASE)).heard == [("a", "Rash.Fever.")]
 
 
 async def test_agents_of_a_sub_graph() -> None:
