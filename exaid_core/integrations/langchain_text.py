@@ -79,9 +79,13 @@ class Step:
                 self.known.setdefault(("text", body), [known])
 
     def contain(self, inner: Step) -> None:
-        """Take what is known in a node within this one as known: it may have a memory."""
+        """Take messages of agents that a node within this one has in its memory as known.
+
+        Other values may be what this node asks it.
+        """
         for key, known in inner.known.items():
-            self.known.setdefault(key, known)
+            if isinstance(known[0].value, AIMessage | ToolMessage):
+                self.known.setdefault(key, known)
 
     def hear(self, *texts: str) -> None:
         """Take texts as said in the node."""

@@ -435,6 +435,17 @@ async def test_what_an_agent_with_a_memory_returns_is_not_said_again() -> None:
     assert ears.heard == [("nurse", "Fever.No.")]
 
 
+async def test_what_a_node_asks_an_inner_graph_is_heard_if_it_returns_it() -> None:
+    inner = graph_of(nurse=asks(says(AIMessage("Noted."))))
+
+    async def node(state: State) -> Any:
+        await inner.ainvoke({"case": LONG, "notes": []})
+        return {"notes": [LONG]}
+
+    ears = await hear(graph_of(lab=node), CASE)
+    assert ears.heard == [("nurse", "Noted."), ("lab", f"notes: {LONG}")]
+
+
 async def test_all_versions_of_a_message_are_known() -> None:
     class Log(TypedDict):
         messages: Annotated[list[Any], operator.add]
