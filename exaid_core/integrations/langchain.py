@@ -90,6 +90,8 @@ class _Run:
     """Nodes in which the run takes place, from the outermost graph inward."""
     step: str = ""
     """Path of the node if the run is one; empty otherwise."""
+    inputs: object = None
+    """Input of a chain, such as a graph; None if the run is a node."""
     failure: BaseException | None = None
     """Exception of a node that is reported, if the run is the outermost; None without one."""
     turn: Turn | None = None
@@ -375,8 +377,10 @@ class ExaidCallback(AsyncCallbackHandler):
         own = "" if name.startswith(_UNNAMED) or name == _kind(serialized) else name
         run = self._add(run_id, parent_run_id, tags, metadata, own)
         run.step = step
+        graph = self._runs.get(parent_run_id) if parent_run_id else None
         for outer in run.steps[:-1] if step else ():
-            outer.contain(run.steps[-1])
+            outer.contain(run.steps[-1], graph.inputs if graph else None)
+        run.inputs = None if step else inputs
 
     @_at_once
     def on_chain_end(

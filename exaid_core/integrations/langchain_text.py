@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field, fields, is_dataclass
 from typing import Any
@@ -26,9 +26,14 @@ _NOT_OF_AGENTS = ("developer", "human", "system", "user")  # roles of a `ChatMes
 _ROLES = frozenset({"ai", "assistant", "developer", "function", "human", "system", "tool", "user"})
 _OF_A_DUMP = frozenset({"additional_kwargs", "id", "response_metadata", "tool_calls"})
 _LONG = 30
-"""Characters from which equal texts are copies: two agents may say the same few words."""
+"""Characters from which a field that has a text is a copy: two may say the same few words."""
 _REMOVE_ALL = "__remove_all__"  # in LangGraph, id of a message that removes all before it
-_ECHO = "Returning structured response: "  # LangChain's beginning of a result that repeats the call
+_ECHOES = (
+    # LangChain's beginnings of results of structured outputs, which repeat the call or refuse it.
+    "Returning structured response: ",
+    "Error: Failed to parse structured output",
+)
+_HANDS_BACK = "__is_handoff_back"  # in langgraph-supervisor, metadata of messages of its own
 _DEFAULTS: Mapping[str, object] = {"name": "", "tool_call_id": ""}
 """Fields that LangChain requires of some messages."""
 
@@ -60,6 +65,8 @@ class Step:
     inputs: InitVar[object]
     known: dict[object, list[_Known]] = field(init=False)
     """Texts and messages of the input by each of their keys."""
+    fields: dict[str, str] = field(init=False)
+    """Texts of the input by their fields."""
     replies: list[list[str]] = field(default_factory=list)
     """Pieces of what each model has said in the node so far, with any tagged reasoning."""
     said: set[str] = field(default_factory=set)
@@ -70,22 +77,32 @@ class Step:
     """Exception already reported as the failure of a turn in the node; None without one."""
 
     def __post_init__(self, inputs: object) -> None:
+        state = _state(inputs) or {}
+        self.fields = {name: each for name, each in state.items() if isinstance(each, str)}
         self.known = {}
         for value in _values(inputs):
             known = _Known(value, _contents(value))
             for key in _keys(value):
                 self.known.setdefault(key, []).append(known)
-            if isinstance(body := known.contents[0], str):
-                self.known.setdefault(("text", body), [known])
+            if (key := _text_key(value)) is not None:
+                self.known.setdefault(key, [known])
 
-    def contain(self, inner: Step) -> None:
+    def contain(self, inner: Step, asked: object) -> None:
         """Take messages of agents that a node within this one has in its memory as known.
 
-        Other values may be what this node asks it.
+        Args:
+            inner: The node.
+            asked: Input of its graph, which this node may have made and return as well.
         """
+        own = {key for value in _values(asked) for key in (*_keys(value), _text_key(value))}
         for key, known in inner.known.items():
-            if isinstance(known[0].value, AIMessage | ToolMessage):
+            if isinstance(known[0].value, AIMessage | ToolMessage) and key not in own:
                 self.known.setdefault(key, known)
+
+    def lines(self) -> set[str]:
+        """Return the lines of the texts and messages of the input."""
+        texts = (key[1] for key in self.known if isinstance(key, tuple) and key[0] == "text")
+        return {line.strip() for text in texts for line in text.splitlines() if line.strip()}
 
     def hear(self, *texts: str) -> None:
         """Take texts as said in the node."""
@@ -204,39 +221,72 @@ def update(outputs: object, step: Step, agent: str = "") -> list[str]:
     returned = {id(value) for _, value in changes}
     is_rewritten = any(getattr(value, "id", None) == _REMOVE_ALL for _, value in changes)
     replies = [without_reasoning("".join(reply)) for reply in step.replies]
-    step.hear(*replies)
+    step.hear(*replies, *(each for reply in replies for each in _lines(reply)))
     long = sorted((each for each in replies if len(each) >= _LONG), key=len, reverse=True)
+    earlier: set[str] | None = None
     news: list[str] = []
-    for name, value in changes:
+    for name, each in changes:
+        value = _added(each, step.fields.get(name)) if isinstance(each, str) else each
         for text in _news(name, value, step, returned, is_rewritten=is_rewritten):
-            if rest := _unsaid(text, step.said, long, agent):
+            rest = text
+            if isinstance(value, str) and replies and _squeezed(text) not in step.said:
+                earlier = step.lines() if earlier is None else earlier
+                rest = _without_lines(text, earlier)
+            if rest := _unsaid(rest, step.said, long, agent):
                 news.append(_cut(name if isinstance(value, str) else "", rest))
                 step.hear(text)
     return news
 
 
+def _added(text: str, before: str | None) -> str:
+    """Return what a text adds to a long one that its field had before, else all of it."""
+    if before is None or len(before) < _LONG or not text.startswith(before):
+        return text
+    rest = text[len(before) :]
+    if rest.startswith("\n") or before.endswith("\n"):
+        return rest.strip()
+    return f"… {rest.strip()}" if rest[:1].isspace() else text
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text without marks of a list, and what follows a label in them."""
+    for line in text.splitlines():
+        yield re.sub(r"^\s*(?:[-*•]|\d+[.)])\s+", "", line)
+        yield line.partition(": ")[2]
+
+
+def _without_lines(text: str, earlier: Set[str]) -> str:
+    """Return a text without lines of the input, as of the talk so far to which it adds some."""
+    kept: list[str] = []
+    for line in text.splitlines():
+        label, _, rest = line.partition(": ")
+        if line.strip() not in earlier:
+            kept.append(f"{label}: …" if rest.strip() in earlier else line)
+    return "\n".join(dict.fromkeys(kept)) if kept != text.splitlines() else text
+
+
 def _unsaid(text: str, said: set[str], replies: Sequence[str], agent: str) -> str:
     """Return what a text has besides the replies of models; empty if it has nothing else."""
-    if _squeezed(text) in said:
+    if not text.strip() or _squeezed(text) in said:
         return ""
+    whole, text = text, text.strip().removesuffix("…").removesuffix("...").rstrip()
     if len(text) >= _LONG and any(_find(reply, text) for reply in replies):
         return ""
-    rest = text
+    rest = whole
     for reply in replies:
         if place := _find(rest, reply):
             rest = f"{rest[: place[0]]}…{rest[place[1] :]}"
-    is_label = rest is not text and set(_words(rest)) <= set(_words(agent))
+    is_label = rest is not whole and set(_words(rest)) <= set(_words(agent))
     return "" if is_label else rest
 
 
 def _find(text: str, part: str) -> tuple[int, int] | None:
-    """Return where a text has a part as words of its own, whatever the space in both."""
-    squeezed, wanted = _squeezed(text), _squeezed(part)
-    if not wanted or wanted not in squeezed:
+    """Return where a text has a part as words of its own."""
+    part = part.strip()
+    start = text.find(part)
+    if start < 0 or not part:
         return None
-    places = [at for at, character in enumerate(text) if not character.isspace()]
-    at = squeezed.find(wanted)
-    start, end = places[at], places[at + len(wanted) - 1] + 1
+    end = start + len(part)
     before = text[start - 1 : start] if start else " "
     is_apart = before.isspace() or before in "\"'*_>([{:"
     goes_on = re.match(r"\w|[.,]\d", text[end : end + 2])
@@ -263,9 +313,8 @@ def _news(
         return []
     contents = _contents(value)
     keys = _keys(value)
-    body = contents[0]
-    if isinstance(body, str) and (is_rewritten or len(body) >= _LONG):
-        keys.add(("text", body))
+    if is_rewritten or (isinstance(value, str) and len(value) >= _LONG):
+        keys.add(_text_key(value))
     before = [known for key in keys for known in step.known.get(key, ())]
     if any(known.value is not value and id(known.value) in returned for known in before):
         return []
@@ -340,6 +389,12 @@ def _keys(value: object) -> set[object]:
         return {value}
     own = value.get("id") if isinstance(value, Mapping) else getattr(value, "id", None)
     return {id(value), ("id", own)} if isinstance(own, str) and own else {id(value)}
+
+
+def _text_key(value: object) -> object:
+    """Return the key by which copies of a text or message are recognized; None without one."""
+    body = _contents(value)[0]
+    return ("text", body) if isinstance(body, str) else None
 
 
 def _contents(value: object) -> tuple[object, object]:
@@ -447,7 +502,8 @@ def _texts(value: object) -> list[str]:
     if isinstance(value, ChatMessage) and value.role.lower() in _NOT_OF_AGENTS:
         return []
     text = content(value)
-    if isinstance(value, ToolMessage) and text.startswith(_ECHO):
+    is_echo = isinstance(value, ToolMessage) and text.startswith(_ECHOES)
+    if is_echo or value.response_metadata.get(_HANDS_BACK):
         return []
     calls = value.tool_calls if isinstance(value, AIMessage) else []
     said = [text] if text.strip() else []

@@ -30,6 +30,7 @@ from exaid_core.integrations import langchain_text
 from exaid_core.integrations.feed import as_text
 from exaid_core.integrations.langchain import ExaidCallback
 from tests.exaid_core.integrations.langchain_programs import (
+    ASKED,
     CASE,
     PlainTalk,
     State,
@@ -329,7 +330,8 @@ async def test_a_copy_is_not_said_again_by_another_agent() -> None:
     for before, after in pairwise([START, "lab", "clerk", "doctor"]):
         graph.add_edge(before, after)
     ears = await hear(graph.compile(), {"messages": []})
-    assert ears.heard == [("lab", f"{LONG}\nYes."), ("doctor", "Yes.")]
+    # But a new message is a statement, such as an alarm that is given again.
+    assert ears.heard == [("lab", f"{LONG}\nYes."), ("doctor", f"Yes.\n{LONG}")]
 
 
 # A node in which a model speaks
@@ -371,6 +373,7 @@ def _changed(message: AIMessage) -> Any:
         (_changed, "Give 5 mg (corrected)."),
         (lambda m: {"plan": "Score 7, high risk."}, "plan: Score 7, high risk."),
         (lambda m: {"plan": f"Rejected: {m.text}"}, "plan: Rejected: …"),
+        (lambda m: {"plan": f"{m.text[:32]}…"}, ""),
         # Not what the model said, although its words contain it.
         (lambda m: {"plan": "Give 50 mg"}, "plan: Give 50 mg"),
         (lambda m: {"plan": REPLY.replace("50", "5")}, f"plan: {REPLY.replace('50', '5')}"),
@@ -444,6 +447,99 @@ async def test_what_a_node_asks_an_inner_graph_is_heard_if_it_returns_it() -> No
 
     ears = await hear(graph_of(lab=node), CASE)
     assert ears.heard == [("nurse", "Noted."), ("lab", f"notes: {LONG}")]
+
+
+async def test_a_message_of_a_node_is_heard_if_it_asks_a_silent_graph_with_it() -> None:
+    inner: Any = StateGraph(Talk)
+    inner.add_node("check", lambda state: {})
+    inner.add_edge(START, "check")
+    checks = inner.compile()
+
+    async def monitor(state: Talk) -> Any:
+        said = AIMessage(LONG)
+        await checks.ainvoke({"messages": [*state["messages"], said]})
+        return {"messages": [said]}
+
+    graph: Any = StateGraph(Talk)
+    graph.add_node("monitor", monitor)
+    graph.add_edge(START, "monitor")
+    assert (await hear(graph.compile(), ASKED)).heard == [("monitor", LONG)]
+
+
+@pytest.mark.parametrize("has_model", [False, True])
+async def test_a_text_that_grows_is_not_said_again(has_model: bool) -> None:
+    def adds(text: str) -> Any:
+        async def node(state: State) -> Any:
+            said = (await says(AIMessage(text)).ainvoke("?")).text if has_model else text
+            return {"case": f"{state['case']}\nDoctor: {said}"}
+
+        return node
+
+    case: State = {"case": "A man of 60 years has chest pain."}
+    ears = await hear(graph_of(doctor=adds(LONG), doctor_2=adds(REPLY)), case)
+    lead = "" if has_model else "case: Doctor: "
+    assert ears.heard == [("doctor", lead + LONG), ("doctor_2", lead + REPLY)]
+
+
+async def test_a_talk_that_a_node_with_a_model_writes_down_is_not_said_again() -> None:
+    class Written(MessagesState):
+        talk: str
+
+    def speaks(text: str) -> Any:
+        async def node(state: Any) -> Any:
+            said = [*state["messages"], await says(AIMessage(text)).ainvoke("?")]
+            return {"messages": said, "talk": "\n".join(each.text for each in said)}
+
+        return node
+
+    graph: Any = StateGraph(Written)
+    graph.add_node("a", speaks(LONG))
+    graph.add_node("b", speaks(REPLY))
+    for before, after in pairwise([START, "a", "b"]):
+        graph.add_edge(before, after)
+    ears = await hear(graph.compile(), {"messages": [HumanMessage("How is he?")]})
+    assert ears.heard == [("a", LONG), ("b", REPLY)]
+
+
+async def test_lines_and_the_answer_of_a_model_are_not_said_again() -> None:
+    text = "He has ST elevation in lead V1.\n1. Rest\n- ECG\nAnswer: B"
+
+    async def node(state: State) -> Any:
+        await says(AIMessage(text)).ainvoke("?")
+        return {"notes": ["Rest", "ECG", "C"], "plan": "B"}
+
+    assert (await hear(graph_of(a=node), CASE)).heard == [("a", f"{text}notes: C")]
+
+
+async def test_messages_of_frameworks_between_agents_are_not_heard() -> None:
+    """Of langgraph-supervisor; and an output that LangChain refuses."""
+    of_it = {"__is_handoff_back": True}
+
+    async def node(state: Talk) -> Any:
+        return {"messages": [
+            await says(calls("Plan", dose=5)).ainvoke("?"),
+            ToolMessage("Error: Failed to parse structured output for tool 'Plan'.",
+                        tool_call_id="call-1"),
+            AIMessage("Transferring back to supervisor", response_metadata=of_it,
+                      tool_calls=[ToolCall(name="transfer_back", args={}, id="2")]),
+            ToolMessage("Transferred back.", tool_call_id="2", response_metadata=of_it),
+        ]}  # fmt: skip
+
+    graph: Any = StateGraph(Talk)
+    graph.add_node("a", node)
+    graph.add_edge(START, "a")
+    assert (await hear(graph.compile(), ASKED)).heard == [("a", 'Plan: {"dose": 5}')]
+
+
+def test_long_texts_beside_many_replies_take_little_time() -> None:
+    said = [f"{n} " + "word " * 800 for n in range(150)]
+    step = langchain_text.Step({})
+    step.replies = [[each] for each in said]
+    notes = [f"{n} " + "term " * 50 for n in range(150)]
+    began = time.process_time()
+    news = langchain_text.update({"plan": "\n".join(said), "notes": notes}, step)
+    assert time.process_time() - began < 2
+    assert len(news) == len(notes)
 
 
 async def test_all_versions_of_a_message_are_known() -> None:
