@@ -94,10 +94,12 @@ class Step:
             inner: The node.
             asked: Input of its graph, which this node may have made and return as well.
         """
-        own = {key for value in _values(asked) for key in (*_keys(value), _text_key(value))}
-        for key, known in inner.known.items():
-            if isinstance(known[0].value, AIMessage | ToolMessage) and key not in own:
-                self.known.setdefault(key, known)
+        unknown = [(key, inner.known[key]) for key in inner.known if key not in self.known]
+        own = set(map(id, _values(asked))) if unknown else ()
+        for key, known in unknown:
+            value = known[0].value
+            if isinstance(value, AIMessage | ToolMessage) and id(value) not in own:
+                self.known[key] = known
 
     def lines(self) -> set[str]:
         """Return the lines of the texts and messages of the input."""
