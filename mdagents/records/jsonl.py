@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -28,8 +29,20 @@ def damaged(path: Path, number: int, what: str, without: str) -> ConfigError:
     )
 
 
+def is_whole(tail: bytes) -> bool:
+    """Return whether a last line without a line break is a whole record: a JSON object.
+
+    An editor, a copy or a full disk may leave out the line break. Of an object, unlike a number, no
+    beginning is JSON, so that a record which is still being written is never taken for a whole one.
+    """
+    try:
+        return isinstance(json.loads(tail.removeprefix(BOM_UTF8)), dict)
+    except MALFORMED:
+        return False
+
+
 def whole_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (number from 1, offset in bytes, line with its line break); nothing without a file.
+    """Yield (number from 1, offset in bytes, line with any line break); nothing without a file.
 
     Blank lines, a torn last line left by a kill, and a byte order mark are skipped.
 
@@ -44,7 +57,7 @@ def whole_lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     with file:
         for number, line in enumerate(file, start=1):
             content = line.removeprefix(BOM_UTF8)
-            if line.endswith(b"\n") and not content.isspace():
+            if not content.isspace() and (line.endswith(b"\n") or is_whole(content)):
                 yield number, offset + len(line) - len(content), content
             offset += len(line)
 

@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 from threading import Lock
 
+from mdagents.records.jsonl import is_whole
 from mdagents_llm.files.private import open_private
 from mdagents_llm.files.regular_file import open_regular
 from mdagents_llm.files.syncing import sync
@@ -17,7 +18,10 @@ _BLOCK = 65_536  # bytes
 
 
 class LineLog:
-    """Appends whole lines. A torn last line, left by a kill, is dropped when the file is opened.
+    """Appends whole lines.
+
+    When the file is opened, a torn last line, left by a kill, is dropped, and a whole record that
+    lacks its line break gets one.
 
     Args:
         path: Path of the file; created if missing.
@@ -26,7 +30,7 @@ class LineLog:
         private: Whether only the owner can read the file.
 
     Raises:
-        OSError: The file cannot be opened.
+        OSError: The file cannot be opened, or its last line break cannot be written.
     """
 
     def __init__(self, path: Path, *, syncs: bool, private: bool = False) -> None:
@@ -35,10 +39,14 @@ class LineLog:
         opener = open_private if private else open_regular
         self._file = opener(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         self._size = self._on_disk = _end_of_last_line(self._file)
+        tail = os.pread(self._file, os.fstat(self._file).st_size - self._size, self._size)
         self._syncing: asyncio.Future[None] | None = None
         self._is_open = True
         self._opening = Lock()  # held by a thread that syncs, so that the file stays open
-        os.ftruncate(self._file, self._size)
+        if is_whole(tail):
+            self._size += len(tail) + os.write(self._file, b"\n")
+        else:
+            os.ftruncate(self._file, self._size)
 
     def append(self, line: bytes) -> None:
         """Write a line, given without its line break.

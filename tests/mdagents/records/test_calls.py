@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mdagents.records.calls import calls_at, read_calls
+from mdagents.records.jsonl import whole_lines
+from mdagents.records.line_log import LineLog
 from mdagents_llm.chat import TokenUsage
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.ledger import CallRow, Ledger
@@ -48,6 +51,26 @@ def test_rows_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     assert list(found.values()) == ROWS, "and without the torn one"
     assert list(calls_at(path, reversed(found))) == ROWS[::-1]
     assert (ROW.started_ms, ROW.ended_ms) == (1795341600250, 1795341601500)
+
+
+def test_a_last_row_without_its_line_break_is_whole_unless_it_is_cut(tmp_path: Path) -> None:
+    """Resumes of other programs drop it, or glue the next one to it (NousResearch/hermes-agent
+    issue 112575, Modalities/modalities issue 395)."""
+    path = tmp_path / "calls.jsonl"
+    two = line(ROWS[0]) + line(ROWS[3]).rstrip()
+    for end in range(len(line(ROWS[0])) - 1, len(two) + 1):
+        path.write_bytes(two[:end])
+        whole = ROWS[:1] + ROWS[3:] * (end == len(two))
+        assert [row for _, row in read_calls(path)] == whole, end
+        with closing(LineLog(path, syncs=False)) as log:
+            log.append(line(ROWS[1]).rstrip())
+        assert [row for _, row in read_calls(path)] == [*whole, ROWS[1]], end
+
+
+def test_a_number_that_is_still_being_written_is_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(b"12")
+    assert list(whole_lines(path)) == []
 
 
 def test_a_run_without_calls_has_no_rows(tmp_path: Path) -> None:

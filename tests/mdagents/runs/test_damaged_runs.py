@@ -236,6 +236,24 @@ def test_a_gap_among_the_records_is_filled_whatever_their_number(
     assert len(records()) == 3
 
 
+def test_a_last_line_without_a_line_break_is_not_paid_for_again(
+    provider: FakeProvider, run: Run
+) -> None:
+    """Many editors and tools leave it out; JSON Lines allow that (jsonlines.org)."""
+    run(*BASIC, "--cache", "off")
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    ledger = samples.with_name("calls.jsonl")
+    before = ledger.read_bytes()
+    for path in (samples, ledger):
+        path.write_bytes(path.read_bytes().rstrip())
+    write_end(samples.parent, None)
+    calls = len(provider.calls)
+    assert run(*BASIC, "--cache", "off")[0] == 0
+    assert len(provider.calls) == calls
+    assert ledger.read_bytes() == before
+    assert len(records()) == 3
+
+
 def test_an_epoch_that_another_program_wrote_as_a_float_counts(
     provider: FakeProvider, run: Run
 ) -> None:
