@@ -89,7 +89,7 @@ class RunStore:
 
     Raises:
         ConfigError: The folder cannot be written, another process holds it, or it holds a run with
-            other settings.
+            other settings or a ledger that lost rows.
         StorageError: The disk is full.
     """
 
@@ -147,6 +147,8 @@ class RunStore:
             self._exaid: dict[str, Totals] = {}
             """Case -> EXAID's totals in the attempt in progress, until EXAID completes it."""
             self._read_back(again, with_exaid=with_exaid)
+            if earlier is not None:
+                self._check_ledger(earlier)
             self.write_manifest()
             self._opened = opened.pop_all()
 
@@ -276,6 +278,7 @@ class RunStore:
         self.manifest.invocations[-1].reason = reason
         try:
             self._samples.sync()
+            self._calls.sync()  # `run.json` counts its rows
             with whole_file(self.array_path, sync=True, private=self.is_private) as file:
                 file.writelines(self._array())
             self.write_manifest()  # last: a run without its array is not finished
@@ -368,6 +371,24 @@ class RunStore:
                 self._add_exaid(row)
             elif row.case_id not in of_records and row.case_id != PREPARE:
                 self._restarts[row.case_id] = max(self._restarts[row.case_id], row.restart + 1)
+
+    def _check_ledger(self, earlier: RunManifest) -> None:
+        """Check that the ledger has all replies that an earlier start counted.
+
+        After a kill it has more; with fewer, totals and limits would forget what was paid.
+
+        Raises:
+            ConfigError: Rows were lost.
+        """
+        kept, counted = (
+            spent.calls + spent.cached_calls for spent in (self.manifest.spent, earlier.spent)
+        )
+        if kept < counted:
+            raise ConfigError(
+                f"{self._calls.path} holds {kept:,} of the {counted:,} replies that "
+                f"{self.folder / 'run.json'} counts, so that totals and limits would be wrong; put "
+                "the file back, or start with --fresh, which keeps this run under another name"
+            )
 
     def _records(self, places: _Places) -> Iterator[tuple[ItemKey, int, SampleRecord]]:
         """Yield (question, answer number, record) of the records that count, in file order."""

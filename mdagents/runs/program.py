@@ -333,7 +333,7 @@ class _Program:
         from mdagents.scoring.report import make_report
         from mdagents.scoring.report_text import report_parts
         from mdagents.scoring.results import shown  # not needed before the end of a run
-        from mdagents.scoring.rows import read_output
+        from mdagents.scoring.rows import is_outdated, read_output
 
         report = None
         if result.manifest.totals.questions:
@@ -351,13 +351,16 @@ class _Program:
             return json.dumps(content | (report.as_dict() if report else {}))
         if report is None:
             return ""
+        # A full disk may have kept the array from being written.
+        is_written = result.array_path.is_file() and not is_outdated(result.array_path)
+        path = result.array_path if is_written else result.folder
         return "\n".join(
             [
                 shown(report_parts(report)),
                 *_of_exaid(result),
                 *_paid(result.manifest),
-                f"records: {result.array_path}",
-                f"CSV:     {self._called.score} --input {shlex.quote(str(result.array_path))}",
+                f"records: {path}",
+                f"CSV:     {self._called.score} --input {shlex.quote(str(path))}",
                 "page:    the same with --html: charts, and the transcript of each question",
             ]
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -165,7 +165,7 @@ def _lines_of(path: Path) -> int:
 
 
 def newest_output(output_dir: Path) -> Path:
-    """Return the most recently written run: its JSON array, or its folder if it has no array yet.
+    """Return the most recently written run: its folder, or a JSON array without one.
 
     Runs without a finished question are ignored, and so are folders of a server.
 
@@ -179,8 +179,9 @@ def newest_output(output_dir: Path) -> Path:
             continue
         status = file.stat()
         # A run that has just started has nothing to score.
-        if status.st_size and file.parent.with_name(f"{file.parent.name}.json") not in times:
-            times[file.parent] = status.st_mtime
+        if status.st_size:
+            array = file.parent.with_name(f"{file.parent.name}.json")
+            times[file.parent] = max(status.st_mtime, times.pop(array, 0))
     if not times:
         raise ConfigError(
             f"there is no run in {output_dir}; answer some questions first, or give --input"
@@ -188,17 +189,40 @@ def newest_output(output_dir: Path) -> Path:
     return max(times, key=lambda path: times[path])
 
 
+def is_outdated(path: Path) -> bool:
+    """Return whether a file is the JSON array of a run whose latest start has not written it.
+
+    A run writes its array when it ends, and then that end to `run.json`. Times of files say nothing
+    of it: a copy or a checkout changes them.
+
+    Raises:
+        ConfigError: `run.json` cannot be read.
+    """
+    folder = run_folder(path)
+    if path.suffix != ".json" or not (folder / "samples.jsonl").is_file():
+        return False
+    starts = _manifest(folder / "run.json").get("invocations")
+    last = starts[-1] if isinstance(starts, list) and starts else None
+    return isinstance(last, dict) and not last.get("ended_at")
+
+
 def read_output(path: Path, repeated: Repeated | None = None) -> RunOutput:
     """Read the results of a run, each record once.
 
     Args:
-        path: Path as accepted by `open_result`.
+        path: Path as accepted by `open_result`; the folder of a run is read instead of its array if
+            the array is outdated.
         repeated: Handling of repeated records in another program's file; None rejects them.
 
     Raises:
         ConfigError: The file is missing or of another form, it has a server's answers, or a record
             is invalid; the message names it.
     """
+    if is_outdated(path):
+        folder = run_folder(path)
+        output = _read_output(folder, repeated)
+        notice = f"{path} is older than the records in {folder}, which were read instead"
+        return replace(output, reading_notices=(notice, *output.reading_notices))
     try:
         return _read_output(path, repeated)
     except ConfigError as error:

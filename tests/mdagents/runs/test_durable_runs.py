@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import random
@@ -12,14 +13,17 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import filelock
 import pytest
 
+from mdagents.cli.score import main as score
 from mdagents.records.line_log import LineLog
 from mdagents.records.manifest import RunManifest
+from mdagents.records.store import RunStore
 from mdagents.runs.forecast import forecast
 from mdagents.runs.options import read_config, read_options
 from mdagents.runs.program import main
@@ -68,6 +72,74 @@ def test_fresh_keeps_the_earlier_run_under_a_dated_name(run: Run) -> None:
     assert "the earlier run of this name was kept as" in err
     assert len(list(Path("output").glob("*.json"))) == 2
     assert len(list(Path("output").glob("*/samples.jsonl"))) == 2
+
+
+def test_an_array_older_than_its_records_is_never_scored(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A public report: a log of an earlier start is read in place of the whole one
+    (UKGovernmentBEIS/inspect_ai issue 4933)."""
+    run(*BASIC, "--max-samples", "1", "--token-limit", "5000")
+    (array,) = Path("output").glob("*.json")
+    folder = array.with_suffix("")
+    few = len(json.loads(array.read_bytes()))
+    assert few < 6
+
+    def full(store: RunStore) -> Iterator[bytes]:
+        yield b"["
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:  # a kill at the end leaves the same files
+        patch.setattr(RunStore, "_array", full)
+        status, out, _ = run(*BASIC)
+    assert status == 1
+    assert len(json.loads(array.read_bytes())) == few
+    assert f"records: {folder}\n" in out
+    assert out.splitlines()[-2].endswith(f" --input {folder}")
+    os.utime(array, (2e9, 2e9))  # as a copy or a checkout may leave it
+    assert rows.newest_output(Path("output")) == folder
+    for path in (array, folder):
+        assert len(rows.read_output(path).rows) == 6
+    assert score(["--input", str(array)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"{array} is older than the records in {folder}, which were read instead" in shown
+    assert run(*BASIC)[1].splitlines()[-2].endswith(f" --input {array}")
+    assert rows.read_output(array).path == array
+
+
+def test_an_edited_record_is_scored_by_default(run: Run) -> None:
+    run(*BASIC)
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    samples.write_bytes(b"".join(samples.read_bytes().splitlines(keepends=True)[1:]))
+    assert len(rows.read_output(rows.newest_output(Path("output"))).rows) == 5
+
+
+@pytest.mark.parametrize("rows_kept", [None, 0, 3])
+def test_a_ledger_that_lost_rows_does_not_give_a_limit_back(
+    provider: FakeProvider, run: Run, rows_kept: int | None
+) -> None:
+    """Public reports: a limit counts from 0 after each start (OpenHands/OpenHands issue 8858,
+    UKGovernmentBEIS/inspect_ai pull request 2845)."""
+    limited = (*BASIC, "--max-samples", "1", "--token-limit", "5000", "--cache", "off")
+    run(*limited)
+    (ledger,) = Path("output").glob("*/calls.jsonl")
+    manifest, whole = ledger.with_name("run.json").read_bytes(), ledger.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    ledger.unlink()
+    if rows_kept is not None:
+        ledger.write_bytes(b"".join(lines[:rows_kept]))
+    calls = len(provider.calls)
+    status, _, err = run(*limited)
+    assert (status, len(provider.calls)) == (2, calls)
+    assert err.splitlines()[-1] == (
+        f"error: {ledger} holds {rows_kept or 0} of the {len(lines)} replies that "
+        f"{ledger.with_name('run.json')} counts, so that totals and limits would be wrong; put the "
+        "file back, or start with --fresh, which keeps this run under another name"
+    )
+    assert ledger.with_name("run.json").read_bytes() == manifest, "what was paid stays known"
+    ledger.write_bytes(whole + lines[0])  # after a kill, it has more rows than `run.json` counts
+    assert run(*limited)[0] == 1
+    assert len(provider.calls) == calls, "the limit is still reached"
 
 
 def test_errors_are_answered_again_on_request_only(provider: FakeProvider, run: Run) -> None:
