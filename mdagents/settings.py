@@ -6,10 +6,29 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mdagents_llm.config import LLMRole
+from mdagents_llm.config import LLMRole, read_variables
+from mdagents_llm.files.home import of_home
 
-DATA_DIR = Path("data")
-"""Default folder of the data sets."""
+DATA_DIR, OUTPUT_DIR = Path("data"), Path("output")
+"""Default folders of the data sets and of the runs."""
+
+
+def data_dir() -> str:
+    """Return the folder of the data sets: by the environment or `.env`, else the default one.
+
+    Raises:
+        ConfigError: `.env` cannot be read, or there is no home folder for a `~`.
+    """
+    return of_home(read_variables().get("MDAGENTS_DATA_DIR", str(DATA_DIR)))
+
+
+def output_dir() -> str:
+    """Return the folder of the runs: by the environment or `.env`, else the default one.
+
+    Raises:
+        ConfigError: `.env` cannot be read, or there is no home folder for a `~`.
+    """
+    return of_home(read_variables().get("MDAGENTS_OUTPUT_DIR", str(OUTPUT_DIR)))
 
 
 class Difficulty(StrEnum):

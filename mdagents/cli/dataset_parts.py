@@ -20,7 +20,7 @@ from mdagents.datasets.picture_copies import copy_pictures, with_copies
 from mdagents.datasets.question_records import id_field
 from mdagents.records.own_files import refuse_to_replace
 from mdagents.scoring.rows import newest_output, read_output
-from mdagents.settings import Difficulty, RoutedBy
+from mdagents.settings import Difficulty, RoutedBy, data_dir, output_dir
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
 from mdagents_llm.files.whole_file import replace_file
@@ -76,7 +76,7 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
     """
     parser = _parser(program, "Splits a data set by the difficulty a run routed to.")
     parser.add_argument("--input", metavar="PATH", help="JSON array or folder of the run [newest]")
-    parser.add_argument("--output-dir", metavar="DIR", default="output", help="where runs are")
+    parser.add_argument("--output-dir", metavar="DIR", default=output_dir(), help="where runs are")
     parser.add_argument("--to", metavar="DIR", help="where the parts go [beside the data set]")
     parser.add_argument("--force", action="store_true", help="replace files with other questions")
     options = parser.parse_args(argv)
@@ -159,7 +159,7 @@ def _parser(program: str, description: str) -> argparse.ArgumentParser:
     parser = Parser(prog=program, description=description)
     parser.add_argument("--dataset", metavar="NAME", default="medqa", help="as for a run")
     parser.add_argument("--split", metavar="NAME", default="test", help="as for a run")
-    parser.add_argument("--data-dir", metavar="DIR", default="data", help="as for a run")
+    parser.add_argument("--data-dir", metavar="DIR", default=data_dir(), help="as for a run")
     return parser
 
 

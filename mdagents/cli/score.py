@@ -31,6 +31,7 @@ from mdagents.scoring.rows import (
     read_output,
     run_folder,
 )
+from mdagents.settings import output_dir
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
 from mdagents_llm.files.json_text import parse_json
@@ -200,7 +201,7 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         help="CSV file, or JSON file of --compare, --what-if or --audit [evaluation/{run}.csv]",
     )
     parser.add_argument(
-        "--output-dir", metavar="DIR", default="output", help="folder of the runs [%(default)s]"
+        "--output-dir", metavar="DIR", default=output_dir(), help="folder of the runs [%(default)s]"
     )
     parser.add_argument(
         "--evaluation-dir",

@@ -21,6 +21,7 @@ from mdagents.datasets.option_places import speaking_of_places
 from mdagents.datasets.pictures.detection import mentioned_picture
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.datasets.record_lines import place, read_lines
+from mdagents.settings import data_dir
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
@@ -332,7 +333,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("names", nargs="+", metavar="FILE_OR_NAME", help="a file, or a name, as for a run")
     add("--split", metavar="NAME", default="test", help="as for a run")
-    add("--data-dir", metavar="DIR", default="data", help="as for a run")
+    add("--data-dir", metavar="DIR", default=data_dir(), help="as for a run")
     add("--train", metavar="FILE", type=Path, help="exemplars [train.jsonl beside the file]")
     add("--json", action="store_true", help="print one JSON object and nothing else")
     add("--warn-only", action="store_true", help="exit with 0 whatever was found")

@@ -54,6 +54,7 @@ from mdagents.datasets.source_note import (
     read_note,
 )
 from mdagents.datasets.sources import BY_HAND, SOURCES, About, PinnedFile, Source
+from mdagents.settings import data_dir
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.did_you_mean import did_you_mean
@@ -468,7 +469,7 @@ def _parser(program: str, catalogue: Mapping[str, tuple[Source, ...]]) -> argpar
     add = parser.add_argument
     names = ", ".join([*catalogue, *BY_HAND])
     add("name", metavar="NAME", help=f"data set: {names}")
-    add("--data-dir", type=Path, default=Path("data"), metavar="DIR",
+    add("--data-dir", type=Path, default=Path(data_dir()), metavar="DIR",
         help="folder of all data sets [data]")  # fmt: skip
     add("--from", dest="by_hand", type=Path, metavar="FILE", nargs="+", default=[],
         help="convert a published file that you already have: "

@@ -23,6 +23,7 @@ from mdagents.runs.flags.team_flags import ADAPTIVE
 from mdagents.runs.options import FlagFormatter
 from mdagents.runs.signals import stop_signals
 from mdagents.serve.cli import TOKEN, add_team_flags, config_of, own_token
+from mdagents.settings import DATA_DIR, data_dir
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 PORT = 8090
 PATH = "/mcp"
-_DATA = "data"
 _QUEUE = 16
 _PIECE = 2**16  # bytes
 _TO_END = 10  # seconds that responses in progress get at the end
@@ -59,7 +59,7 @@ def main(argv: Sequence[str], *, program: str = "mdagents mcp") -> int:
         raise ConfigError("--host and --port belong to --http")
     config = config_of(options)
     names = tuple(dict.fromkeys(parts_of(options.team or ADAPTIVE)))
-    usual = (str(config.output_dir), _DATA)
+    usual = (str(config.output_dir), data_dir())
     folders = Folders.of(options.allow or usual, needed=bool(options.allow))
     with needs_extra("mcp", program):  # imported here: help needs no server
         import mdagents.mcp.server  # noqa: F401
@@ -211,7 +211,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
         help="teams to offer besides the built-in ones, such as a file.py; the first answers "
         f"unless a call names another [{ADAPTIVE}]")  # fmt: skip
     parser.add_argument("--allow", metavar="DIR", nargs="+",
-        help=f"folders that may be read [--output-dir, {_DATA}]")  # fmt: skip
+        help=f"folders that may be read [--output-dir, {DATA_DIR}]")  # fmt: skip
     parser.add_argument("--http", action="store_true", default=None,
         help="streamable HTTP instead of stdin and stdout")  # fmt: skip
     parser.add_argument("--host", metavar="HOST", default="",

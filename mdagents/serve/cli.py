@@ -19,6 +19,7 @@ from mdagents.runs.flags.picture_flags import PictureFlags
 from mdagents.runs.flags.team_flags import ADAPTIVE, TeamFlags
 from mdagents.runs.options import FlagFormatter, add_flag
 from mdagents.runs.signals import stop_signals
+from mdagents.settings import output_dir
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
@@ -198,3 +199,4 @@ def add_team_flags(parser: argparse.ArgumentParser) -> None:
         for name, field, flag in flags.described():
             if name not in _NOT_SERVED:
                 add_flag(group, name, field, flag)
+    parser.set_defaults(output_dir=output_dir())

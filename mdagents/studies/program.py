@@ -19,7 +19,7 @@ from mdagents.scoring.comparison import compare_study
 from mdagents.scoring.comparison_text import comparison_notices, comparison_parts
 from mdagents.scoring.results import print_parts
 from mdagents.scoring.rows import RunOutput, read_output
-from mdagents.settings import TeamRole
+from mdagents.settings import TeamRole, data_dir, output_dir
 from mdagents.studies.display import DISPLAYS, make_study_display
 from mdagents.studies.file import StudyFile, cells_of, read_study
 from mdagents.studies.session import CellRun, State, StudySession, manifest_of
@@ -85,8 +85,10 @@ def make_parser(program: str) -> argparse.ArgumentParser:
         help="send spans of each run to an OpenTelemetry collector")  # fmt: skip
     add("--display", choices=DISPLAYS, default="full",
         help="progress on stderr; without a terminal full prints lines [%(default)s]")  # fmt: skip
-    add("--data-dir", metavar="DIR", default="data", help="folder of the data sets [%(default)s]")
-    add("--output-dir", metavar="DIR", default="output", help="folder of the runs [%(default)s]")
+    add("--data-dir", metavar="DIR", default=data_dir(),
+        help="folder of the data sets [%(default)s]")  # fmt: skip
+    add("--output-dir", metavar="DIR", default=output_dir(),
+        help="folder of the runs [%(default)s]")  # fmt: skip
     add("--evaluation-dir", metavar="DIR", default="evaluation",
         help="folder for the results [%(default)s]")  # fmt: skip
     return parser

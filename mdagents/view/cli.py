@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from mdagents.live.frozen import find_traces, is_of_traces
 from mdagents.records.served import is_served, refusal_of_served
+from mdagents.settings import output_dir
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
@@ -19,7 +20,6 @@ from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.web.address import add_address_flags, has_screen, listen, note_of
 
-_OUTPUT = Path("output")
 _EXAMPLES = Path(__file__).parent.parent / "examples"
 _FASTEST = 1000  # times real time
 
@@ -36,7 +36,8 @@ def main(argv: Sequence[str], *, program: str = "python view.py") -> int:
         Exit status: 0 after Ctrl-C or SIGTERM, 2 for a usage error.
     """
     options = _parser(program).parse_args(argv)
-    given = [Path(path) for path in options.output] or [_EXAMPLES if options.examples else _OUTPUT]
+    usual = _EXAMPLES if options.examples else Path(output_dir())
+    given = [Path(path) for path in options.output] or [usual]
     if options.examples and options.output:
         raise ConfigError("--examples shows the runs of this program: leave the FOLDER out")
     shows_traces = any(map(is_of_traces, given))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
 from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.files.home import of_home
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import STOPPED, print_line, print_result
 
@@ -69,7 +70,7 @@ class Parser(argparse.ArgumentParser):
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         try:
-            return super()._get_value(action, arg_string)
+            return super()._get_value(action, of_home(arg_string))
         except argparse.ArgumentError:
             if action.type not in _KINDS:
                 raise

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import field_validator
 
 from mdagents.runs.flags.flag import Flag, Flags, StartFlag
+from mdagents.settings import OUTPUT_DIR
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.layers.cache import CacheMode
 from mdagents_llm.processes import cores
@@ -26,7 +27,7 @@ class OtelTraces(StrEnum):
 class OutputFlags(Flags):
     """Where questions are answered, and what is kept of a run."""
 
-    output_dir: Annotated[Path, StartFlag("folder for runs", "DIR")] = Path("output")
+    output_dir: Annotated[Path, StartFlag("folder for runs", "DIR")] = OUTPUT_DIR
     processes: Annotated[
         int | Literal["auto"] | None,
         StartFlag("worker processes; auto: one per core [1; Ray: one per CPU]", "N|auto"),

@@ -11,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from mdagents.cli.dataset_parts import extract, split
+from mdagents.cli.score import main as score
+from mdagents.data_tools.check import main as check
 from mdagents.datasets.dataset import open_dataset
+from mdagents.studies.program import make_parser as study_parser
 from tests.mdagents.datasets.made_pictures import RED, png
 
 LINE = {"question": "?", "options": {"A": "x", "B": "y"}, "answer_idx": "A"}
@@ -44,6 +47,38 @@ def test_split_by_routed_level_keeps_the_ids(capsys: pytest.CaptureFixture[str])
     advanced = open_dataset("mine", Path("data"), "test_advanced")
     assert [entry.id for entry in basic.index] == ["one", "three"]
     assert [entry.id for entry in advanced.index] == ["sample_2"]
+
+
+@pytest.mark.parametrize("source", ["environment", ".env"])
+def test_folders_of_the_environment_hold_as_for_a_run(
+    monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    folders = {"MDAGENTS_OUTPUT_DIR": "mine/runs", "MDAGENTS_DATA_DIR": "mine/data"}
+    if source == ".env":
+        Path(".env").write_text("".join(f"{name}={folder}\n" for name, folder in folders.items()))
+    else:
+        for name, folder in folders.items():
+            monkeypatch.setenv(name, folder)
+    write_run({"one": "basic", "sample_2": "basic", "three": "basic"})
+    Path("data").rename("mine-data")
+    Path("mine").mkdir()
+    Path("mine-data").rename("mine/data")
+    Path("output").rename("mine/runs")
+    assert split(["--dataset", "mine"]) == 0
+    assert len(open_dataset("mine", Path("mine/data"), "test_basic").index) == 3
+    assert extract(["one", "--dataset", "mine", "--output", "one.jsonl"]) == 0
+    assert score([]) == 0
+    assert Path("evaluation/run.csv").is_file()
+    assert check(["mine", "--warn-only"]) == 0
+    study = study_parser("study.py").parse_args(["mine.yaml"])
+    assert (study.output_dir, study.data_dir) == ("mine/runs", "mine/data")
+
+
+def test_the_home_folder_in_an_output(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A public report of another program: a folder named ~ (airtasker/spot issue 97)."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert extract(["one", "--dataset", "mine", "--output", "~/one.jsonl"]) == 0
+    assert (tmp_path / "home/one.jsonl").is_file()
 
 
 def test_split_replaces_no_file_that_holds_other_questions(

@@ -296,6 +296,28 @@ def test_resume_takes_up_the_run_in_the_folder_that_it_names(
     assert (status, err) == (2, f"error: there is no run {name} in b; see --output-dir\n")
 
 
+@pytest.mark.parametrize("source", ["variable", "flag", "file", ".env"])
+def test_the_home_folder_is_found_where_no_shell_names_it(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, source: str
+) -> None:
+    """Public reports: a folder named ~ is made (OPM/opm-simulators issue 5063, airtasker/spot
+    issue 97)."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    flags: tuple[str, ...] = ("--num-samples", "1", "--difficulty", "basic")
+    if source == "variable":
+        monkeypatch.setenv("MDAGENTS_OUTPUT_DIR", "~/runs")
+    elif source == "flag":
+        flags = (*flags, "--output-dir=~/runs")
+    elif source == "file":
+        Path("flags.yaml").write_text("output-dir: ~/runs\n")
+        flags = (*flags, "--run-config", "flags.yaml")
+    else:
+        Path(".env").write_text("MDAGENTS_OUTPUT_DIR=~/runs\n")
+    assert run(*flags)[0] == 0
+    assert not Path("~").exists()
+    assert len(records(tmp_path / "home/runs")) == 1
+
+
 def test_a_renamed_run_is_to_be_named_back(provider: FakeProvider, run: Run) -> None:
     assert run("--difficulty", "basic", "--num-samples", "2", "--token-limit", "1")[0] == 1
     folder = Path("output") / manifest().name
