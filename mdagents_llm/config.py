@@ -23,6 +23,7 @@ from dotenv.variables import Variable, parse_variables
 from platformdirs import user_cache_path
 
 from mdagents_llm.errors import NOWHERE, ConfigError
+from mdagents_llm.files.home import of_home
 from mdagents_llm.model_configs import ProviderInfo, load_model_configs
 
 TYPED_CALLS = "LLM_TYPED_CALLS"
@@ -56,8 +57,22 @@ class Environment:
 
     variables: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Name -> value of the variables that are set."""
-    cache_dir: Path = Path()
-    """Folder of the embedded model's weights."""
+    cache_dir: Path | None = Path()
+    """Folder of the embedded model's weights; None: the user has neither set one nor a home."""
+
+    @property
+    def caches(self) -> Path:
+        """Folder of the embedded model's weights, for a caller that needs it.
+
+        Raises:
+            ConfigError: There is none.
+        """
+        if self.cache_dir is None:
+            raise ConfigError(
+                "this user has no home folder for the embedded model; set MDAGENTS_CACHE_DIR to a "
+                "folder"
+            )
+        return self.cache_dir
 
     def key_name(self, provider: ProviderInfo) -> str:
         """Return the variable that holds the key for a provider; empty if none is set."""
@@ -260,10 +275,13 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
     """
     for info in load_model_configs().providers.values():
         check_base_url(variables.get(info.base_url_variable, ""), info.base_url_variable)
-    return Environment(
-        variables=variables,
-        cache_dir=Path(
-            variables.get("MDAGENTS_CACHE_DIR")
-            or user_cache_path("mdagents", appauthor=False, opinion=False)
-        ),
-    )
+    return Environment(variables, _cache_dir(variables.get("MDAGENTS_CACHE_DIR", "")))
+
+
+def _cache_dir(said: str) -> Path | None:
+    if said:
+        return Path(of_home(said))
+    try:
+        return user_cache_path("mdagents", appauthor=False, opinion=False)
+    except RuntimeError:  # no HOME, and no entry of the user in the password file
+        return None

@@ -283,7 +283,7 @@ class Endpoints:
             return Path(spec.name)
         from mdagents_llm.local_model import weights
 
-        return weights.require(self._runtime.environment.cache_dir)
+        return weights.require(self._runtime.environment.caches)
 
 
 def _openai_client(*, is_azure: bool = False) -> type[OpenAIClient]:

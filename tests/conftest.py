@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from playwright.async_api import Page
 
 REPOSITORY = Path(__file__).parent.parent
-CACHE_DIR = parse_environment(os.environ).cache_dir
+CACHE_DIR = parse_environment(os.environ).caches
 """Where the embedded model is; read before a test's surroundings are cleared."""
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 """Data sets and traces from outside the repository; their tests are skipped where they are not."""

@@ -210,7 +210,7 @@ def local_embedding(environment: Environment) -> Embedding:
     """Return the embedding with which this machine finds similar questions."""
     from mdagents_llm.embeddings import local_embedder  # loads numpy, which few methods need
 
-    return Embedding(local_embedder(), environment.cache_dir)
+    return Embedding(local_embedder(), environment.caches)
 
 
 def make_runtime(

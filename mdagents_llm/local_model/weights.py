@@ -199,7 +199,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog=FETCH_COMMAND, description=description)
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="[the user's cache folder]")
     options = parser.parse_args()
-    cache_dir = options.cache_dir or parse_environment(read_variables()).cache_dir
+    cache_dir = options.cache_dir or parse_environment(read_variables()).caches
     print_result(str(require(cache_dir)))
     return 0
 

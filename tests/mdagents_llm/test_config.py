@@ -8,11 +8,13 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from mdagents_llm.config import origin_of, parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.home import of_home
 from tests.conftest import REPOSITORY
 from tests.support.environment import WITHOUT_RIGHTS, bare_environment
 
@@ -33,6 +35,26 @@ def test_the_weights_stay_where_earlier_versions_put_them(
     monkeypatch.setenv("HOME", "/h")
     monkeypatch.setenv("XDG_CACHE_HOME", cache_home)
     assert parse_environment({}).cache_dir == Path(expected)
+
+
+@linux
+def test_a_user_without_a_home_needs_none_for_models_behind_an_api(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Other programs did not start in a container with any user id (psf/black issue 2813)."""
+
+    def unknown(uid: int) -> NoReturn:
+        raise KeyError(f"getpwuid(): uid not found: {uid}")
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    environment = parse_environment({})
+    with pytest.raises(ConfigError, match="set MDAGENTS_CACHE_DIR to a folder"):
+        _ = environment.caches
+    with pytest.raises(ConfigError, match="~/x: there is no home folder; write the whole path"):
+        of_home("~/x")
+    assert parse_environment({"MDAGENTS_CACHE_DIR": "/mine"}).caches == Path("/mine")
 
 
 @linux
