@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Collection
 from operator import itemgetter
 from pathlib import Path
 
 from exaid_core.trace.names import TRACE_SUFFIX
 from mdagents.records.jsonl import MALFORMED, whole_lines
 from mdagents.records.manifest import RunManifest, read_manifest
-from mdagents.settings import TeamRole
+from mdagents.settings import Status, TeamRole
 from mdagents_llm.errors import ConfigError
 
 
@@ -27,17 +29,26 @@ def holds_nothing(folder: Path) -> bool:
     return not samples.is_file() or samples.stat().st_size == 0
 
 
-def is_complete(folder: Path, manifest: RunManifest) -> bool:
-    """Return whether the files of a finished run still hold a record of each of its questions."""
+def is_complete(folder: Path, manifest: RunManifest, again: Collection[Status]) -> bool:
+    """Return whether the files of a finished run still hold a record of each of its questions.
+
+    Args:
+        folder: Folder of the run.
+        manifest: Manifest of the run.
+        again: Statuses of records that do not count.
+    """
     if not folder.with_name(f"{folder.name}.json").is_file():
         return False
-    left = {(id_, epoch) for id_ in manifest.item_ids for epoch in range(1, manifest.epochs + 1)}
+    counts: dict[tuple[str, int], bool] = {}
     try:
         for _, _, line in whole_lines(folder / "samples.jsonl"):
-            left.discard(itemgetter("question_id", "epoch")(json.loads(line)))
+            record = json.loads(line)
+            item = itemgetter("question_id", "epoch")(record)
+            counts[item] = record.get("status") not in again
     except (OSError, *MALFORMED):
         return False  # resuming the run reports the error
-    return not left
+    items = itertools.product(manifest.item_ids, range(1, manifest.epochs + 1))
+    return all(counts.get(item) for item in items)
 
 
 def name_to_use(

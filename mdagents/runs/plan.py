@@ -57,13 +57,10 @@ class Plan:
         earlier = self.earlier
         if earlier is None or not earlier.finished:
             return None
-        totals = earlier.totals
-        if self.again & totals.status_counts.keys():
-            return None
-        if totals.incomplete and Status.API_ERROR in self.again:
+        if earlier.totals.incomplete and Status.API_ERROR in self.again:
             return None
         folder = self.config.output_dir / earlier.name
-        return earlier if is_complete(folder, earlier) else None
+        return earlier if is_complete(folder, earlier, self.again) else None
 
     @property
     def most_errors(self) -> float | None:

@@ -270,9 +270,19 @@ class _Program:
             reverse=True,
         )  # fmt: skip
         for folder in folders:
-            manifest = read_manifest(folder)
-            if manifest is not None and (name or not manifest.finished):
-                return folder, manifest
+            try:
+                manifest = read_manifest(folder)
+            except ConfigError as error:
+                if name:
+                    raise
+                print_line(f"NOTE: a run was passed over: {error}")
+                continue
+            if manifest is None or (manifest.finished and not name):
+                continue
+            if not name and folder.name != manifest.name:  # a copy, or put aside by --fresh
+                print_line(f"NOTE: {folder} was passed over: it is a copy of run {manifest.name}")
+                continue
+            return folder, manifest
         what = f"run {name}" if name else "unfinished run"
         raise ConfigError(f"there is no {what} in {output_dir}; see --output-dir")
 

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,6 +275,39 @@ def test_resume_by_name_and_the_newest_unfinished(provider: FakeProvider, run: R
     assert manifest().finished
     assert len(records()) == 6
     assert run("--resume", name)[0] == 0
+
+
+def test_resume_passes_over_copies_and_what_is_no_run(provider: FakeProvider, run: Run) -> None:
+    assert run(*BASIC, "--token-limit", "1")[0] == 1
+    (folder,) = (path.parent for path in Path("output").glob("*/run.json"))
+    aside = Path(f"{folder}.20261130T120000.000000")  # as --fresh names an earlier run
+    shutil.copytree(folder, aside)
+    broken = Path("output/broken/run.json")
+    broken.parent.mkdir()
+    broken.touch()
+    for number, path in enumerate((aside / "run.json", broken)):
+        os.utime(path, (2e9 + number, 2e9 + number))
+    status, _, err = run("--resume")
+    assert status == 0
+    first, second = (line for line in err.splitlines() if "was passed over" in line)
+    assert first.startswith(f"NOTE: a run was passed over: {broken} cannot be read as a run")
+    assert second == f"NOTE: {aside} was passed over: it is a copy of run {folder.name}"
+    assert len(records()) == 6
+    assert run("--resume")[0] == 2, "none is unfinished"
+
+
+def test_the_records_say_what_ended_in_errors(provider: FakeProvider, run: Run) -> None:
+    run(*BASIC, "--cache", "off")
+    (samples,) = Path("output").glob("*/samples.jsonl")
+    lines = [json.loads(line) for line in samples.read_bytes().splitlines()]
+    lines[0] |= {"status": "api_error", "predicted": None, "correct": None, "error": "edited"}
+    samples.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    calls = len(provider.calls)
+    assert run(*BASIC, "--cache", "off")[0] == 0
+    assert len(provider.calls) == calls
+    assert run(*BASIC, "--cache", "off", "--retry-errors")[0] == 0
+    assert len(provider.calls) > calls
+    assert [record["status"] for record in records()] == ["answered"] * 6
 
 
 def test_resume_takes_up_the_run_in_the_folder_that_it_names(
