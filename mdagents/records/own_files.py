@@ -17,13 +17,14 @@ def refuse_to_replace(path: Path, *inputs: Path) -> None:
     Raises:
         ConfigError: Writing the file would destroy what it is made from, or a run.
     """
-    if not path.is_file():
+    place = path.resolve()  # `new/../file` is there once the folder `new` has been made
+    if not place.is_file():
         return
-    if any(one.exists() and path.samefile(one) for one in inputs):
+    if any(one.exists() and place.samefile(one) for one in inputs):
         raise ConfigError(f"{path} is the input; name another file for the output")
-    folders = path.absolute().parents[:2]  # a run's, or one in it, such as its traces
-    is_in_run = path.suffix in (".json", ".jsonl", ".gz") and any(map(_is_run, folders))
-    if is_in_run or (path.suffix == ".json" and _is_run(path.with_suffix(""))):
+    folders = place.parents[:2]  # a run's, or one in it, such as its traces
+    is_in_run = place.suffix in (".json", ".jsonl", ".gz") and any(map(_is_run, folders))
+    if is_in_run or (place.suffix == ".json" and _is_run(place.with_suffix(""))):
         raise ConfigError(f"{path} belongs to a run; name another file for the output")
 
 
@@ -38,7 +39,8 @@ def refuse_run(flag: str, folder: Path, *inputs: Path) -> None:
     Raises:
         ConfigError: The folder is a run, and none of the inputs.
     """
-    if _is_run(folder) and not any(one.exists() and folder.samefile(one) for one in inputs):
+    place = folder.resolve()
+    if _is_run(place) and not any(one.exists() and place.samefile(one) for one in inputs):
         raise ConfigError(
             f"{flag} is '{folder}', which is a run; name the folder to write to, then the runs"
         )

@@ -41,6 +41,16 @@ def test_an_input_is_not_replaced(run: Path) -> None:
         refuse_to_replace(other, run / "missing", run / ".." / "other.json")
 
 
+def test_a_path_through_a_folder_that_is_yet_to_be_made_is_the_file_itself(run: Path) -> None:
+    new = run.parent / "new" / ".."
+    with pytest.raises(ConfigError, match="is the input"):
+        refuse_to_replace(new / "other.json", run.parent / "other.json")
+    with pytest.raises(ConfigError, match="belongs to a run"):
+        refuse_to_replace(new / "run/samples.jsonl")
+    with pytest.raises(ConfigError, match="which is a run"):
+        refuse_run("--figures", new / "run")
+
+
 @pytest.mark.parametrize("name", [".", "/"])
 def test_a_folder_without_a_name_is_no_file(name: str) -> None:
     with pytest.raises(IsADirectoryError):
