@@ -6,7 +6,7 @@ import hashlib
 import pickle
 import reprlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -213,6 +213,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
             raise ConfigError(f"there is no data set file {name}; check the path of --dataset")
         label = path.stem if path.stem != "test" else path.parent.name or path.stem
         return label, path
+    name = str(path) if name else name  # `medqa/` and `./medqa` are `medqa`
     there = _folders(data_dir)
     if name not in there:
         spellings = {known.lower(): known for known in (*_SHIPPED, *KNOWN, *sorted(there))}
@@ -231,6 +232,18 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
         if (folder / file).is_file():
             return (SAMPLE_NAME if split == "test" else f"{SAMPLE_NAME}-{split}"), folder / file
     raise ConfigError(_not_found(name, data_dir, split, there))
+
+
+def earlier_labels(label: str, split: str) -> Iterator[str]:
+    """Yield the names that a data set typed as `./name` or `name/` had in runs of earlier versions.
+
+    Args:
+        label: Name for runs, by `find_dataset`.
+        split: Name of the split.
+    """
+    name = label if split == "test" else label.removesuffix(f"-{split}")
+    for spelled in (f"{name}/", f"./{name}", f"./{name}/"):
+        yield spelled + label.removeprefix(name)
 
 
 _IN_FOLDERS = (".jsonl", ".csv")

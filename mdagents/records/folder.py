@@ -68,11 +68,16 @@ def name_to_use(
         return name
     if not fresh:
         return earlier_name  # `earlier_run` raises if it is another run
+    return earlier_name if is_run_of(output_dir / earlier_name, config_hash) else name
+
+
+def is_run_of(folder: Path, config_hash: str) -> bool:
+    """Return whether a folder holds a run with these settings."""
     try:
-        earlier = read_manifest(output_dir / earlier_name)
+        manifest = read_manifest(folder)
     except ConfigError:
-        return name
-    return earlier_name if earlier and earlier.config_hash == config_hash else name
+        return False
+    return manifest is not None and manifest.config_hash == config_hash
 
 
 def with_hash(name: str, config_hash: str) -> str:

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import mdagents
 from mdagents.agents.prompts import prompt_hashes
-from mdagents.datasets.dataset import Dataset, IndexEntry, part_note
-from mdagents.records.folder import name_beside, name_to_use
+from mdagents.datasets.dataset import Dataset, IndexEntry, earlier_labels, part_note
+from mdagents.records.folder import is_run_of, name_beside, name_to_use
 from mdagents.records.manifest import (
     Invocation,
     RunManifest,
@@ -72,19 +72,25 @@ def make_manifest(
         config_hash = identity(
             config, endpoints, items_hash, exemplars, source, pictures, modules=modules
         )
-        name, earlier_name = (
-            run_name(
+
+        def named(label: str, how: str) -> str:
+            return run_name(
                 _called(team),
-                dataset.name,
+                label,
                 how,
                 len(entries),
                 config_hash[:8] if source or changes else "",
                 is_without_pictures=without_pictures(pictures.questions, {"images": config.images}),
             )
-            for how in _how_answered(config)
-        )
+
+        how, earlier_how = _how_answered(config)
         output_dir, fresh = config.output_dir, config.fresh
+        name, earlier_name = named(dataset.name, how), named(dataset.name, earlier_how)
         name = name_to_use(output_dir, name, earlier_name, config_hash, fresh=fresh)
+        if not (fresh or (output_dir / name).exists()):
+            before = (named(label, how) for label in earlier_labels(dataset.name, config.split))
+            same = (each for each in before if is_run_of(output_dir / each, config_hash))
+            name = next(same, name)
         model = models[TeamRole.DECISION]
         return config_hash, name_beside(output_dir, name, config_hash, model)
 

@@ -27,7 +27,7 @@ def ids_to_rerun(run: str, output_dir: Path, dataset: str, data_dir: Path, split
     path = Path(run) if Path(run).exists() else output_dir / run
     output = read_output(path)
     name, answered = find_dataset(dataset, data_dir, split)[0], text_of(output.manifest, "dataset")
-    if answered and answered != name:
+    if answered and str(Path(answered)) != name:  # earlier versions wrote `name/` as it was typed
         raise ConfigError(
             f"--rerun-wrong {run} has questions of {answered}, not of {name}; see --dataset and "
             "--split"

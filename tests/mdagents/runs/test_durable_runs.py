@@ -310,6 +310,33 @@ def test_the_records_say_what_ended_in_errors(provider: FakeProvider, run: Run) 
     assert [record["status"] for record in records()] == ["answered"] * 6
 
 
+def test_a_data_set_is_the_same_however_its_folder_is_typed(
+    provider: FakeProvider, run: Run
+) -> None:
+    """A public report: a final slash changes the name (octue/octue-sdk-python issue 501)."""
+    folder = Path("data/mine")
+    folder.mkdir(parents=True)
+    shutil.copyfile(SAMPLE, folder / "test.jsonl")
+    flags = ("--data-dir", "data", "--num-samples", "2", "--difficulty", "basic", "--cache", "off")
+    assert run(*flags, "--dataset", "mine")[0] == 0
+    calls = len(provider.calls)
+    for spelled in ("mine/", "./mine", "./mine/", "Mine/"):
+        assert run(*flags, "--dataset", spelled)[0] == 0
+    (array,) = Path("output").glob("*.json")
+    assert "_mine_" in array.stem
+    # Earlier versions named the run as the data set was typed.
+    before = array.stem.replace("_mine_", "_mine-_")
+    array.rename(array.with_stem(before))
+    array.with_suffix("").rename(array.with_name(before))
+    written = Path(f"output/{before}/run.json")
+    written.write_text(written.read_text().replace(array.stem, before).replace('"mine"', '"mine/"'))
+    for spelled in ("mine/", "mine"):
+        assert run(*flags, "--dataset", spelled)[0] == 0
+    assert run("--data-dir", "data", "--dataset", "mine", "--resume", before)[0] == 0
+    assert len(provider.calls) == calls
+    assert [path.stem for path in Path("output").glob("*.json")] == [before]
+
+
 def test_resume_takes_up_the_run_in_the_folder_that_it_names(
     provider: FakeProvider, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
