@@ -373,7 +373,7 @@ class RunStore:
                 self._restarts[row.case_id] = max(self._restarts[row.case_id], row.restart + 1)
 
     def _check_ledger(self, earlier: RunManifest) -> None:
-        """Check that the ledger has all replies that an earlier start counted.
+        """Check that the ledger has all replies that `run.json` or the records count.
 
         After a kill it has more; with fewer, totals and limits would forget what was paid.
 
@@ -383,11 +383,12 @@ class RunStore:
         kept, counted = (
             spent.calls + spent.cached_calls for spent in (self.manifest.spent, earlier.spent)
         )
+        counted = max(counted, self.manifest.totals.calls)
         if kept < counted:
             raise ConfigError(
-                f"{self._calls.path} holds {kept:,} of the {counted:,} replies that "
-                f"{self.folder / 'run.json'} counts, so that totals and limits would be wrong; put "
-                "the file back, or start with --fresh, which keeps this run under another name"
+                f"{self._calls.path} holds {kept:,} of the {counted:,} replies that this run has "
+                "had, so that totals and limits would be wrong; put the file back, or start with "
+                "--fresh, which keeps this run under another name"
             )
 
     def _records(self, places: _Places) -> Iterator[tuple[ItemKey, int, SampleRecord]]:

@@ -279,7 +279,8 @@ class _Program:
                 continue
             if manifest is None or (manifest.finished and not name):
                 continue
-            if not name and folder.name != manifest.name:  # a copy, or put aside by --fresh
+            is_named = folder.name == manifest.name
+            if not (name or is_named) and (output_dir / manifest.name).exists():
                 print_line(f"NOTE: {folder} was passed over: it is a copy of run {manifest.name}")
                 continue
             return folder, manifest

@@ -133,11 +133,15 @@ def test_a_ledger_that_lost_rows_does_not_give_a_limit_back(
     status, _, err = run(*limited)
     assert (status, len(provider.calls)) == (2, calls)
     assert err.splitlines()[-1] == (
-        f"error: {ledger} holds {rows_kept or 0} of the {len(lines)} replies that "
-        f"{ledger.with_name('run.json')} counts, so that totals and limits would be wrong; put the "
-        "file back, or start with --fresh, which keeps this run under another name"
+        f"error: {ledger} holds {rows_kept or 0} of the {len(lines)} replies that this run has "
+        "had, so that totals and limits would be wrong; put the file back, or start with --fresh, "
+        "which keeps this run under another name"
     )
     assert ledger.with_name("run.json").read_bytes() == manifest, "what was paid stays known"
+    killed = json.loads(manifest)
+    killed["spent"] = {}
+    ledger.with_name("run.json").write_text(json.dumps(killed))
+    assert run(*limited)[0] == 2, "the records of a start that was killed count as well"
     ledger.write_bytes(whole + lines[0])  # after a kill, it has more rows than `run.json` counts
     assert run(*limited)[0] == 1
     assert len(provider.calls) == calls, "the limit is still reached"
