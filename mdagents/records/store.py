@@ -373,22 +373,25 @@ class RunStore:
                 self._restarts[row.case_id] = max(self._restarts[row.case_id], row.restart + 1)
 
     def _check_ledger(self, earlier: RunManifest) -> None:
-        """Check that the ledger has all replies that `run.json` or the records count.
+        """Check that the ledger has all replies that `run.json` counts, and is not gone.
 
-        After a kill it has more; with fewer, totals and limits would forget what was paid.
+        After a kill it has more; with fewer, totals and limits would forget what was paid. The
+        records tell only whether it is gone: unlike them, its last rows may be lost in a power
+        failure, which must not end a run for good.
 
         Raises:
-            ConfigError: Rows were lost.
+            ConfigError: Rows were lost, and the user has not taken `spent` out of `run.json`.
         """
         kept, counted = (
             spent.calls + spent.cached_calls for spent in (self.manifest.spent, earlier.spent)
         )
-        counted = max(counted, self.manifest.totals.calls)
-        if kept < counted:
+        counted = counted if kept else max(counted, self.manifest.totals.calls)
+        if kept < counted and "spent" in earlier.model_fields_set:
             raise ConfigError(
                 f"{self._calls.path} holds {kept:,} of the {counted:,} replies that this run has "
-                "had, so that totals and limits would be wrong; put the file back, or start with "
-                "--fresh, which keeps this run under another name"
+                "had, so that totals and limits would be wrong; put the file back, or take spent "
+                "out of run.json to go on without the lost ones, or start with --fresh, which "
+                "keeps this run under another name"
             )
 
     def _records(self, places: _Places) -> Iterator[tuple[ItemKey, int, SampleRecord]]:

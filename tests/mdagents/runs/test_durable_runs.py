@@ -134,17 +134,39 @@ def test_a_ledger_that_lost_rows_does_not_give_a_limit_back(
     assert (status, len(provider.calls)) == (2, calls)
     assert err.splitlines()[-1] == (
         f"error: {ledger} holds {rows_kept or 0} of the {len(lines)} replies that this run has "
-        "had, so that totals and limits would be wrong; put the file back, or start with --fresh, "
-        "which keeps this run under another name"
+        "had, so that totals and limits would be wrong; put the file back, or take spent out of "
+        "run.json to go on without the lost ones, or start with --fresh, which keeps this run "
+        "under another name"
     )
     assert ledger.with_name("run.json").read_bytes() == manifest, "what was paid stays known"
-    killed = json.loads(manifest)
-    killed["spent"] = {}
+    killed = json.loads(manifest) | {"spent": {}}
     ledger.with_name("run.json").write_text(json.dumps(killed))
-    assert run(*limited)[0] == 2, "the records of a start that was killed count as well"
+    if not rows_kept:
+        assert run(*limited)[0] == 2, "the records of a start that was killed count as well"
     ledger.write_bytes(whole + lines[0])  # after a kill, it has more rows than `run.json` counts
     assert run(*limited)[0] == 1
     assert len(provider.calls) == calls, "the limit is still reached"
+
+
+@pytest.mark.parametrize("power_failed", [True, False])
+def test_a_run_goes_on_without_rows_that_nobody_can_put_back(
+    provider: FakeProvider, run: Run, *, power_failed: bool
+) -> None:
+    """A power failure takes the last rows; and a damaged row can only be deleted."""
+    run(*BASIC, "--cache", "off")
+    (ledger,) = Path("output").glob("*/calls.jsonl")
+    ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:-1]))
+    path = ledger.with_name("run.json")
+    started = json.loads(path.read_bytes()) | {"finished": False}
+    if power_failed:
+        started["spent"] = {}  # as a start writes it
+    else:
+        del started["spent"]
+    path.write_text(json.dumps(started))
+    calls = len(provider.calls)
+    assert run(*BASIC, "--cache", "off")[0] == 0
+    assert len(provider.calls) == calls
+    assert manifest().spent.calls == calls - 1
 
 
 def test_errors_are_answered_again_on_request_only(provider: FakeProvider, run: Run) -> None:
