@@ -165,12 +165,13 @@ def _lines_of(path: Path) -> int:
 
 
 def newest_output(output_dir: Path) -> Path:
-    """Return the most recently written run: its folder, or a JSON array without one.
+    """Return the most recently written run: its JSON array, or its folder if that is newer.
 
-    Runs without a finished question are ignored, and so are folders of a server.
+    A folder is newer if somebody edited its records, or if the array is outdated or missing. Runs
+    without a finished question are ignored, and so are folders of a server.
 
     Raises:
-        ConfigError: The folder holds no run with a finished question.
+        ConfigError: The folder holds no run with a finished question, or `run.json` cannot be read.
     """
     arrays = filter(Path.is_file, matching(output_dir, "*.json"))
     times = {file: file.stat().st_mtime for file in arrays}
@@ -178,15 +179,16 @@ def newest_output(output_dir: Path) -> Path:
         if is_served(file.parent):
             continue
         status = file.stat()
+        array = file.parent.with_name(f"{file.parent.name}.json")
         # A run that has just started has nothing to score.
-        if status.st_size:
-            array = file.parent.with_name(f"{file.parent.name}.json")
-            times[file.parent] = max(status.st_mtime, times.pop(array, 0))
+        if status.st_size and times.get(array, -1) < status.st_mtime:
+            times[file.parent] = status.st_mtime
     if not times:
         raise ConfigError(
             f"there is no run in {output_dir}; answer some questions first, or give --input"
         )
-    return max(times, key=lambda path: times[path])
+    newest = max(times, key=lambda path: times[path])
+    return run_folder(newest) if is_outdated(newest) else newest
 
 
 def is_outdated(path: Path) -> bool:

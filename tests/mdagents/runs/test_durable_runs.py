@@ -111,6 +111,11 @@ def test_an_array_older_than_its_records_is_never_scored(
 def test_an_edited_record_is_scored_by_default(run: Run) -> None:
     run(*BASIC)
     (samples,) = Path("output").glob("*/samples.jsonl")
+    array = samples.parent.with_suffix(".json")
+    assert rows.newest_output(Path("output")) == array
+    array.write_text(json.dumps(json.loads(array.read_bytes())[2:]))
+    assert len(rows.read_output(rows.newest_output(Path("output"))).rows) == 4
+    os.utime(array, (1e9, 1e9))  # older than the edit, also where a clock ticks slowly
     samples.write_bytes(b"".join(samples.read_bytes().splitlines(keepends=True)[1:]))
     assert len(rows.read_output(rows.newest_output(Path("output"))).rows) == 5
 
