@@ -301,11 +301,16 @@ def _asked(
 
 
 def _conversation(turns: Sequence[Turn]) -> tuple[str, Turn, bool]:
-    """Return (system text, turn that asks, whether solved examples precede it)."""
+    """Return (system text, turn that asks, whether solved examples precede it).
+
+    The pictures of the turn that asks begin with those of the system.
+    """
     system, rest = [], []
+    images: list[str] = []
     for turn in turns:
         if turn.role in ("system", "developer"):
             system.append(turn.text.strip())
+            images += turn.images
         elif turn.role in ("user", "assistant"):
             rest.append(turn)
         else:
@@ -324,7 +329,7 @@ def _conversation(turns: Sequence[Turn]) -> tuple[str, Turn, bool]:
     asked = Turn(
         "user",
         "\n\n".join(turn.text for turn in last),
-        [image for turn in last for image in turn.images],
+        [*images, *(image for turn in last for image in turn.images)],
     )
     return "\n\n".join(filter(None, system)), asked, answered >= 0
 

@@ -105,7 +105,6 @@ class Service:
         self._most_queued = most_queued
         self._say = say
         self._spans = spans
-        self._queued = 0
         self._tasks: set[asyncio.Task[SampleRecord]] = set()
         self._open: dict[str, _OpenQuestion] = {}
         self._seconds: list[float] = []
@@ -145,12 +144,13 @@ class Service:
         team = self.team(ask.model)
         if self.is_draining():
             raise ApiError(503, "the server is about to end", "shutting_down", retry_after=10)
-        if self._free.locked() and self._queued >= self._most_queued:
+        # Questions whose pictures are still checked count as well: they will wait.
+        if (queued := self.in_progress - self.places) >= self._most_queued:
             usual = median(self._seconds) if self._seconds else _LONGEST_WAIT
-            wait = usual * (self._queued + 1) / self.places
+            wait = usual * (queued + 1) / self.places
             raise ApiError(
                 429,
-                f"{self.places} questions are in progress and {self._queued} wait; try again later",
+                f"{self.places} questions are in progress and {queued} wait; try again later",
                 "queue_full",
                 retry_after=max(1, min(_LONGEST_WAIT, round(wait))),
             )
@@ -263,7 +263,6 @@ class Service:
     @asynccontextmanager
     async def _place(self, seconds: float | None) -> AsyncIterator[None]:
         """Wait for a place, and hold it within the context."""
-        self._queued += 1
         self.metrics.queued.inc()
         try:
             async with asyncio.timeout(seconds):
@@ -272,7 +271,6 @@ class Service:
             message = f"no team was free within {seconds:g} s"
             raise ApiError(503, message, "queue_timeout", retry_after=_LONGEST_WAIT) from None
         finally:
-            self._queued -= 1
             self.metrics.queued.dec()
         try:
             yield

@@ -6,7 +6,7 @@ import base64
 import io
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import openai
 import pytest
@@ -218,19 +218,29 @@ def test_a_picture_is_seen_and_an_address_is_not_fetched(provider: FakeProvider)
     Image.new("RGB", (64, 64), "red").save(file, "PNG")
     picture = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
 
-    def asked(url: str) -> dict[str, object]:
+    def asked(url: str) -> dict[str, Any]:
         parts = [
             {"type": "text", "text": PROMPT},
             {"type": "image_url", "image_url": {"url": url}},
         ]
         return {"model": "mdagents/zero_shot", "messages": [{"role": "user", "content": parts}]}
 
+    def told(url: str) -> dict[str, object]:
+        body = asked(url)
+        parts = [{"type": "text", "text": "See the slide."}, *body["messages"][0]["content"][1:]]
+        plain = {"role": "user", "content": PROMPT}
+        return body | {"messages": [{"role": "developer", "content": parts}, plain]}
+
     with serving() as served:
         seen = served.post(json=asked(picture))
+        assert served.post(json=told(picture)).status_code == 200
+        refused_there = served.post(json=told("https://x.org/a.png"))
         refused = [served.post(json=asked(url)) for url in ("https://x.org/a.png", "/etc/passwd")]
         broken = served.post(json=asked("data:image/png;base64,AAAA"))
     assert seen.status_code == 200, seen.text
     assert provider.calls[0].pictures
+    assert provider.calls[1].pictures == provider.calls[0].pictures
+    assert refused_there.status_code == 400
     assert [response.status_code for response in (*refused, broken)] == [400, 400, 400]
     assert {response.json()["error"]["code"] for response in refused} == {"invalid_image_url"}
 

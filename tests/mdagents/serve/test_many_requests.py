@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import random
 import threading
 from collections import Counter, defaultdict
@@ -11,7 +13,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from PIL import Image
 
+from mdagents.records.sample import SampleRecord
+from mdagents.runs.config import RunConfig
+from mdagents.serve.errors import ApiError
+from mdagents.serve.requests import read_chat
+from mdagents.serve.service import open_service
+from mdagents_llm.clock import Clock
+from mdagents_llm.config import parse_environment, read_variables
 from tests.fake_provider import FakeProvider
 from tests.mdagents.serve.served import MODEL, OPTIONS, QUESTION, Served, serving, until
 from tests.support.sweeps import seeds
@@ -81,6 +91,36 @@ def test_a_full_server_says_when_to_come_back(provider: FakeProvider) -> None:
         assert health == {"status": "ok", "in_progress": 2, "places": 1}
         assert first.result().status_code == second.result().status_code == 200
         assert served.post(json=body(3)).status_code == 200
+
+
+async def test_questions_whose_pictures_are_checked_take_places(provider: FakeProvider) -> None:
+    file = io.BytesIO()
+    Image.new("RGB", (64, 64), "red").save(file, "PNG")
+    picture = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+    text = {"type": "text", "text": f"{QUESTION}\n{OPTIONS}"}
+    parts = [text, {"type": "image_url", "image_url": {"url": picture}}]
+    ask = read_chat({"model": "zero_shot", "messages": [{"role": "user", "content": parts}]})
+    environment = parse_environment(read_variables())
+    config = RunConfig(model="gpt-4o-mini", cache="off", max_retries=0, max_samples=1)
+    opened = open_service(config, ["basic"], environment, Clock(), most_queued=2, say=print)
+    async with opened as service:
+
+        def start() -> asyncio.Task[SampleRecord]:
+            return service.start(ask, lambda _: None)
+
+        accepted = [start() for _ in range(3)]
+        with pytest.raises(ApiError, match="1 questions are in progress and 2 wait") as full:
+            start()
+        assert full.value.code == "queue_full"
+        accepted.pop().cancel()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        accepted.append(start())
+        with pytest.raises(ApiError, match="2 wait"):
+            start()
+        await asyncio.gather(*accepted)
+        assert service.in_progress == 0
+        await start()
 
 
 @pytest.mark.parametrize("stream", [False, True])
