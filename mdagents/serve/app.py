@@ -88,7 +88,7 @@ def make_app(hosts: Sequence[str], token: str, timing: Timing | None = None) -> 
             Route("/metrics", _metrics),
         ],
         middleware=[
-            *guards(["*"] if token else hosts, "", flag="--host"),
+            *guards(["*"] if token else hosts, "", flag="--host", refusal=_refused_host),
             Middleware(Access, token=token),
         ],
         exception_handlers={
@@ -132,6 +132,10 @@ def _response_of(error: ApiError) -> Response:
     return Response(
         json_bytes(error.body()), error.status, error.headers(), media_type="application/json"
     )
+
+
+def _refused_host(message: str) -> Response:
+    return _response_of(invalid(message, code="invalid_host"))
 
 
 async def _failed(request: Request, error: Exception) -> Response:

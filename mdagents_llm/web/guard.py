@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import quote, urlsplit
 
 from starlette.datastructures import MutableHeaders
@@ -25,7 +25,17 @@ _HEADERS = {
 }
 
 
-def guards(hosts: Sequence[str], token: str, *, flag: str = "--view-host") -> list[Middleware]:
+def _as_text(message: str) -> Response:
+    return Response(f"{message}\n", 400, media_type="text/plain")
+
+
+def guards(
+    hosts: Sequence[str],
+    token: str,
+    *,
+    flag: str = "--view-host",
+    refusal: Callable[[str], ASGIApp] = _as_text,
+) -> list[Middleware]:
     """Return the middleware that protects an app.
 
     Args:
@@ -34,9 +44,10 @@ def guards(hosts: Sequence[str], token: str, *, flag: str = "--view-host") -> li
         token: Token that `?token=…`, the cookie set by this middleware or a bearer token must be;
             empty for none.
         flag: Flag that names a further host, for the error message.
+        refusal: Makes the response to a request to another host, of a message.
     """
     return [
-        Middleware(HostGuard, hosts=hosts, flag=flag),
+        Middleware(HostGuard, hosts=hosts, flag=flag, refusal=refusal),
         Middleware(Guard, token=token),
         Middleware(WithoutSlash),
     ]
@@ -45,15 +56,15 @@ def guards(hosts: Sequence[str], token: str, *, flag: str = "--view-host") -> li
 class HostGuard:
     """Middleware that refuses requests to other hosts, and says how a host is named."""
 
-    def __init__(self, app: ASGIApp, hosts: Sequence[str], flag: str) -> None:
+    def __init__(
+        self, app: ASGIApp, hosts: Sequence[str], flag: str, refusal: Callable[[str], ASGIApp]
+    ) -> None:
         self._app = app
         self._hosts = list(hosts)
         # It does not say which hosts are served: a page of another site may read this.
-        self._refusal = Response(
+        self._refusal = refusal(
             "This server does not answer to this host name. If the name is its own, for example "
-            f"behind a proxy, start it with {flag} NAME.\n",
-            400,
-            media_type="text/plain",
+            f"behind a proxy, start it with {flag} NAME."
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -256,6 +256,10 @@ def test_who_is_not_answered(provider: FakeProvider) -> None:
         page = {"origin": "https://evil.example"}
         assert served.post(json=body(), headers=page).status_code == 403
         assert served.get("/v1/models", headers={"host": "evil.example"}).status_code == 400
+        other = served.post(json=body(), headers={"host": "evil.example"})
+        assert other.json()["error"]["code"] == "invalid_host"
+        assert "start it with --host NAME" in other.json()["error"]["message"]
+        assert other.headers["x-should-retry"] == "false"
         form = {"content-type": "text/plain"}
         assert served.post(content=json.dumps(body()), headers=form).status_code == 415
         assert served.get("/v1/chat/completions").status_code == 405
