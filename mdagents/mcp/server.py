@@ -30,7 +30,7 @@ from mdagents.scoring.rows import Repeated
 from mdagents.serve.answer_form import AnswerForm
 from mdagents.serve.errors import ApiError
 from mdagents.serve.progress import Line, Progress
-from mdagents.serve.requests import Ask, all_shown
+from mdagents.serve.requests import Ask, all_shown, check_is_for_one
 from mdagents.serve.service import DEFAULT, Service
 from mdagents_llm.errors import BenchError
 
@@ -117,6 +117,7 @@ def make_server(
         seed: Annotated[int | None, Field(ge=0, lt=2**31)] = None,
     ) -> TeamAnswer:
         with _told():
+            check_is_for_one(question, options, "question")
             source = all_shown(question_of(question, options), "options")
             asked = Ask(
                 model=team,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 _LABELED = re.compile(r"\b(answer)\s*:\s*\$?LETTER\b", re.IGNORECASE)
@@ -17,27 +17,84 @@ _CUE = re.compile(
     r"^\W*(?:(?:the )?(?:correct |final |best )?answer(?: is)?|(?!.*answer)[^:：]+[:：])\W*$",
     re.IGNORECASE,
 )
+_PICK = r"(?:choose|mark|pick|select|tick)"
+_TELL = rf"(?:{_PICK}|check|give|identify|indicate|list|name|output|provide|return|state|write)"
+_ANSWERS = r"(?:answers?|choices?|letters?|options?|responses?|statements?)"
 _SEVERAL = re.compile(
-    r"\$LETTERS\b|\b(?:all|any) that apply\b"
-    r"|\bwhich (?:two|three) (?:of|are|options|answers)\b"
-    r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b",
+    r"[$\[<{]LETTERS\b|\b(?:all|any) that apply\b"
+    r"|\bletters (?:separated by|with) commas?\b|\bcomma[- ]separated (?:list of )?letters\b"
+    r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b"
+    r"|\b(?:choisi|coche|donne|indique|liste|sélectionne)[a-zé]* toutes les "
+    r"(?:options|propositions|réponses) (?:correctes|exactes|justes|vraies)\b"
+    r"|\b(?:assinale|elija|escoja|escolha|indique|liste|marque|seleccione|selecione|señale) "
+    r"todas (?:as|las) (?:alternativas|opciones|opções|respostas|respuestas) "
+    r"(?:certas|ciertas|correctas|corretas|que|verdadeiras|verdaderas)\b"
+    r"|选出所有|一[个项]或多[个项]正确|(?:[2-5\uff12-\uff15二三四五][つ個]|すべて|全て)を?(?:選|えら)",
     re.IGNORECASE,
 )
 _PERHAPS_SEVERAL = re.compile(
-    r"\b(?:select|choose|mark|tick|pick) (?:all|the (?:two|three)|two|three) "
-    r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
+    rf"\b{_PICK} all (?:of the )?"
+    r"(?:correct|right|true|best|applicable|letters|answers|options)\b"
+    rf"|\b{_TELL} (?:all|each|every)(?: of)?(?: the)? (?:applicable|appropriate|correct|right"
+    rf"|suitable|true|valid) (?:answer |option )?{_ANSWERS}\b"
+    rf"|\bone or more (?:of the )?(?:correct |right )?{_ANSWERS}\b|\bone or more of A, ?B\b"
     r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
-    r"\b(?:two|three|several|multiple) letters\b",
+    r"\b(?:several|multiple) letters\b|多项?选(?:择题|题)|不定项选择题",
     re.IGNORECASE,
 )
-_ONE = re.compile(r"\b(?:single|one) (?:best )?(?:letter|answer|option)\b", re.IGNORECASE)
+_MAY_BE_SEVERAL = re.compile(
+    r"\b(?:more than one|multiple|several|two or more) (?:of the )?(?:\w+ )?"
+    rf"{_ANSWERS} (?:can|could|may|might) be (?:correct|right|true)\b"
+    r"|\b(?:can|could|may|might) (?:be|have) (?:more than one|multiple|several) "
+    rf"(?:correct|right|true|valid) {_ANSWERS}\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\bwhich (?:two|three) (?:of|are|options|answers)\b|\bwhich (?-i:TWO|THREE)\b(?!-)",
+    re.IGNORECASE,
+)
+_PERHAPS_NUMBER = re.compile(
+    rf"\b{_PICK} (?:the )?(?:two|three) "
+    r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
+    rf"|(?:\A|[.?!:;,(\[\n*]\s*|\b(?:and|please|then) ){_PICK} (?:any |the )?"
+    rf"(?:two|three|four|[2-4])(?: (?:best |correct |right )?{_ANSWERS}\b"
+    r"|(?=\s*(?:[)\]\n]|[.:](?!\d)|\Z)))"
+    r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
+    r"\b(?:two|three) letters\b",
+    re.IGNORECASE,
+)
+_ONE = re.compile(
+    r"(?<!least )(?<!than )\b(?:single|one) (?:best )?(?:letter|answer|option)\b"
+    r"|单选|单项|唯一|[只仅][有选]?一[个项]",
+    re.IGNORECASE,
+)
+_BEST = re.compile(
+    rf"\b{_PICK} (?:only )?(?:the )?(?:single |one )?(?:best|most)\b|\b(?:exactly|just|only) one\b",
+    re.IGNORECASE,
+)
+_PAIR = re.compile(r"[,;/&+、と]|\s[-–—]\s|\b(?:and|e|et|oder|or|und|with|y)\b", re.IGNORECASE)
 
 
-def asks_for_several(prompt: str) -> bool:
-    """Return whether a prompt asks for more than one letter."""
+def asks_for_several(prompt: str, options: Collection[str] = ()) -> bool:
+    """Return whether a prompt asks for more than one letter.
+
+    Args:
+        prompt: Text of the prompt.
+        options: Texts of the options. If most name several things (`Iron and zinc`), "Which TWO"
+            asks for one of them.
+    """
     if _SEVERAL.search(prompt):
         return True
-    return _PERHAPS_SEVERAL.search(prompt) is not None and _ONE.search(prompt) is None
+    is_for_one = _ONE.search(prompt) is not None
+    if not is_for_one and _PERHAPS_SEVERAL.search(prompt):
+        return True
+    if not is_for_one and not _BEST.search(prompt) and _MAY_BE_SEVERAL.search(prompt):
+        return True
+    if 2 * sum(bool(_PAIR.search(option)) for option in options) > len(options):
+        return False
+    if _NUMBER.search(prompt):
+        return True
+    return not is_for_one and _PERHAPS_NUMBER.search(prompt) is not None
 
 
 @dataclass(frozen=True, slots=True)

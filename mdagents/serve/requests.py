@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
@@ -279,8 +279,7 @@ def _asked(
     prompt = read_prompt(asked.text)
     if prompt is None:
         raise invalid(_NO_OPTIONS, "messages", "no_options")
-    if asks_for_several(asked.text):
-        raise invalid("the prompt asks for several letters; a team decides for one", "messages")
+    check_is_for_one(f"{system}\n{asked.text}", prompt.options.values(), "messages")
     question = _question(prompt, system, asked.images)
     if has_examples or prompt.has_examples:
         ignored = [*ignored, "examples"]
@@ -348,6 +347,21 @@ def _question(prompt: PromptedQuestion, system: str, images: Sequence[str]) -> S
     except ConfigError as error:
         raise invalid(str(error), "messages", "invalid_question") from None
     return replace(all_shown(question, "messages"), pictures=pictures)
+
+
+def check_is_for_one(text: str, options: Collection[str], param: str) -> None:
+    """Check that a question asks for one option.
+
+    Args:
+        text: Text of the question and of its instructions.
+        options: Texts of the options.
+        param: Parameter of the request that holds the question.
+
+    Raises:
+        ApiError: It asks for several options.
+    """
+    if asks_for_several(text, options):
+        raise invalid("the prompt asks for several letters; a team decides for one", param)
 
 
 def all_shown(question: SourceQuestion, param: str) -> SourceQuestion:

@@ -230,10 +230,60 @@ def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider)
         ("Check all answers against the guidelines before you pick one letter.", False),
         ("Name two options you can exclude, then give the single best answer.", False),
         ("Snellen chart: he misses three letters on the line.", False),
+        # The prompt for several answers of modelscope/evalscope.
+        (
+            "Answer the following multiple choice question where multiple answers may be correct. "
+            "The entire content of your response should be of the following format: 'ANSWER: "
+            "[LETTERS]' (without quotes) where [LETTERS] is one or more of A,B,C,D.",
+            True,
+        ),
+        # NetManAIOps/OpenCompass-OpsQA
+        (
+            "You should select all appropriate option letters separated by commas to answer this "
+            "question. Example of a possible answer: B,C.",
+            True,
+        ),
+        ("Select TWO.", True),
+        ("Which drugs should be started? (Choose 2)", True),
+        ("Choose 2 answers.", True),
+        ("There may be more than one correct answer. List all correct letters.", True),
+        ("What is the most likely cause? More than one answer may be correct.", True),
+        ("Which TWO drugs should be started?", True),
+        ("Return every correct letter.", True),
+        ("以下是多项选择题，请选出所有正确答案。", True),
+        ("这是多选题，可能有一个或多个正确答案", True),
+        ("2つ選べ。", True),
+        ("Indiquez toutes les réponses exactes.", True),
+        ("Seleccione todas las opciones correctas.", True),
+        ("Assinale todas as alternativas corretas.", True),
+        ("Several answers may be correct; choose the most appropriate.", False),
+        ("Multiple answers may be correct, but only one is the best.", False),
+        ("以下是多项选择题，只有一个正确答案。", False),
+        ("以下是中国关于临床医学的单项选择题，请选出其中的正确答案。", False),
+        ("Select the most appropriate two-drug regimen.", False),
+        ("She was told to select 2.5 mg tablets.", False),
+        ("The surgeon should select two veins for the bypass. Which?", False),
+        ("Which two-step test is used?", False),
+        ("Quelle proposition est exacte ? E. Toutes les réponses sont exactes", False),
+        ("¿Cuál es correcta? D. Todas las opciones son correctas", False),
     ],
 )
 def test_a_prompt_that_asks_for_several_letters(prompt: str, is_several: bool) -> None:
     assert asks_for_several(prompt) == is_several
+
+
+def test_which_two_may_ask_for_one_pair() -> None:
+    pairs = ["Aspirin and heparin", "Iron, folate", "Digoxin plus furosemide and rest", "Statins"]
+    for asked in ("Which TWO drugs should be started?", "Which two of these? Select TWO."):
+        assert not asks_for_several(asked, pairs)
+        assert asks_for_several(asked, ["Aspirin", "Heparin", "Iron, folate"])
+    assert asks_for_several("Select all that apply.", pairs)
+
+
+def test_a_system_prompt_may_ask_for_several_letters() -> None:
+    system = {"role": "system", "content": "Select all that apply. Return every correct letter."}
+    with pytest.raises(ApiError, match="several letters"):
+        read_chat(body(messages=[system, USER]))
 
 
 def test_who_is_not_answered(provider: FakeProvider) -> None:
