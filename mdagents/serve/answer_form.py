@@ -6,7 +6,18 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-_LABELED = re.compile(r"\b(answer)\s*:\s*\$?LETTER\b", re.IGNORECASE)
+_LABELED = re.compile(r"\b(answer)\s*:\s*(?:\$?LETTER\b|[\[<]LETTER[\]>])", re.IGNORECASE)
+_PLACEHOLDER = r"(?:answer|choice|letter|option)(?:[_ ](?:id|letter))?"
+_PHRASE = re.compile(
+    rf"(\bthe answer is|\banswer:) \(\[{_PLACEHOLDER}\]\)"
+    r"( \[(?:answer|option)[_ ](?:string|text)\])?",
+    re.IGNORECASE,
+)
+"""A phrase with letter and, perhaps, text: `the answer is ([option_id]) [answer_string]`."""
+_TAGS = re.compile(
+    r"(\bonly\b[^.\n]{0,40})?<((?:final[_ ])?answer)>([^<>\n]{0,60})</\2>", re.IGNORECASE
+)
+_OF_TEXT = re.compile(r"\b(?:text|sentence|explanation|reasons?|json)\b", re.IGNORECASE)
 _WHOLE = re.compile(r"\bentire (?:content of your )?(?:response|reply|answer)\b", re.IGNORECASE)
 _ONLY_LETTER = re.compile(
     r"\b(?:only|just)\b.{0,40}\bletter\b|\bletter (?:only|alone)\b|\bletter answer\b"
@@ -102,7 +113,8 @@ class AnswerForm:
     """Form of an answer."""
 
     last_line: str
-    """Template of the last line with `{}` for the letter: `ANSWER: {}`."""
+    """Template of the last line with `{}` for the letter, and perhaps `{text}` for the text of the
+    option: `ANSWER: {}`."""
     is_alone: bool = False
     """Whether nothing else may stand in the reply."""
 
@@ -117,31 +129,41 @@ class AnswerForm:
         answers = (self.last_line.replace("{}", letter) for letter in letters)
         return any(0 <= answer.find(stop) <= before for answer in answers)
 
-    def write(self, letter: str, analysis: str, stop: Sequence[str] = ()) -> str:
+    def write(self, letter: str, text: str, analysis: str, stop: Sequence[str] = ()) -> str:
         """Return the reply.
 
         Args:
             letter: Letter of the option.
+            text: Text of the option.
             analysis: Reasons of the team; empty without any.
             stop: Texts before which the reply ends. An analysis that contains one is left out, so
                 that the answer is not cut off.
         """
-        answer = self.last_line.replace("{}", letter)
+        answer = self.last_line.replace("{}", letter).replace("{text}", text)
         whole = answer if self.is_alone or not analysis else f"{analysis}\n\n{answer}"
-        if any(text in whole for text in stop):
+        if any(end in whole for end in stop):
             whole = answer
-        return whole[: min((whole.find(text) for text in stop if text in whole), default=None)]
+        return whole[: min((whole.find(end) for end in stop if end in whole), default=None)]
 
 
-def form_of(instructions: str, ending: str) -> AnswerForm:
+def form_of(instructions: str, ending: str, text: str = "") -> AnswerForm:
     """Return the form that a prompt asks for; by default the analysis, then `Answer: C`.
 
     Args:
         instructions: Instructions of the prompt about the form of the answer.
         ending: Last line of the prompt after the options, such as `Answer:`.
+        text: Text of the question, in which a phrase or tags may be asked for as well.
     """
     if labeled := _LABELED.search(instructions):
         return AnswerForm(f"{labeled[1]}: {{}}", is_alone=bool(_WHOLE.search(instructions)))
+    prompt = f"{text}\n{instructions}"
+    if phrase := _PHRASE.search(prompt):
+        return AnswerForm(f"{phrase[1]} ({{}}){' {text}' if phrase[2] else ''}")
+    tags = list(_TAGS.finditer(prompt))
+    if tags and not _OF_TEXT.search(tags[-1][3]):
+        only, name = tags[-1][1], tags[-1][2]
+        is_alone = bool(only or _WHOLE.search(instructions))
+        return AnswerForm(f"<{name}>{{}}</{name}>", is_alone)
     if "the answer is (x)" in instructions.lower():
         return AnswerForm("The answer is ({}).")
     if "\\boxed" in instructions:

@@ -49,9 +49,9 @@ def content_of(ask: Ask, record: SampleRecord) -> str:
     assert record.predicted is not None, "the question was answered"
     letter = ask.marks[record.predicted]
     analysis = _analysis(record)
-    if ask.filling is None:
-        return ask.form.write(letter, analysis, ask.stop)
     text = record.options[record.predicted]
+    if ask.filling is None:
+        return ask.form.write(letter, text, analysis, ask.stop)
     return json.dumps(ask.filling.fill(letter, text, analysis, record.confidence))
 
 

@@ -289,7 +289,7 @@ def _asked(
         marks={
             letter: letter.lower() if prompt.is_lowercase else letter for letter in prompt.options
         },
-        form=form_of(f"{system}\n{prompt.instructions}", prompt.ending),
+        form=form_of(f"{system}\n{prompt.instructions}", prompt.ending, prompt.text),
         filling=plan_filling(schema, question.options) if has_schema else None,
         stream=bool(body.stream),
         include_usage=False,

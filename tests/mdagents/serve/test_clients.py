@@ -203,6 +203,24 @@ def test_the_form_of_the_answer_follows_the_prompt(provider: FakeProvider) -> No
         f"{QUESTION}\n{OPTIONS}\nAnswer with explanation:": "\n\nAnswer: C",
         f"{QUESTION}\n{OPTIONS}": "\n\nAnswer: C",
         INSPECT.replace("entire content", "last line"): "\n\nANSWER: C",
+        # The prompt of modelscope/evalscope for one answer.
+        INSPECT.replace("$LETTER", "[LETTER]").replace(
+            "where LETTER", "where [LETTER]"
+        ): "ANSWER: C",
+        f"Reply ONLY with tags: <answer> A/B/C/D </answer>\n{QUESTION}\n{OPTIONS}": (
+            "<answer>C</answer>"
+        ),
+        f"{QUESTION}\n{OPTIONS}\n\nThink, then give your answer as <answer>X</answer>.": (
+            "\n\n<answer>C</answer>"
+        ),
+        # Steven-Yiran/medical-gpt-interpretability
+        "Output a single option from the given options as the final answer. You are strongly "
+        "required to follow the specified output format; conclude your response with the phrase "
+        f'"the answer is ([option_id]) [answer_string]".\n\n{QUESTION}\n{OPTIONS}': (
+            "\n\nthe answer is (C) Ascorbic acid"
+        ),
+        'Conclude your response with the phrase "Answer: ([option_id])".\n\n'
+        f"{QUESTION}\n{OPTIONS}": "\n\nAnswer: (C)",
     }
     with serving() as served:
         for prompt, ending in endings.items():
