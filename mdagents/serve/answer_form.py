@@ -32,7 +32,7 @@ _PICK = r"(?:choose|mark|pick|select|tick)"
 _TELL = rf"(?:{_PICK}|check|give|identify|indicate|list|name|output|provide|return|state|write)"
 _ANSWERS = r"(?:answers?|choices?|letters?|options?|responses?|statements?)"
 _SEVERAL = re.compile(
-    r"[$\[<{]LETTERS\b|\b(?:all|any) that apply\b"
+    r"[$\[<{]LETTERS\b|\b(?:all|any) (?:(?:answers|letters|options) )?that apply\b"
     r"|\bletters (?:separated by|with) commas?\b|\bcomma[- ]separated (?:list of )?letters\b"
     r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b"
     r"|\b(?:choisi|coche|donne|indique|liste|sélectionne)[a-zé]* toutes les "

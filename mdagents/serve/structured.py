@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mdagents.datasets.field_names import plain as plain_name
+from mdagents.serve.answer_form import asks_for_several
 from mdagents.serve.errors import ApiError, invalid
 
 _DEEPEST = 8
@@ -34,6 +35,8 @@ _LETTERS = frozenset(
         "selectedchoice",
     ]
 )
+_ARE_LETTERS = frozenset(["letter", "answerletter", "answeridx"])
+"""Those of them that can be nothing but the letter."""
 _TEXTS = frozenset(["answertext", "optiontext", "choicetext", "selectedtext"])
 _REASONS = frozenset(
     [
@@ -76,6 +79,32 @@ _PERCENT = re.compile(
     re.IGNORECASE,
 )
 """Percent as the unit of a scale, not of an example (`0.85 is 85%`)."""
+_ANOTHER = re.compile(
+    r"\b(?:second|2nd|third|3rd|next)[ -](?:best|choice|most|option|likely)\b|\brunners?[ -]up\b"
+    r"|\bworst\b|\bleast (?:appropriate|likely|plausible|probable|suitable)\b"
+    r"|\b(?:eliminated|excluded|incorrect|rejected|wrong) (?:answer|choice|letter|option)s?\b",
+    re.IGNORECASE,
+)
+"""Words for an option that the team did not decide for, or for several."""
+_NO_LETTER = re.compile(
+    r"\b(?:complete|entire|exact|full|literal|verbatim|whole) (?:\w+ )?(?:sentence|text)\b"
+    r"|\btext of (?:the|your)\b|\b(?:answer|choice|option)(?:['’]s)? text\b|\bverbatim\b"
+    r"|\b(?:answer|choice|option) (?:index|number)\b"
+    r"|\b(?:index|number) of (?:the|your) (?:\w+ )?(?:answer|choice|option)\b"
+    r"|\b[01], ?[12]\b|\b1 ?(?:[-–]|or|to|through) ?[2-9]\b|\byes\W{1,3}(?:or )?no\b",
+    re.IGNORECASE,
+)
+"""Words for something else than a letter."""
+_NOT = re.compile(
+    r"\b(?:don['’]t|instead of|never|no(?= (?:full|index|number|sentence|text)\b)|not|rather than"
+    r"|without)\b[^.;]*",
+    re.IGNORECASE,
+)
+_NOT_THE_LETTER = re.compile(
+    r"\b(?:instead of|not|rather than|without) (?:just |only )?(?:(?:a|its|the) )?(?:option )?"
+    r"letter\b",
+    re.IGNORECASE,
+)
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
     "array": list, "boolean": bool, "integer": int, "null": type(None), "number": (int, float),
     "object": dict, "string": str,
@@ -174,10 +203,13 @@ def plan_filling(schema: object, options: Mapping[str, str]) -> Filling:
             raise _refused(f"a team cannot fill the required property {name!r:.80}")
     found = []
     reasons: dict[str, str] = {}
-    for name, given in properties.items():
-        own, is_nullable = _without_null(_resolved(given, schema), schema)
+    resolved = {
+        name: _without_null(_resolved(given, schema), schema) for name, given in properties.items()
+    }
+    parts = _parts_of({str(name): own for name, (own, _) in resolved.items()}, options)
+    for name, (own, is_nullable) in resolved.items():
         is_required = isinstance(required, list) and name in required
-        part = _part_of(str(name), own, options)
+        part = parts[str(name)]
         if isinstance(part, str):
             if is_required and not is_nullable:
                 raise _refused(f"a team cannot fill the required property '{name}'{part}")
@@ -247,6 +279,50 @@ def _without_null(
     return schema, schema.get("nullable") is True
 
 
+def _parts_of(
+    properties: Mapping[str, Mapping[str, Any]], options: Mapping[str, str]
+) -> dict[str, _Part | str]:
+    """Return what each property is filled with, or why a team has nothing for it.
+
+    Of several properties that may be for the letter, those that do not say so are not filled: one
+    of them may be for a second choice or for a text.
+    """
+    parts = {name: _part_of(name, own, options) for name, own in properties.items()}
+    letters = [name for name, part in parts.items() if part is _Part.LETTER]
+    if len(letters) > 1:
+        why = " because others may be for the letter too; say 'letter' in its description"
+        parts |= {name: why for name in letters if not _is_for_letter(name, properties[name])}
+    return parts
+
+
+def _is_for_letter(name: str, schema: Mapping[str, Any]) -> bool:
+    plain, words = plain_name(name), _words_of(schema)
+    return plain in _ARE_LETTERS or (
+        plain in _LETTERS and ("enum" in schema or "letter" in words.lower())
+    )
+
+
+def _words_of(schema: Mapping[str, Any]) -> str:
+    return f"{schema.get('title', '')} {schema.get('description', '')}"
+
+
+def _contradiction(name: str, schema: Mapping[str, Any]) -> str:
+    """Return why a property is not for the decision of the team by its words; empty if it is."""
+    words = _words_of(schema)
+    named = re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
+    meant = _NOT.sub("", words)
+    if _ANOTHER.search(f"{named} {meant}") or asks_for_several(meant):
+        return "; a team decides for one option, and its words are about another, or several"
+    if "enum" in schema:
+        return ""
+    if _NOT_THE_LETTER.search(words) or _NO_LETTER.search(meant):
+        return (
+            "; it is filled with the letter, and its description asks for something else (the "
+            "text of the option goes into answer_text)"
+        )
+    return ""
+
+
 def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -> _Part | str:
     """Return what a property is filled with, or why a team has nothing for it."""
     plain = plain_name(name)
@@ -266,7 +342,8 @@ def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -
         for part, filled in ((_Part.LETTER, letters), (_Part.TEXT, list(options.values()))):
             if all(one in values for one in filled):
                 fits = all(_fits(one, schema) for one in filled)
-                return part if fits else " because its enum is not of its type or in its bounds"
+                unfit = " because its enum is not of its type or in its bounds"
+                return _contradiction(name, schema) or (part if fits else unfit)
         return " because its enum has neither the letters nor the texts of all options"
     least = max(1 if plain in _LETTERS else 0, schema.get("minLength", 0))
     match schema.get("type"):
@@ -277,7 +354,7 @@ def _part_of(name: str, schema: Mapping[str, Any], options: Mapping[str, str]) -
         case "string" if plain in _TEXTS and "maxLength" in schema:
             return " because of its maxLength; leave that out"
         case "string" if plain in _LETTERS:
-            return _Part.LETTER
+            return _contradiction(name, schema) or _Part.LETTER
         case "string" if plain in _TEXTS:
             return _Part.TEXT
         case "string" if plain in _REASONS:
@@ -337,7 +414,7 @@ def _is_of(kind: str, value: object) -> bool:
 def _scale(schema: Mapping[str, Any]) -> float:
     """Return the largest confidence by a schema's maximum or, without one, by its words."""
     stated: float | None = schema.get("maximum")
-    words = f"{schema.get('title', '')} {schema.get('description', '')}"
+    words = _words_of(schema)
     if stated is not None:
         return stated
     if range_ := _RANGE.search(words):

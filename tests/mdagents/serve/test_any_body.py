@@ -247,6 +247,57 @@ def test_a_refusal_names_what_is_in_the_way(properties: dict[str, Any], message:
     assert "it fills" not in caught.value.message
 
 
+def _described(words: str) -> dict[str, Any]:
+    return LETTER | {"description": words}
+
+
+@pytest.mark.parametrize(
+    ("properties", "name"),
+    [
+        ({"answer": LETTER, "choice": _described("The second best option")}, "choice"),
+        ({"answer": LETTER, "choice": LETTER}, "answer"),
+        ({"answer": LETTER, "answer_letter": LETTER}, "answer"),
+        ({"answer": _described("The full text of the chosen option, not the letter")}, "answer"),
+        ({"answer": _described("Answer without the letter")}, "answer"),
+        ({"selected": _described("The WORST option")}, "selected"),
+        ({"choice": _described("1, 2, 3 or 4")}, "choice"),
+        ({"answer_idx": _described("Index of the chosen option, 0-based")}, "answer_idx"),
+        ({"answer": _described("yes, no or maybe")}, "answer"),
+        ({"answer": _described("All letters that apply")}, "answer"),
+        ({"answer": {"enum": list("ABC")}, "runnerUp": {"enum": list("ABC")}}, "runnerUp"),
+        ({"answer": {"enum": list("ABC")}, "grade": {"enum": list("ABC")}}, "grade"),
+    ],
+    ids=str,
+)
+def test_a_property_for_something_else_gets_no_letter(
+    properties: dict[str, Any], name: str
+) -> None:
+    with pytest.raises(ApiError, match=f"cannot fill the required property '{name}'"):
+        plan_filling(_schema(**properties), OPTIONS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The letter of the chosen option, not its text",
+        "One of the letters A-D. Do not write the option number.",
+        "The single best answer",
+        "The most likely diagnosis, by its letter; no full text",
+        "Option that is correct, never the wrong option",
+        "Your final answer",
+    ],
+)
+def test_a_property_for_the_letter_may_say_what_it_is_not_for(words: str) -> None:
+    filling = plan_filling(_schema(answer=_described(words)), OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
+
+
+def test_two_properties_may_both_say_that_they_are_for_the_letter() -> None:
+    schema = _schema(answer={"enum": list("ABC")}, answer_letter=LETTER, answer_text=LETTER)
+    filled = plan_filling(schema, OPTIONS).fill("C", "Ascorbic acid", "", None)
+    assert filled == {"answer": "C", "answer_letter": "C", "answer_text": "Ascorbic acid"}
+
+
 @pytest.mark.parametrize(
     ("root", "message"),
     [
