@@ -22,6 +22,8 @@ _LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
 _GOES_ON = re.compile(r"(?:(?:and|or|nor|but(?: not)?)\s+|[,;&+/]\s*)\(?[A-J]\b(?!-)")
 """Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
 _ONLY = re.compile(r"(?:only|alone)\W*", re.IGNORECASE)
+_EPITHET = re.compile(r"[a-z-]+(?:a|ae|ale|ans|ens|ense|i|ile|is|um|us)")
+"""Second word of the name of a species."""
 _PLAIN = ("yes", "no", "true", "false", "maybe")
 _BEGINNINGS = (
     *("Option ", "option ", "Choice ", "choice "),
@@ -122,6 +124,26 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
         named[place]: found[place][4] if place in found else text
         for place, text in by_place.items()
     }
+
+
+def has_doubtful_letters(texts: Sequence[object]) -> bool:
+    """Return whether a list of options has letters that its reader cannot know how to take.
+
+    Args:
+        texts: Texts with consecutive labels that do not begin with A (`B. Iron`, `C. Zinc`), or
+            species in the order of their letters: `A. baumannii`, `B. fragilis`, `C. difficile`.
+    """
+    by_place = dict(zip(LETTERS, texts, strict=False))
+    found = list(_labels(by_place).values())
+    letters = "".join(map(_label, found))
+    if len(found) < 2 or letters not in LETTERS:
+        return False
+    if letters.startswith("A"):  # fewer than three keep their letters
+        are_species = all(one[3] == "." and _EPITHET.fullmatch(one[4]) for one in found)
+        return len(found) > 2 and are_species
+    names = [one[4] for one in found if one[4].casefold() not in _PLAIN]
+    is_of_names = all(one[3] == "." for one in found) and all(name[0].islower() for name in names)
+    return not (is_of_names and names) and not _mention_options(found)
 
 
 def _labels(options: Mapping[str, object]) -> dict[str, re.Match[str]]:

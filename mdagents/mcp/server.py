@@ -44,6 +44,10 @@ _INSTRUCTIONS = (
     "Answers medical multiple-choice questions with a team of language model agents, and scores "
     "recorded runs. For research on such teams; not for decisions about a patient."
 )
+_OPTIONS = (
+    "Texts without letters; A is the first. Texts with the letters of all places in another order "
+    "keep them: '(B) Zinc', '(A) Iron'"
+)
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
@@ -110,7 +114,7 @@ def make_server(
         question: Annotated[str, Field(min_length=1, max_length=100_000)],
         options: Annotated[
             list[Annotated[str, Field(min_length=1, max_length=10_000)]],
-            Field(min_length=2, max_length=MOST_OPTIONS, description="Texts; A is the first"),
+            Field(min_length=2, max_length=MOST_OPTIONS, description=_OPTIONS),
         ],
         ctx: Context,
         team: Annotated[str, Field(max_length=200, description="Name of a team")] = DEFAULT,

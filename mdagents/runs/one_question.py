@@ -10,7 +10,7 @@ from pathlib import Path
 from exaid_core.trace.bus import TraceBus
 from mdagents.agents.case import make_case_id
 from mdagents.agents.events import Observer, unobserved
-from mdagents.datasets.option_letters import letters_in_list
+from mdagents.datasets.option_letters import has_doubtful_letters, letters_in_list
 from mdagents.datasets.question_records import parse_question
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents.records.manifest import Spent
@@ -175,10 +175,10 @@ def question_of(
                 f"there are {len(options)} options; at most {len(LETTERS)} are allowed"
             )
         letters = letters_in_list(options)
-        if letters is None:
+        if letters is None or has_doubtful_letters(options):
             raise ConfigError(
-                "the options begin with letters in another order, which may be labels or part of "
-                "names: give letter -> text"
+                "the options begin with letters that may be labels or part of names: leave labels "
+                "out, and write names in full"
             )
         letters = dict(sorted(letters.items()))
     if gold and gold not in letters:

@@ -21,6 +21,7 @@ import exaid_core
 import mdagents
 import mdagents_llm
 from mdagents.records.manifest import RunTotals, Spent
+from mdagents.runs.one_question import question_of
 from mdagents.scoring.formatting import interval
 from mdagents.scoring.report import make_report
 from mdagents.scoring.rows import read_output
@@ -94,6 +95,21 @@ async def test_letters_of_a_list_in_another_order_are_kept() -> None:
     assert (record.options, record.label) == ({"A": "Iron", "B": "Zinc", "C": "Lead"}, "B")
 
 
+@pytest.mark.parametrize(
+    ("listed", "first"),
+    [
+        (["A. iron", "B. zinc", "C. lead"], "iron"),
+        (["(A) Iron", "(B) Zinc"], "Iron"),
+        (["E. coli", "F. nucleatum", "G. vaginalis"], "E. coli"),
+        (["A. baumannii", "B. fragilis"], "A. baumannii"),
+        (["(B) and (C)", "(C) and (D)"], "(B) and (C)"),
+        (["B cells", "C cells"], "B cells"),
+    ],
+)
+def test_letters_that_are_in_no_doubt(listed: list[str], first: str) -> None:
+    assert question_of(QUESTION, listed).options["A"] == first
+
+
 @pytest.mark.sweep
 async def test_an_adaptive_answer_asks_the_router(provider: FakeProvider) -> None:
     provider.when("triage officer", {"difficulty": "intermediate"})
@@ -127,6 +143,9 @@ async def test_what_goes_wrong_is_a_status_or_an_error(provider: FakeProvider) -
         (OPTIONS[:1], {}, "the question: "),
         ([*OPTIONS, ""], {"gold": "E"}, "that option is empty"),
         (["B. cereus", "A. lwoffii", "C. difficile"], {}, "may be labels or part of names"),
+        (["B. Thiamine", "C. Retinol", "D. Biotin"], {}, "leave labels out"),
+        (["(C) Thiamine", "(D) Retinol"], {}, "leave labels out"),
+        (["A. baumannii", "B. fragilis", "C. difficile"], {}, "write names in full"),
         ({"B": "x", "C": "y"}, {}, "the question: option letters B,C are not consecutive"),
         (OPTIONS, {"team": "few_shot"}, "few_shot takes its exemplars from a data set"),
         (OPTIONS, {"model": "nobody"}, "unknown model 'nobody'"),

@@ -99,6 +99,7 @@ async def test_a_team_answers_and_its_tokens_are_those_of_the_ledger() -> None:
         ({"options": ["x"] * 17}, "options"),
         ({"question": ""}, "question"),
         ({"question": f"{QUESTION} Select TWO."}, "asks for several letters"),
+        ({"options": ["B. Thiamine", "C. Retinol", "D. Biotin"]}, "leave labels out"),
         ({"seed": -1}, "seed"),
         ({"model": "gpt-4.1"}, "no argument 'model'; it has question, options, team, seed"),
     ],
