@@ -6,36 +6,47 @@ import re
 
 _REACH = 600
 """Characters at both ends of a text in which a task is looked for."""
-_MAKE = r"\b(?:come up with|craft|create|generate|give|make|produce|propose|provide|suggest|write)"
+_MAKE = (
+    r"\b(?:come up with|craft|creat(?:e|es|ing)|extract|generat(?:e|es|ing)|give|make|produce"
+    r"|propose|provide|suggest|write)"
+)
+_TITLE = r" (?:an?|the) (?:(?!answer|no\b|without\b)[\w,'’-]{1,30} ){0,6}"
 _CHAT = (
     r"(?:(?:an?|our|the|this)(?: user['’]s)? )?(?:[\w-]+ )?"
     r"(?:conversation|chat|dialogs?|dialogue|discussion|messages|prompt|query)\b"
 )
 _TASK = re.compile(
     # "Provide a concise, 5-word title for the conversation", "… that captures the essence of it"
-    rf"{_MAKE} (?:an?|the) (?:(?!answer|no\b|without\b)[\w,'’-]{{1,30}} ){{0,6}}"
+    rf"{_MAKE}{_TITLE}"
     r"(?:title|headline|emoji|name)(?: with an emoji)?(?: as a title)?(?: \([^()\n]{1,40}\))?"
     rf" (?:for|of|that [a-z]{{1,20}}(?: the essence of)?) {_CHAT}"
     # "Give this conversation a name", "Summarize the conversation into a title"
     rf"|(?:{_MAKE}|\bsummari[sz]e) {_CHAT} (?:(?:in|into|as) )?an? (?:[\w-]{{1,30}} )?"
     r"(?:title|name)\b"
     # "Analyze this conversation and provide: 1. Its language 2. A concise title"
-    rf"|\banaly[sz]e {_CHAT} and [a-z]{{1,20}}:[^?]{{0,160}}\ba (?:\w{{1,30}} )?title\b",
+    rf"|\banaly[sz]e {_CHAT} and [a-z]{{1,20}}:[^?]{{0,160}}\ba (?:\w{{1,30}} )?title\b"
+    # "Please summarize the above conversation and retain key information"
+    r"|\bsummari[sz]e the (?:above|following|given|previous) (?:chat|conversation|dialogue)\b"
+    r"|总结[^。\n]{0,8}(?:会话|对话)|(?:会话|对话)[^。\n]{0,30}标题",
     re.IGNORECASE,
 )
 """A task about a chat; a question about titles and names may have the same words."""
 _TRANSCRIPT = re.compile(
-    r"\b(?:user|human|assistant|prompt|query)\b\W{0,3}:|\"role\"|<(?:conversation|messages)>",
+    r"\b(?:user|human|assistant|prompt|query)\b\W{0,3}:|\"role\"|<(?:chat_history|conversation|messages)>",
     re.IGNORECASE,
 )
 _ALWAYS = re.compile(
     r"\A\s*#+\s*Task:(?=.*<chat_history>)"
     r"|reflect the speaker['’]s likely facial expression"
     r"|a set of responses from (?:various|several|multiple|different) models"
-    r"|choose and return the correct tool",
+    r"|choose and return the correct tool"
+    # "Generate a short and concise title (max 6 words) based on this message:"
+    rf"|{_MAKE}{_TITLE}title (?:\([^()\n]{{1,40}}\) )?(?:for (?:an?|the|this) conversation )?"
+    r"based on (?:the|this) (?:first |initial |user['’]s ){0,2}(?:message|query)\b",
     re.IGNORECASE | re.DOTALL,
 )
-"""Tasks of Open WebUI, which are not about questions of a user."""
+"""Tasks that are not about questions of a user, whatever follows: those of Open WebUI, and a title
+for a message."""
 
 
 def is_client_task(system: str, asked: str) -> bool:
