@@ -29,7 +29,10 @@ _CUE = re.compile(
     re.IGNORECASE,
 )
 _PICK = r"(?:choose|mark|pick|select|tick)"
-_TELL = rf"(?:{_PICK}|check|give|identify|indicate|list|name|output|provide|return|state|write)"
+_TELL = (
+    rf"(?:{_PICK}|check|give|identify|indicate|list|name|output|provide|return|state|write"
+    r"|(?:answer|reply|respond) with)"
+)
 _ANSWERS = r"(?:answers?|choices?|letters?|options?|responses?|statements?)"
 _SEVERAL = re.compile(
     r"[$\[<{]LETTERS\b|\b(?:all|any) (?:(?:answers|letters|options) )?that apply\b"
@@ -40,22 +43,25 @@ _SEVERAL = re.compile(
     r"|\b(?:assinale|elija|escoja|escolha|indique|liste|marque|seleccione|selecione|señale) "
     r"todas (?:as|las) (?:alternativas|opciones|opções|respostas|respuestas) "
     r"(?:certas|ciertas|correctas|corretas|que|verdadeiras|verdaderas)\b"
+    r"|\b(?:indic|scegli|segn|selezion)[a-z]{0,5} tutte le (?:opzioni|risposte) "
+    r"(?:corrette|esatte|giuste)\b|\b(?:выберите|отметьте|укажите) все (?:верные|правильные)\b"
     r"|选出所有|一[个项]或多[个项]正确|(?:[2-5\uff12-\uff15二三四五][つ個]|すべて|全て)を?(?:選|えら)",
     re.IGNORECASE,
 )
 _PERHAPS_SEVERAL = re.compile(
     rf"\b{_PICK} all (?:of the )?"
     r"(?:correct|right|true|best|applicable|letters|answers|options)\b"
-    rf"|\b{_TELL} (?:all|each|every)(?: of)?(?: the)? (?:applicable|appropriate|correct|right"
-    rf"|suitable|true|valid) (?:answer |option )?{_ANSWERS}\b"
+    rf"|\b{_PICK} all that are (?:correct|right|true)\b"
+    rf"|\b{_TELL} (?:the letters of )?(?:all|each|every)(?: of)?(?: the)? (?:applicable"
+    rf"|appropriate|correct|right|suitable|true|valid) (?:answer |option )?{_ANSWERS}\b"
     rf"|\bone or more (?:of the )?(?:correct |right )?{_ANSWERS}\b|\bone or more of A, ?B\b"
     r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
-    r"\b(?:several|multiple) letters\b|多项?选(?:择题|题)|不定项选择题",
+    r"\b(?:several|multiple) letters\b|多项?选(?:择题|题)|不定项选择题|[(（]多选|複数選択",
     re.IGNORECASE,
 )
 _MAY_BE_SEVERAL = re.compile(
     r"\b(?:more than one|multiple|several|two or more) (?:of the )?(?:\w+ )?"
-    rf"{_ANSWERS} (?:can|could|may|might) be (?:correct|right|true)\b"
+    rf"{_ANSWERS} (?:(?:can|could|may|might) be (?:correct|right|true)|(?:are|is) possible)\b"
     r"|\b(?:can|could|may|might) (?:be|have) (?:more than one|multiple|several) "
     rf"(?:correct|right|true|valid) {_ANSWERS}\b",
     re.IGNORECASE,
@@ -67,9 +73,9 @@ _NUMBER = re.compile(
 _PERHAPS_NUMBER = re.compile(
     rf"\b{_PICK} (?:the )?(?:two|three) "
     r"(?:of the )?(?:correct|right|true|best|applicable|letters|answers|options)\b"
-    rf"|(?:\A|[.?!:;,(\[\n*]\s*|\b(?:and|please|then) ){_PICK} (?:any |the )?"
+    rf"|(?:\A|[.?!:;,(\[\n*][ \t]*|\b(?:and|please|then) ){_PICK} (?:any |the )?(?:best )?"
     rf"(?:two|three|four|[2-4])(?: (?:best |correct |right )?{_ANSWERS}\b"
-    r"|(?=\s*(?:[)\]\n]|[.:](?!\d)|\Z)))"
+    r"|(?=[ \t]*(?:[)\]\n]|[.:](?!\d)|\Z)))"
     r"|\b(?:answer|respond|reply|write|give|list|choose|select)\b[^.\n]{0,40}"
     r"\b(?:two|three) letters\b",
     re.IGNORECASE,

@@ -91,7 +91,8 @@ _NO_LETTER = re.compile(
     r"|\btext of (?:the|your)\b|\b(?:answer|choice|option)(?:['’]s)? text\b|\bverbatim\b"
     r"|\b(?:answer|choice|option) (?:index|number)\b"
     r"|\b(?:index|number) of (?:the|your) (?:\w+ )?(?:answer|choice|option)\b"
-    r"|\b[01], ?[12]\b|\b1 ?(?:[-–]|or|to|through) ?[2-9]\b|\byes\W{1,3}(?:or )?no\b",
+    r"|\b[01], ?[12]\b|\b1 ?(?:[-–]|or|to|through) ?[2-9]\b|\byes\W{1,3}(?:or )?no\b"
+    r"|\bin words\b|\bname of (?:the|your) (?!answer|choice|option)|\bprobability (?:of|that)\b",
     re.IGNORECASE,
 )
 """Words for something else than a letter."""

@@ -263,6 +263,7 @@ def _described(words: str) -> dict[str, Any]:
         ({"choice": _described("1, 2, 3 or 4")}, "choice"),
         ({"answer_idx": _described("Index of the chosen option, 0-based")}, "answer_idx"),
         ({"answer": _described("yes, no or maybe")}, "answer"),
+        ({"answer": _described("The name of the drug")}, "answer"),
         ({"answer": _described("All letters that apply")}, "answer"),
         ({"answer": {"enum": list("ABC")}, "runnerUp": {"enum": list("ABC")}}, "runnerUp"),
         ({"answer": {"enum": list("ABC")}, "grade": {"enum": list("ABC")}}, "grade"),
