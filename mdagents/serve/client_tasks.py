@@ -39,14 +39,17 @@ _ALWAYS = re.compile(
     r"\A\s*#+\s*Task:(?=.*<chat_history>)"
     r"|reflect the speaker['’]s likely facial expression"
     r"|a set of responses from (?:various|several|multiple|different) models"
-    r"|choose and return the correct tool"
-    # "Generate a short and concise title (max 6 words) based on this message:"
-    rf"|{_MAKE}{_TITLE}title (?:\([^()\n]{{1,40}}\) )?(?:for (?:an?|the|this) conversation )?"
-    r"based on (?:the|this) (?:first |initial |user['’]s ){0,2}(?:message|query)\b",
+    r"|choose and return the correct tool",
     re.IGNORECASE | re.DOTALL,
 )
-"""Tasks that are not about questions of a user, whatever follows: those of Open WebUI, and a title
-for a message."""
+"""Tasks of Open WebUI, which are not about questions of a user."""
+_FOR_MESSAGE = re.compile(
+    # "Generate a short and concise title (max 6 words) based on this message:"
+    rf"{_MAKE}{_TITLE}title (?:\([^()\n]{{1,40}}\) )?(?:for (?:an?|the|this) conversation )?"
+    r"based on (?:the|this) (?:first |initial |user['’]s ){0,2}(?:message|query)\b",
+    re.IGNORECASE,
+)
+"""A title for a message, whatever that is."""
 
 
 def is_client_task(system: str, asked: str) -> bool:
@@ -59,4 +62,6 @@ def is_client_task(system: str, asked: str) -> bool:
     if _ALWAYS.search(asked) or _ALWAYS.search(system):
         return True
     places = (system[:_REACH], asked[:_REACH], asked[-_REACH:])
+    if any(map(_FOR_MESSAGE.search, places)):
+        return True
     return any(map(_TASK.search, places)) and bool(_TRANSCRIPT.search(asked))

@@ -42,6 +42,8 @@ _WHY = {
 }
 _MOST_TEXT = 1_000_000
 """Maximum number of characters of all messages: ten times those of one question."""
+_HEAD = 1000
+"""Maximum number of characters before examples in which several letters are looked for."""
 _ASSISTANT = re.compile(r"you are an? [\w ,-]{0,40}assistant\.?", re.IGNORECASE)
 """A system prompt that says nothing about the question."""
 _NO_OPTIONS = (
@@ -279,8 +281,11 @@ def _asked(
     prompt = read_prompt(asked.text)
     if prompt is None:
         raise invalid(_NO_OPTIONS, "messages", "no_options")
-    check_is_for_one(f"{system}\n{asked.text}", prompt.options.values(), "messages")
     question = _question(prompt, system, asked.images)
+    # After that for its length; what an example asks is not asked of the team.
+    head = asked.text[:_HEAD].partition("\n\n")[0] if prompt.has_examples else ""
+    parts = "\n".join([head, prompt.text, prompt.instructions, prompt.ending])
+    check_is_for_one(parts, prompt.options.values(), "messages", system)
     if has_examples or prompt.has_examples:
         ignored = [*ignored, "examples"]
     return Ask(
@@ -349,18 +354,19 @@ def _question(prompt: PromptedQuestion, system: str, images: Sequence[str]) -> S
     return replace(all_shown(question, "messages"), pictures=pictures)
 
 
-def check_is_for_one(text: str, options: Collection[str], param: str) -> None:
+def check_is_for_one(text: str, options: Collection[str], param: str, system: str = "") -> None:
     """Check that a question asks for one option.
 
     Args:
         text: Text of the question and of its instructions.
         options: Texts of the options.
         param: Parameter of the request that holds the question.
+        system: Text of the system prompt.
 
     Raises:
         ApiError: It asks for several options.
     """
-    if asks_for_several(text, options):
+    if asks_for_several(text, options, system):
         raise invalid("the prompt asks for several letters; a team decides for one", param)
 
 

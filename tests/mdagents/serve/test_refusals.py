@@ -324,6 +324,18 @@ def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider)
         ("She was told to select 2.5 mg tablets.", False),
         ("The surgeon should select two veins for the bypass. Which?", False),
         ("Which two-step test is used?", False),
+        ("这是一道多项选择题，直接输出答案选项", True),
+        ("回答下面的多项选择题，请选出其中的所有正确答案。", True),
+        # Translations of simple-evals, by modelscope/evalscope and others.
+        (
+            "回答以下多项选择题。最后一行的格式：'ANSWER: $LETTER'，其中 LETTER 是 ABCD 中的一个。",
+            False,
+        ),
+        ("你是一个助手。请回答以下多项选择题，只能从给定的选项中选择", False),
+        ("Several treatment options are possible. Which is the most appropriate?", False),
+        ("Identify all correct statements before you answer.", False),
+        ("More than one option may be right; give the best answer.", False),
+        ("Never return more than one letter; do not answer with multiple letters.", False),
         ("Quelle proposition est exacte ? E. Toutes les réponses sont exactes", False),
         ("¿Cuál es correcta? D. Todas las opciones son correctas", False),
     ],
@@ -337,13 +349,47 @@ def test_which_two_may_ask_for_one_pair() -> None:
     for asked in ("Which TWO drugs should be started?", "Which two of these? Select TWO."):
         assert not asks_for_several(asked, pairs)
         assert asks_for_several(asked, ["Aspirin", "Heparin", "Iron, folate"])
+    assert not asks_for_several("Select all correct statements.", ["1 and 2", "1, 2, 3", "2, 3"])
     assert asks_for_several("Select all that apply.", pairs)
+    actions = ["Start insulin, and see her again in two weeks", "Order a CT, MRI, or both for him"]
+    assert asks_for_several(
+        "Which TWO are indicated?", [*actions, "Stop aspirin, statins, and beer"]
+    )
+    assert asks_for_several("Select TWO.", ["Vitamin E", "Hepatitis E", "Iron"])
 
 
-def test_a_system_prompt_may_ask_for_several_letters() -> None:
-    system = {"role": "system", "content": "Select all that apply. Return every correct letter."}
+@pytest.mark.parametrize(
+    ("told", "is_several"),
+    [
+        ("Select all that apply. Return every correct letter.", True),
+        ("For each question, select all that apply.", True),
+        ("For multiple-choice questions, list all correct letters.", True),
+        (
+            "You are a helpful assistant. For multi-select questions, list all correct letters.",
+            False,
+        ),
+        ('If the question says "select all that apply", reply with all the letters.', False),
+        ("Some items say: Choose two; otherwise pick one.", False),
+    ],
+)
+def test_a_system_prompt_may_ask_for_several_letters(told: str, is_several: bool) -> None:
+    asked = body(messages=[{"role": "system", "content": told}, USER])
+    if not is_several:
+        assert read_chat(asked).question.options
+        return
     with pytest.raises(ApiError, match="several letters"):
-        read_chat(body(messages=[system, USER]))
+        read_chat(asked)
+
+
+def test_an_example_may_ask_for_several_letters() -> None:
+    example = "Question: Which TWO are metals?\nA. Iron\nB. Zinc\nC. Wood\nAnswer: A, B\n\n"
+
+    def asked(told: str) -> dict[str, Any]:
+        return body(messages=[{"role": "user", "content": f"{told}\n\n{example}{PROMPT}"}])
+
+    assert read_chat(asked("Answer each question.")).ignored == ["examples"]
+    with pytest.raises(ApiError, match="several letters"):
+        read_chat(asked("Select all that apply."))
 
 
 def test_who_is_not_answered(provider: FakeProvider) -> None:
