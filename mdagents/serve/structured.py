@@ -80,22 +80,33 @@ _PERCENT = re.compile(
 )
 """Percent as the unit of a scale, not of an example (`0.85 is 85%`)."""
 _ANOTHER = re.compile(
-    r"\b(?:second|2nd|third|3rd|next)[ -](?:best|choice|most|option|likely)\b|\brunners?[ -]up\b"
-    r"|\bworst\b|\bleast (?:appropriate|likely|plausible|probable|suitable)\b"
-    r"|\b(?:eliminated|excluded|incorrect|rejected|wrong) (?:answer|choice|letter|option)s?\b",
+    r"(?:\A|[.:;] )\W*(?:(?:an?|answer|choice|letter|of|option|the|your) ){0,5}"
+    r"(?:(?:second|2nd|third|3rd)[ -](?:best|choice|most|option|likely)\b"
+    r"|next[ -](?:best|(?:most )?likely) (?:answer|choice|option)\b"
+    r"|(?:runners?[ -]up|worst|least (?:appropriate|likely|plausible|probable|suitable))\b"
+    r"|(?:eliminated|excluded|incorrect|rejected|wrong) (?:answer|choice|letter|option)s?\b"
+    r"(?! (?:cost|count|score)))",
     re.IGNORECASE,
 )
-"""Words for an option that the team did not decide for, or for several."""
+"""A description of an option that the team did not decide for. Later in a sentence the same words
+may say how to find the right one: "what remains after the wrong options"."""
 _NO_LETTER = re.compile(
     r"\b(?:complete|entire|exact|full|literal|verbatim|whole) (?:\w+ )?(?:sentence|text)\b"
     r"|\btext of (?:the|your)\b|\b(?:answer|choice|option)(?:['’]s)? text\b|\bverbatim\b"
     r"|\b(?:answer|choice|option) (?:index|number)\b"
     r"|\b(?:index|number) of (?:the|your) (?:\w+ )?(?:answer|choice|option)\b"
     r"|\b[01], ?[12]\b|\b1 ?(?:[-–]|or|to|through) ?[2-9]\b|\byes\W{1,3}(?:or )?no\b"
-    r"|\bin words\b|\bname of (?:the|your) (?!answer|choice|option)|\bprobability (?:of|that)\b",
+    r"|\bin words\b|\bname of (?:the|your) (?!answer|choice|option)"
+    r"|(?<!highest )(?<!greatest )\bprobability (?:of|that)\b",
     re.IGNORECASE,
 )
 """Words for something else than a letter."""
+_LETTER_ALONE = re.compile(
+    r"(?!.*\b(?:and|followed by|or|plus|then|with)\b[^.;]*\b(?:name|number|text|words)\b)"
+    r".*(?:\b[Ll]etter\b|\bA ?(?:[-–]|to) ?[B-J]\b|\bA(?:, ?[B-J])+\b)",
+    re.DOTALL,
+)
+"""A description that asks for a letter and for nothing beside it."""
 _NOT = re.compile(
     r"\b(?:don['’]t|instead of|never|no(?= (?:full|index|number|sentence|text)\b)|not|rather than"
     r"|without)\b[^.;]*",
@@ -312,11 +323,14 @@ def _contradiction(name: str, schema: Mapping[str, Any]) -> str:
     words = _words_of(schema)
     named = re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
     meant = _NOT.sub("", words)
-    if _ANOTHER.search(f"{named} {meant}") or asks_for_several(meant):
+    texts = [named, *(_NOT.sub("", str(schema.get(key, ""))) for key in ("title", "description"))]
+    if any(map(_ANOTHER.search, texts)) or asks_for_several(meant):
         return "; a team decides for one option, and its words are about another, or several"
     if "enum" in schema:
         return ""
-    if _NOT_THE_LETTER.search(words) or _NO_LETTER.search(meant):
+    if _NOT_THE_LETTER.search(words) or (
+        _NO_LETTER.search(meant) and not _LETTER_ALONE.match(meant)
+    ):
         return (
             "; it is filled with the letter, and its description asks for something else (the "
             "text of the option goes into answer_text)"

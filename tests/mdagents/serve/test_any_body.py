@@ -265,6 +265,9 @@ def _described(words: str) -> dict[str, Any]:
         ({"answer": _described("yes, no or maybe")}, "answer"),
         ({"answer": _described("The name of the drug")}, "answer"),
         ({"answer": _described("All letters that apply")}, "answer"),
+        ({"answer": _described("The letter and the full text of the option")}, "answer"),
+        ({"answer": LETTER | {"title": "Second choice"}}, "answer"),
+        ({"answer": _described("Pick with care. The second best option.")}, "answer"),
         ({"answer": {"enum": list("ABC")}, "runnerUp": {"enum": list("ABC")}}, "runnerUp"),
         ({"answer": {"enum": list("ABC")}, "grade": {"enum": list("ABC")}}, "grade"),
     ],
@@ -286,6 +289,13 @@ def test_a_property_for_something_else_gets_no_letter(
         "The most likely diagnosis, by its letter; no full text",
         "Option that is correct, never the wrong option",
         "Your final answer",
+        "The answer choice index (A-D)",
+        "Letter. Put the text of the option into answer_text",
+        "The option letter, verbatim",
+        "The option with the highest probability of being correct",
+        "The next best step in management",
+        "What remains after eliminating the wrong options",
+        "Decide between the most and the second most likely option",
     ],
 )
 def test_a_property_for_the_letter_may_say_what_it_is_not_for(words: str) -> None:
