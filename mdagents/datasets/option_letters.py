@@ -23,7 +23,9 @@ _GOES_ON = re.compile(r"(?:(?:and|or|nor|but(?: not)?)\s+|[,;&+/]\s*)\(?[A-J]\b(
 """Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
 _ONLY = re.compile(r"(?:only|alone)\W*", re.IGNORECASE)
 _EPITHET = re.compile(r"[a-z-]+(?:a|ae|ale|ans|ens|ense|i|ile|is|um|us)")
-"""Second word of the name of a species."""
+"""Second word of the name of a species; many a disease ends like it: `anemia`, `sepsis`."""
+_OF_SPECIES = re.compile(r"[a-z]{3,}(?:ii|[a-z]ans|ensis|idis|ile|ilis)")
+"""Such a word that is hardly anything else."""
 _PLAIN = ("yes", "no", "true", "false", "maybe")
 _BEGINNINGS = (
     *("Option ", "option ", "Choice ", "choice "),
@@ -140,7 +142,8 @@ def has_doubtful_letters(texts: Sequence[object]) -> bool:
         return False
     if letters.startswith("A"):  # fewer than three keep their letters
         are_species = all(one[3] == "." and _EPITHET.fullmatch(one[4]) for one in found)
-        return len(found) > 2 and are_species
+        is_clear = any(_OF_SPECIES.fullmatch(one[4]) for one in found)
+        return len(found) > 2 and are_species and is_clear
     names = [one[4] for one in found if one[4].casefold() not in _PLAIN]
     is_of_names = all(one[3] == "." for one in found) and all(name[0].islower() for name in names)
     return not (is_of_names and names) and not _mention_options(found)

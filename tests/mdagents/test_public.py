@@ -100,6 +100,9 @@ async def test_letters_of_a_list_in_another_order_are_kept() -> None:
     [
         (["A. iron", "B. zinc", "C. lead"], "iron"),
         (["(A) Iron", "(B) Zinc"], "Iron"),
+        (["A. anemia", "B. pneumonia", "C. sepsis"], "anemia"),
+        (["A. cornea", "B. lens", "C. retina"], "cornea"),
+        (["A. lupus", "B. tetanus", "C. stenosis"], "lupus"),
         (["E. coli", "F. nucleatum", "G. vaginalis"], "E. coli"),
         (["A. baumannii", "B. fragilis"], "A. baumannii"),
         (["(B) and (C)", "(C) and (D)"], "(B) and (C)"),
