@@ -189,7 +189,8 @@ def form_of(instructions: str, ending: str, text: str = "") -> AnswerForm:
     if tags and not _OF_TEXT.search(tags[-1][3]):
         only, name = tags[-1][1], tags[-1][2]
         is_alone = bool(only or _WHOLE.search(instructions))
-        return AnswerForm(f"<{name}>{{}}</{name}>", is_alone)
+        within = "\\boxed{{}}" if "\\boxed" in prompt else "{}"
+        return AnswerForm(f"<{name}>{within}</{name}>", is_alone)
     if "the answer is (x)" in instructions.lower():
         return AnswerForm("The answer is ({}).")
     if "\\boxed" in instructions:

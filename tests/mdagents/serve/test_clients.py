@@ -213,6 +213,9 @@ def test_the_form_of_the_answer_follows_the_prompt(provider: FakeProvider) -> No
         f"{QUESTION}\n{OPTIONS}\n\nThink, then give your answer as <answer>X</answer>.": (
             "\n\n<answer>C</answer>"
         ),
+        f"{QUESTION}\n{OPTIONS}\n\nPut \\boxed{{X}} inside <answer></answer>.": (
+            "\n\n<answer>\\boxed{C}</answer>"
+        ),
         # Steven-Yiran/medical-gpt-interpretability
         "Output a single option from the given options as the final answer. You are strongly "
         "required to follow the specified output format; conclude your response with the phrase "
