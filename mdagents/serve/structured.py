@@ -15,6 +15,8 @@ from mdagents.serve.errors import ApiError, invalid
 
 _DEEPEST = 8
 """Maximum number of references one after the other."""
+_LONGEST = 5000
+"""Number of characters of a title or description that are read for contradictions."""
 _LETTERS = frozenset(
     [
         "answer",
@@ -36,7 +38,7 @@ _LETTERS = frozenset(
     ]
 )
 _ARE_LETTERS = frozenset(["letter", "answerletter", "answeridx"])
-"""Those of them that can be nothing but the letter."""
+"""Names of properties that can be nothing but the letter."""
 _TEXTS = frozenset(["answertext", "optiontext", "choicetext", "selectedtext"])
 _REASONS = frozenset(
     [
@@ -102,7 +104,7 @@ _NO_LETTER = re.compile(
 )
 """Words for something else than a letter."""
 _LETTER_ALONE = re.compile(
-    r"(?!.*\b(?:and|followed by|or|plus|then|with)\b[^.;]*\b(?:name|number|text|words)\b)"
+    r"(?!.*\b(?:and|followed by|or|plus|then|with)\b[^.;]{0,60}\b(?:name|number|text|words)\b)"
     r".*(?:\b[Ll]etter\b|\bA ?(?:[-–]|to) ?[B-J]\b|\bA(?:, ?[B-J])+\b)",
     re.DOTALL,
 )
@@ -320,10 +322,11 @@ def _words_of(schema: Mapping[str, Any]) -> str:
 
 def _contradiction(name: str, schema: Mapping[str, Any]) -> str:
     """Return why a property is not for the decision of the team by its words; empty if it is."""
-    words = _words_of(schema)
+    said = [str(schema.get(key, ""))[:_LONGEST] for key in ("title", "description")]
+    words = " ".join(said)
     named = re.sub(r"(?<=[a-z])(?=[A-Z])|[_-]+", " ", name)
     meant = _NOT.sub("", words)
-    texts = [named, *(_NOT.sub("", str(schema.get(key, ""))) for key in ("title", "description"))]
+    texts = [named, *(_NOT.sub("", text) for text in said)]
     if any(map(_ANOTHER.search, texts)) or asks_for_several(meant):
         return "; a team decides for one option, and its words are about another, or several"
     if "enum" in schema:
