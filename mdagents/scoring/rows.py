@@ -426,6 +426,7 @@ class _Reader:
                         element,
                         verdict.status,
                         self._name,
+                        number=number,
                         place=place,
                         attempt=reply if len(elements) > 1 else attempt,
                         where=where,

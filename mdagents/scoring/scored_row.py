@@ -92,7 +92,7 @@ class ScoredRow:
     """Epoch number, from 1."""
     content: int
     """Digest of the question (or of its id if the file has no text), options and right option,
-    independent of option order."""
+    independent of option order; without options, of the letter that is right."""
     options: int
     """Number of options of the question; 0 when the file does not hold them."""
     order: str
@@ -198,6 +198,7 @@ def make_row(
     status: Status,
     naming: Naming,
     *,
+    number: int,
     place: int,
     attempt: int,
     where: str,
@@ -211,6 +212,8 @@ def make_row(
             a reply that reached a limit of tokens.
         status: Outcome of the question.
         naming: Function that assigns the id of the row.
+        number: Number of the record in its file, from 1: what identifies the question of a record
+            that holds neither its text, nor an id, nor options.
         place: Place of the record.
         attempt: Number of the record among those of its question, from 1.
         where: Prefix of messages.
@@ -261,7 +264,7 @@ def make_row(
         if letter is None:
             status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
-    gold_text = texts.get(label, "")
+    gold_text = texts.get(label, label)
     right = tuple([shown for shown, text in texts.items() if text == gold_text]) or (label,)
     if pictures and len(right) > 1:  # options of pictures alone have the same text
         own = _pictures_of(label, pictures)
@@ -273,7 +276,9 @@ def make_row(
         letters = sorted(texts, key=lambda shown: str(in_source.get(shown, shown)))
     by_text = "".join(sorted(letters, key=texts.__getitem__))
     content = content_digest(
-        text_of(record, "question") or stated_id, [texts[shown] for shown in by_text], gold_text
+        text_of(record, "question") or stated_id or ("" if texts else f"record {number}"),
+        [texts[shown] for shown in by_text],
+        gold_text,
     )
     first, last = opinions_of(record, options)
     usage = object_of(record, "token_usage")

@@ -13,7 +13,7 @@ from tests.mdagents.scoring.result_records import ours
 
 _ROW = make_row(
     ours("q1", "A", "A"), Status.ANSWERED, lambda id_, _: id_,
-    place=0, attempt=1, where="made up", gold="label",
+    number=1, place=0, attempt=1, where="made up", gold="label",
 )  # fmt: skip
 
 
@@ -42,7 +42,8 @@ def scored(
     record = ours(id_, gold, letter, options=options, epoch=epoch)
     return make_row(
         record | {"response": {"final_answer": f"{letter}) {options[letter]}"}},
-        Status.ANSWERED, lambda id_, _: id_, place=0, attempt=1, where="", gold="label",
+        Status.ANSWERED, lambda id_, _: id_,
+        number=1, place=0, attempt=1, where="", gold="label",
     )  # fmt: skip
 
 

@@ -173,6 +173,37 @@ def test_another_question_under_the_same_id_is_refused(
     assert not Path("evaluation").exists()
 
 
+def keyed(labels: str, replies: str, **fields: Any) -> list[dict[str, Any]]:
+    """Records without options, and with an id only if `fields` has what it begins with."""
+    return [
+        {"label": label, "response": f"Answer: {reply}"}
+        | {name: f"{value}{number}" for name, value in fields.items()}
+        for number, (label, reply) in enumerate(zip(labels, replies, strict=True), start=1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"question_id": "q"}, {"question_id": "q", "question": "Which drug? "}]
+)
+def test_another_answer_key_is_refused_without_options_as_well(fields: dict[str, str]) -> None:
+    first = keyed("ABCD" * 3, "ABCD" * 3, **fields)
+    assert compared(first, keyed("ABCD" * 3, "A" * 12, **fields)).pairs[0].difference == -0.75
+    with pytest.raises(ConfigError, match="12 differ in text, options or answer"):
+        compared(first, keyed("BCDA" * 3, "ABCD" * 3, **fields))
+    other = keyed("ABCD" * 2 + "ABDD", "ABCD" * 3, **fields)
+    with pytest.raises(ConfigError, match=r"1 differ in .*; --common compares the 11 that"):
+        compared(first, other)
+    assert compared(first, other, common=True).pairs[0].difference == 0
+
+
+def test_records_that_hold_no_question_are_compared_place_by_place() -> None:
+    with pytest.raises(ConfigError, match="3 differ in text, options or answer"):
+        compared(keyed("ABC", "ABC"), keyed("CAB", "CAB"))
+    runs = keyed("ABC", "ABC"), keyed("CBA", "CBA")
+    assert compared(*runs, common=True).pairs[0].difference == 0
+    assert compared(*runs, common=True).questions == 1
+
+
 def test_other_question_sets_are_refused_with_the_difference(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -93,6 +93,14 @@ def test_different_questions_of_one_id_are_both_counted() -> None:
     ]
 
 
+def test_another_right_option_is_another_question_without_options_as_well() -> None:
+    records = [{"id": 1, "label": label, "response": "Answer: A"} for label in "AB"]
+    output = read([*records, records[1] | {"epoch": 2}, {"label": "A", "response": "B"}])
+    ids = [("1", 1), ("1#2", 1), ("1#2", 2), ("sample_4", 1)]
+    assert [row.item for row in output.rows] == ids
+    assert "records with the id of another question, now with a number (ID#2): 2" in output.notices
+
+
 def test_the_same_question_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("twice.json").write_text(json.dumps([result("1"), result("2"), result("1", "B")]))
     line = refused("twice.json", capsys)
