@@ -217,14 +217,19 @@ def opinions_of(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the first and last letters of all experts, or of the teams if there are no experts.
 
-    A review team reads the reports of the others, so that its answer is no first opinion.
+    First are those before any debate. A review team reads the reports of the others, so that its
+    answer is no first opinion.
     """
     if not (record.get("opinions") or record.get("teams")):
         return (), ()
     reports = entries_of(record, "teams")
     assessed = any(report.get("kind") != REVIEW for report in reports)
     stated = [
-        (str(opinion.get("agent", place)), opinion.get("answer"), True)
+        (
+            str(opinion.get("agent", place)),
+            opinion.get("answer"),
+            not count_of(opinion.get("round")),
+        )
         for place, opinion in enumerate(entries_of(record, "opinions"))
     ] or [
         (str(place), report.get("answer"), not assessed or report.get("kind") != REVIEW)

@@ -556,6 +556,16 @@ def test_what_the_decision_made_of_the_opinions() -> None:
     assert "5 of 10" in text  # decided right where most experts were right at first
 
 
+def test_an_opinion_after_the_debate_is_no_first_one() -> None:
+    """The first answers of experts 2 and 3 cannot be read; both follow expert 1 in round 1."""
+    opinions = stated("A-?", "AAA")
+    (row,) = read_output(write([ours("late", "A", "A", opinions=opinions)])).rows
+    assert (row.first_opinions, row.last_opinions) == (("A",), ("A", "A", "A"))
+    unnumbered = [{"agent": "expert-1", "answer": "B"}, {"agent": "expert-1", "answer": "C"}]
+    (row,) = read_output(write([ours("none stated", "A", "A", opinions=unnumbered)])).rows
+    assert (row.first_opinions, row.last_opinions) == (("B",), ("C",))
+
+
 def test_confidence_is_calibrated_over_answers_that_state_one() -> None:
     report = make_report(read_output(write(PANEL)))
     assert report.calibration["basic"].n == report.calibration["all"].n == 6
