@@ -50,9 +50,12 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
     Args:
         text: Letter in one of many forms, the name of a column such as `opc`, the text of an
             option, or both: `C) text`. A letter before the text of another option matches neither.
+            Case counts only if options differ in nothing else: `Na` is not `NA` where both are.
         options: Letter -> text.
     """
     meant = {letter for letter, option in options.items() if _plain(option) == _plain(text)}
+    if len(meant) > 1:
+        meant = {one for one in meant if _spaced(options[one]) == _spaced(text)} or meant
     if (letter := letter_marked(text)) in options:
         meant.add(letter)
     if not meant and (column := _COLUMN.fullmatch(text.strip())):  # OPD may be a text
@@ -189,4 +192,9 @@ def with_letters(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _plain(text: object) -> str | None:
-    return " ".join(text.split()).casefold() if isinstance(text, str) else None
+    spaced = _spaced(text)
+    return None if spaced is None else spaced.casefold()
+
+
+def _spaced(text: object) -> str | None:
+    return " ".join(text.split()) if isinstance(text, str) else None

@@ -114,6 +114,14 @@ def test_the_right_option_by_letter_by_text_or_by_a_place_that_says_where_it_cou
         assert gold(**fields) == "C"
 
 
+@pytest.mark.parametrize(("answer", "letter"), [("AA", "A"), (" Aa", "B"), ("aa", "C")])
+def test_the_text_of_an_option_that_differs_from_others_only_in_case(
+    answer: str, letter: str
+) -> None:
+    assert gold(options=["AA", "Aa", "aa"], answer=answer) == letter
+    assert gold(options={"A": "AA", "B": "Aa", "C": "aa"}, answer=answer) == letter
+
+
 @pytest.mark.parametrize(
     "answer",
     [

@@ -221,6 +221,17 @@ def test_a_gold_that_names_no_option_is_refused(
     assert f"bad.json record 2: 'label' is {label!r}" in refused("bad.json", capsys)
 
 
+def test_a_gold_may_differ_from_another_option_only_in_case(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = {"A": "NA", "B": "Na", "C": "Potassium"}
+    for label, letter in (("NA", "A"), ("Na", "B"), ("B) Na", "B"), ("potassium", "C")):
+        (row,) = read([result("1", label=label, options=options)]).rows
+        assert row.label == letter, label
+    Path("bad.json").write_text(json.dumps([result("1", label="na", options=options)]))
+    assert "'label' is 'na'" in refused("bad.json", capsys)
+
+
 def test_a_gold_may_be_written_in_many_ways(capsys: pytest.CaptureFixture[str]) -> None:
     options = {"A": "Aspirin", "B": "Heparin", "C": "Vitamin C", "D": "c"}
     of_lower_case = {letter.lower(): text for letter, text in options.items()}
