@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Protocol, TypeVar, cast
 
 from mdagents.datasets.empty_options import shown_options
+from mdagents.datasets.option_letters import letter_marked
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.exaid_figures import Summarised, summarised
 from mdagents.scoring.fields import (
@@ -49,6 +50,8 @@ _shared = cast("_Sharing", lru_cache(maxsize=4096)(lambda value: value))
 
 Item = tuple[str, int]
 """Key of a question in an epoch: (question id, epoch)."""
+
+_Alike = tuple[tuple[str, ...], ...]
 
 PARSE_ERROR_MARK = "X"
 """Value of the column `response` when a reply holds no answer."""
@@ -100,6 +103,8 @@ class ScoredRow:
     by_text: str
     """Presented letters of the options, sorted by text, such as `CADB`: the same place is the same
     option in all files. Empty when the file does not hold the options."""
+    alike: tuple[tuple[str, ...], ...]
+    """Presented letters of each group of options that have the same text; nearly always empty."""
     right_letters: tuple[str, ...]
     """Presented letters that count as right; several if options have the same text."""
     confidence: float | None
@@ -107,9 +112,10 @@ class ScoredRow:
     routed_by: str
     """Origin of the level; empty when the file does not state it."""
     first_opinions: tuple[str, ...]
-    """Presented letter of each expert before any debate, or of each team's report."""
+    """Presented letter of each expert before any debate, or of each team's report; of options with
+    the same text, that of `one_of`."""
     last_opinions: tuple[str, ...]
-    """Presented letter of each expert at the end, or of each team's report."""
+    """The same at the end."""
     disagrees: bool
     """Whether the program that wrote the record parsed another letter."""
     lacks: tuple[str, ...]
@@ -149,15 +155,22 @@ class ScoredRow:
 
     @property
     def choice(self) -> str:
-        """What was chosen, independent of option order; the same for all right answers.
+        """What was chosen, independent of option order; the same for options with the same text.
 
-        Wrong options with the same text are told apart.
         Empty without an answer. Where the file does not hold the options, it is the letter.
         """
         if self.status != Status.ANSWERED or self.correct:
             return "right" if self.correct else ""
-        place = self.by_text.find(self.response)
+        same = next((letters for letters in self.alike if self.response in letters), self.response)
+        place = min(map(self.by_text.find, same))
         return str(place) if place >= 0 else self.response
+
+    def one_of(self, letter: str) -> str:
+        """Return the letter that stands for all options with the same text as a letter's option.
+
+        It is that of the answer if it has this text, else the first.
+        """
+        return _one_of(letter, self.alike, self.response)
 
     def shown_in(self, other: ScoredRow) -> str:
         """Return the letter at which another row of the question presents the answer.
@@ -265,10 +278,8 @@ def make_row(
             status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
     gold_text = texts.get(label, label)
-    right = tuple([shown for shown, text in texts.items() if text == gold_text]) or (label,)
-    if pictures and len(right) > 1:  # options of pictures alone have the same text
-        own = _pictures_of(label, pictures)
-        right = tuple([shown for shown in right if _pictures_of(shown, pictures) == own])
+    alike = _alike(texts, pictures) if len(set(texts.values())) < len(texts) else ()
+    right = next((letters for letters in alike if label in letters), (label,))
     stated_id = id_of(record)
     in_source = object_of(record, "permutation")
     letters: Collection[str] = texts
@@ -281,6 +292,10 @@ def make_row(
         gold_text,
     )
     first, last = opinions_of(record, options)
+    if alike:
+        first, last = (
+            tuple([_one_of(held, alike, letter) for held in of_all]) for of_all in (first, last)
+        )
     usage = object_of(record, "token_usage")
     read, written, both = tokens_of(usage)
     return ScoredRow(
@@ -311,12 +326,15 @@ def make_row(
         if in_source and LETTERS.startswith("".join(options))
         else "",
         by_text=_shared(by_text),
+        alike=alike,
         right_letters=_shared(right),
         confidence=_shared(confidence_of(record.get("confidence"))),
         routed_by=_word(record.get("routed_by")),
         first_opinions=_shared(first),
         last_opinions=_shared(last),
-        disagrees="predicted" in record and record["predicted"] != letter,
+        disagrees="predicted" in record
+        and record["predicted"] != letter
+        and _is_another(record["predicted"], letter, options, alike),
         lacks=_shared(_lacks(record)) if states_letter else (),
         summarised=_shared(summarised(record)),
         fields=_shared(fields_of(record)),
@@ -327,6 +345,29 @@ def make_row(
 
 def _lacks(record: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(sorted({text_of(turn, "status") for turn in entries_of(record, "left_out")}))
+
+
+def _is_another(stated: Any, letter: str | None, options: Mapping[str, str], alike: _Alike) -> bool:
+    """Return whether a field states a letter, in one of many forms, and another one."""
+    if not isinstance(stated, str):
+        return False
+    named = gold_of(stated, options) or letter_marked(stated)
+    return bool(named) and _one_of(named, alike, letter) != letter
+
+
+def _alike(texts: Mapping[str, str], pictures: Sequence[Mapping[str, Any]]) -> _Alike:
+    """Return the letters of each group of options that have the same text and pictures."""
+    groups: dict[object, list[str]] = {}
+    for letter, text in texts.items():  # options of pictures alone have the same text
+        groups.setdefault((text, *_pictures_of(letter, pictures)), []).append(letter)
+    return tuple([tuple(letters) for letters in groups.values() if len(letters) > 1])
+
+
+def _one_of(letter: str, alike: _Alike, answer: str | None) -> str:
+    for letters in alike:
+        if letter in letters:
+            return answer if answer in letters else letters[0]
+    return letter
 
 
 def _pictures_of(letter: str, pictures: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

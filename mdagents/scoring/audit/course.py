@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,6 +31,7 @@ class Held:
     round: int
     """0: before it had read any other; a review team, which reads the others, has 1."""
     letter: str
+    """Presented letter; of options with the same text, one for all."""
     confidence: float | None
     """As stated, 0 to 1; None for a team and where the record lacks it."""
     text: str
@@ -112,6 +113,8 @@ def course_of(row: ScoredRow, record: Mapping[str, Any]) -> Course | None:
     held = _opinions(record, options)
     is_teams = not held
     held = held or _conclusions(record, options)
+    if row.alike:
+        held = [replace(each, letter=row.one_of(each.letter)) for each in held]
     course = Course(
         question_id=row.question_id,
         epoch=row.epoch,

@@ -78,6 +78,19 @@ def test_a_majority_is_turned_by_the_decision() -> None:
     }  # fmt: skip
 
 
+def test_experts_who_hold_options_with_the_same_text_hold_one_answer() -> None:
+    """The options of medmcqa/medmcqa#5: B and D are the same."""
+    options = {"A": "SD", "B": "Mean - Mode/ SD", "C": "SD/Mode - mean", "D": "Mean - Mode/ SD"}
+    changes = [stated("a", "D", 1), stated("b", "D", 1)]
+    figures = audited(
+        debated("1", "BDC", "D", label="B", options=options, changes=changes),
+        debated("2", "BDA", "B", options=options),
+    )
+    assert [one.first for one in figures.observed] == [{"D": 2, "C": 1}, {"B": 2, "A": 1}]
+    assert [one.changes for one in figures.observed] == [0, 0]
+    assert figures.flow == {"right>right>right": 1, "wrong>wrong>wrong": 1}
+
+
 def test_the_message_that_turned_an_expert_is_named_and_quoted() -> None:
     said = "The stridor decides. It must be Heparin, B."
     figures = audited(

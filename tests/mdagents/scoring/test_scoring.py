@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.cli.score import main
-from mdagents.scoring.agreement import Agreement
+from mdagents.scoring.agreement import Agreement, by_first_agreement
 from mdagents.scoring.breakdown import Breakdown, QuestionGroup
 from mdagents.scoring.comparison import Block, ComparedRun, Comparison
 from mdagents.scoring.csv_file import write_csv_of_runs
@@ -26,6 +26,7 @@ from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import as_text
 from mdagents.scoring.group import Group, Proportion, make_group
 from mdagents.scoring.pairs import Flip, Pair
+from mdagents.scoring.policies import agreement_of
 from mdagents.scoring.positions import Place, PositionBias
 from mdagents.scoring.repeats import EpochAccuracy, Repeats, repeats
 from mdagents.scoring.report import Report, make_report
@@ -216,6 +217,32 @@ def test_a_letter_that_the_text_does_not_hold_is_reported() -> None:
     report = make_report(read_output(write([ours("1", "A", "A") | {"predicted": "B"}])))
     assert report.disagreements == 1
     assert "WARNING: 1 record with another letter" in as_text(report_parts(report))
+
+
+@pytest.mark.parametrize(
+    ("predicted", "is_another"),
+    [
+        *((same, False) for same in ("C", "c", "(C)", "C) Warfarin", "Warfarin", "warfarin", None)),
+        *((same, False) for same in ("", "none", 3)),
+        *((other, True) for other in ("B", "(b)", "Heparin", "B) Heparin", "E")),
+    ],
+)
+def test_a_letter_of_another_program_is_read_as_the_right_option_is(
+    predicted: Any, is_another: bool
+) -> None:
+    record = {"label": "C", "options": OPTIONS, "response": "Answer: C", "predicted": predicted}
+    (row,) = read_output(write([record])).rows
+    assert (row.response, row.disagrees) == ("C", is_another)
+    unread = record | {"response": "I cannot tell."}
+    (row,) = read_output(write([unread])).rows
+    assert row.disagrees == (predicted not in (None, "", "none", 3))
+    without = {"label": "C", "response": "Answer: C", "predicted": "(c)"}
+    assert not read_output(write([without])).rows[0].disagrees
+
+
+def test_a_letter_of_an_option_with_the_same_text_is_no_other() -> None:
+    record = {"label": "B", "options": SKEWNESS, "response": "Answer: D", "predicted": "B"}
+    assert not read_output(write([record])).rows[0].disagrees
 
 
 def test_the_letter_of_an_own_record_is_read_and_not_parsed() -> None:
@@ -564,6 +591,46 @@ def test_an_opinion_after_the_debate_is_no_first_one() -> None:
     unnumbered = [{"agent": "expert-1", "answer": "B"}, {"agent": "expert-1", "answer": "C"}]
     (row,) = read_output(write([ours("none stated", "A", "A", opinions=unnumbered)])).rows
     assert (row.first_opinions, row.last_opinions) == (("B",), ("C",))
+
+
+SKEWNESS = {
+    "A": "Mode - Mean/ SD",
+    "B": "Mean - Mode/ SD",
+    "C": "SD/Mode - mean",
+    "D": "Mean - Mode/ SD",
+}
+"""The options of a question of MedMCQA: medmcqa/medmcqa#5 counts 713 with two of the same text."""
+
+
+@pytest.mark.parametrize(("gold", "is_right"), [("B", True), ("A", False)])
+def test_opinions_of_options_with_the_same_text_agree(gold: str, is_right: bool) -> None:
+    records = [
+        ours(id_, gold, "B", options=SKEWNESS, opinions=stated(*opinions), confidence=0.5)
+        | {"response": "Answer: D"}
+        for id_, opinions in (("one", ["BDC", "BDB"]), ("two", ["DBD"]))
+    ]
+    rows = read_output(write(records)).rows
+    assert [row.first_opinions for row in rows] == [("D", "D", "C"), ("D", "D", "D")]
+    report = make_report(read_output(write(records))).agreement["all"]
+    assert report.first == pytest.approx((1 / 3 + 1) / 2)
+    assert report.last == 1
+    assert (report.right_majority, report.wrong_majority) == ((2, 0) if is_right else (0, 2))
+    assert (report.overturned, report.rescued, report.no_majority) == (0, 0, 0)
+    assert [*by_first_agreement(rows)] == ["all agree", "majority"]
+    assert agreement_of(rows) == [0.5, 0.5]
+
+
+def test_votes_for_options_with_the_same_text_are_for_one() -> None:
+    rows = [
+        scored("q", SKEWNESS, "A", letter, epoch=epoch) for epoch, letter in enumerate("AABDB", 1)
+    ]
+    assert [row.choice for row in rows] == ["right", "right", "0", "0", "0"]
+    figures = repeats(rows)
+    assert figures is not None
+    assert figures.majority == 0, "three votes of five, two of them for A"
+    other = dict(zip("ABCD", [SKEWNESS[letter] for letter in "DACB"], strict=True))
+    assert {scored("q", other, "B", letter).choice for letter in "AD"} == {"0"}
+    assert scored("q", other, "A", "D").choice == "right"
 
 
 def test_confidence_is_calibrated_over_answers_that_state_one() -> None:
