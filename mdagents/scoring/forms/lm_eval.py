@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from mdagents.datasets.option_letters import letter_marked, letters_in_list
+from mdagents.datasets.option_letters import letter_marked, letters_in_list, with_letters
 from mdagents.datasets.own_forms import list_in
 from mdagents.datasets.question_context import with_context
 from mdagents.datasets.questions import LETTERS
@@ -38,14 +38,16 @@ def _elements(record: Record) -> Sequence[Record]:
     document = object_of(record, "doc")
     requests = _requests(record.get("arguments"))
     choices = [request[1].strip() for request in requests if len(request) > 1]
-    options = _options(document) or choices
-    letters = list(letters_in_list(options) or LETTERS)
+    keyed = _keyed(document, choices)
+    options = list(keyed.values()) or _options(document) or choices
+    letters = list(keyed or letters_in_list(options) or LETTERS)
+    given = options if not keyed or [*keyed] == list(LETTERS[: len(keyed)]) else keyed
     resps = record.get("resps")
     replies: list[Any] = resps if isinstance(resps, list) else []
     likelihoods = _likelihoods(replies)
     if likelihoods is None:
         said = replies[0] if replies and isinstance(replies[0], list) else replies
-        chosen = gold_of(_compared(record), options_of(options) or {}) or ""
+        chosen = gold_of(_compared(record), options_of(given) or {}) or ""
     else:
         chosen = _most_likely(likelihoods[: len(options)], letters)
         said = [chosen]
@@ -60,7 +62,7 @@ def _elements(record: Record) -> Sequence[Record]:
         "question_id": record.get("doc_id"),
         "question": question,
         "label": meant[0],
-        "options": options,
+        "options": given,
         "is_ambiguous": len(meant) > 1 and (not chosen or chosen in meant),
     }
     return [
@@ -81,6 +83,22 @@ def _requests(arguments: Any) -> list[list[str]]:
         for request in requests
         if isinstance(request, list)
     ]
+
+
+def _keyed(document: Mapping[str, Any], choices: Sequence[str]) -> dict[str, Any]:
+    """Return letter -> option for an object with letters as keys; empty for any other document.
+
+    They are in the order of the choices that were scored, texts or letters, or in that of letters.
+    """
+    listed = first_of(document, "choices", "options")
+    named = with_letters(listed) if isinstance(listed, dict) else {}
+    if not named.keys() <= set(LETTERS):
+        return {}
+    present = {letter: str(text) for letter, text in named.items() if text is not None}
+    if [text.strip() for text in present.values()] == choices:
+        return present
+    order = [*(letter for letter in choices if letter in named), *sorted(named)]
+    return {letter: present.get(letter) for letter in order}
 
 
 def _options(document: Mapping[str, Any]) -> list[Any]:

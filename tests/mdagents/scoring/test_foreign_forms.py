@@ -421,6 +421,37 @@ def test_options_of_a_task_with_letters_in_another_order(target: str, reply: str
     assert (row.label, row.response) == ("A", "A")
 
 
+@pytest.mark.parametrize(
+    ("options", "label"),
+    [
+        ({"B": "Zinc", "A": "Iron", "C": "Gold"}, "A"),
+        ({"b": "Zinc", "c": "Gold", "a": "Iron"}, "A"),
+        ({"D": "Zinc", "B": "Iron", "C": "Gold"}, "B"),
+        ({"C": "Zinc", "A": None, "B": "Iron", "D": "Gold"}, "B"),
+    ],
+)
+def test_the_letters_of_an_object_are_its_keys_in_any_order(
+    options: dict[str, str | None], label: str
+) -> None:
+    document = {"question": "?", "options": options}
+    letter_of = {text: letter.upper() for letter, text in options.items() if text}
+    for target in (label, "Iron"):
+        row = only(generated(0, "The answer is (C).") | {"target": target, "doc": document})
+        assert (row.label, row.response, row.options) == (label, "C", 3)
+    shown = sorted(letter_of.values())
+    for choices in ([*letter_of], shown, shown[::-1], sorted(map(str.upper, options))):
+        for place, choice in enumerate(choices):
+            if choice not in {*letter_of, *shown}:
+                continue  # an option that is null
+            values = [-1 if n == place else -5 for n in range(len(choices))]
+            right = choices.index("Iron" if "Iron" in choices else label)
+            record = likely(*values, doc=document, target=right)
+            for n, text in enumerate(choices):
+                record["arguments"][f"gen_args_{n}"]["arg_1"] = f" {text}"
+            row = only(record)
+            assert (row.label, row.response) == (label, letter_of.get(choice, choice)), choices
+
+
 def test_the_abstract_of_pubmedqa_is_part_of_its_question() -> None:
     document = {"QUESTION": "Is it?", "CONTEXTS": ["We looked."], "final_decision": "yes"}
     ((_, element),) = read(likely(-1, -2, -3, doc=document, target="A")).records()
