@@ -24,6 +24,8 @@ _LETTERS = frozenset(LETTERS)
 _ANY_LABEL = re.compile(r"\(([A-J])\)")
 _LABEL_APART = re.compile(r"(?<!\w)\(([A-J])\)(?!-\w)")  # not of Factor(B), or (E)-stilbene
 
+_DIGITS = re.compile(r"[0-9]{1,9}")
+
 _BETWEEN_LETTERS = re.compile(r"\s*[,;/&]\s*|\s+and\s+")
 
 _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may not be finite
@@ -301,6 +303,14 @@ def count_of(value: Any) -> int | None:
         return value if 0 <= value < _TOO_LARGE else None
     number = amount_of(value)
     return None if number is None else int(number)
+
+
+def epoch_of(value: Any) -> int:
+    """Return an epoch as stated, also as a text of digits; 1 if it is no whole number from 0."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = int(value)
+    epoch = count_of(value)
+    return 1 if epoch is None else epoch
 
 
 def confidence_of(value: Any) -> float | None:

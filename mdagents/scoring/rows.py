@@ -373,6 +373,9 @@ class _Reader:
             ids: Questions in the order that rows have within an epoch, before other questions;
                 empty for the order of the file.
         """
+        if any(row.epoch == 0 for row in self._rows.values()):  # the program counts from 0
+            for row in self._rows.values():
+                row.epoch += 1
         first = (self._rows.pop(id_, None) for id_ in ids)
         rows = [row for row in first if row is not None]
         others = list(self._rows.values())  # of later epochs, or of other questions
@@ -480,7 +483,7 @@ class _Reader:
         elif self._repeated is Repeated.FIRST:
             self._passed_over += 1
         else:
-            epoch = f" in epoch {row.epoch}" if row.epoch > 1 else ""
+            epoch = f" in epoch {row.epoch}" if row.epoch != 1 else ""
             raise ConfigError(
                 f"{where} is question {row.question_id}{epoch} once more; --repeated-ids first "
                 "scores the first record of each question, --repeated-ids epochs all as epochs"

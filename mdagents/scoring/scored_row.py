@@ -19,6 +19,7 @@ from mdagents.scoring.fields import (
     content_digest,
     count_of,
     entries_of,
+    epoch_of,
     fields_of,
     gold_of,
     id_of,
@@ -319,7 +320,7 @@ def make_row(
         pictures=len(pictures),
         pictures_sent=sum([bool(one.get("sha256")) for one in pictures]),
         picture_names=plain("; ".join([text_of(one, "name") for one in pictures])),
-        epoch=count_of(record.get("epoch")) or 1,
+        epoch=epoch_of(record.get("epoch")),
         content=content,
         options=len(options),
         order=_shared("".join([str(in_source.get(shown, shown)) for shown in options]))

@@ -346,6 +346,40 @@ def test_questions_with_replies_are_results_of_no_form(
     assert f"it needs {needed} the fields of a program" in line
 
 
+@pytest.mark.parametrize(
+    "stated", [(0, 1, 2), (1, 2, 3), ("0", "1", "2"), ("1", "2", "3"), (0, "1", 2.0)]
+)
+def test_epochs_may_be_counted_from_0_and_be_texts(stated: tuple[Any, ...]) -> None:
+    records = [
+        result(id_, answer, epoch=epoch)
+        for epoch, answers in zip(stated, ("AB", "BB", "BA"), strict=True)
+        for id_, answer in zip("12", answers, strict=True)
+    ]
+    expected = [
+        ("1", 1, True), ("2", 1, False), ("1", 2, False),
+        ("2", 2, False), ("1", 3, False), ("2", 3, True),
+    ]  # fmt: skip
+    Path("epochs.json").write_text(json.dumps(records))
+    for repeated in (None, *Repeated):
+        output = read_output(Path("epochs.json"), repeated)
+        assert [(*row.item, row.correct) for row in output.rows] == expected
+        assert output.notices == []
+        assert [record["epoch"] for _, record in output.records()] == [
+            epoch for epoch in stated for _ in "12"
+        ]
+
+
+def test_an_epoch_that_is_none_is_the_first() -> None:
+    ids: list[Any] = [None, "", "one", -1, [], True, "9" * 5000]
+    output = read([result(f"{n}", epoch=epoch) for n, epoch in enumerate(ids)])
+    assert {row.epoch for row in output.rows} == {1}
+
+
+def test_a_question_twice_in_epoch_0_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("twice.json").write_text(json.dumps([result("1", epoch=0), result("1", "B", epoch=0)]))
+    assert "record 2 is question 1 in epoch 0 once more" in refused("twice.json", capsys)
+
+
 def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     files = {
         "README.md": "# A project\n\nIt is.\n",
