@@ -116,7 +116,8 @@ class ScoredRow:
     """Presented letter of each expert before any debate, or of each team's report; of options with
     the same text, that of `one_of`."""
     last_opinions: tuple[str, ...]
-    """The same at the end."""
+    """Presented letter of each expert at the end, or of each team's report; of options with the
+    same text, that of `one_of`."""
     disagrees: bool
     """Whether the program that wrote the record parsed another letter."""
     lacks: tuple[str, ...]
