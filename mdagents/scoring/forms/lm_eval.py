@@ -40,8 +40,9 @@ def _elements(record: Record) -> Sequence[Record]:
     choices = [request[1].strip() for request in requests if len(request) > 1]
     keyed = _keyed(document, choices)
     options = list(keyed.values()) or _options(document) or choices
-    letters = list(keyed or letters_in_list(options) or LETTERS)
-    given = options if not keyed or [*keyed] == list(LETTERS[: len(keyed)]) else keyed
+    is_list = [*keyed] == list(LETTERS[: len(keyed)])  # also of an object with its keys in order
+    letters = list(letters_in_list(options) or LETTERS) if is_list else list(keyed)
+    given = options if is_list else keyed
     resps = record.get("resps")
     replies: list[Any] = resps if isinstance(resps, list) else []
     likelihoods = _likelihoods(replies)

@@ -452,6 +452,16 @@ def test_the_letters_of_an_object_are_its_keys_in_any_order(
             assert (row.label, row.response) == (label, letter_of.get(choice, choice)), choices
 
 
+def test_letters_in_the_texts_of_an_object_count_as_in_a_list() -> None:
+    options = {"A": "(C) Gold", "B": "(A) Iron", "C": "(B) Zinc"}
+    for listed in (options, list(options.values())):
+        record = likely(-1, -5, -6, doc={"question": "?", "options": listed}, target=0)
+        row = only(record)
+        assert (row.label, row.response, row.by_text) == ("C", "C", "CAB")
+        row = only(generated(0, "The answer is (C).") | {"doc": record["doc"], "target": "(C) Gold"})
+        assert (row.label, row.response) == ("C", "C")
+
+
 def test_the_abstract_of_pubmedqa_is_part_of_its_question() -> None:
     document = {"QUESTION": "Is it?", "CONTEXTS": ["We looked."], "final_decision": "yes"}
     ((_, element),) = read(likely(-1, -2, -3, doc=document, target="A")).records()
