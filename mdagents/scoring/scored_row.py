@@ -105,9 +105,8 @@ class ScoredRow:
     """Presented letters of the options, sorted by text, such as `CADB`: the same place is the same
     option in all files. Empty when the file does not hold the options."""
     alike: tuple[tuple[str, ...], ...]
-    """Presented letters of each group of options that have the same text; nearly always empty."""
-    right_letters: tuple[str, ...]
-    """Presented letters that count as right; several if options have the same text."""
+    """Presented letters of each group of options that have the same text; nearly always empty.
+    Options without a text or a picture are no group: what they show is not known."""
     confidence: float | None
     """Stated confidence in the answer, from 0 to 1."""
     routed_by: str
@@ -149,6 +148,11 @@ class ScoredRow:
         Empty without an answer.
         """
         return self.letter_in(self)
+
+    @property
+    def right_letters(self) -> tuple[str, ...]:
+        """Presented letters that count as right; several if options have the same text."""
+        return next((letters for letters in self.alike if self.label in letters), (self.label,))
 
     @property
     def chance(self) -> float | None:
@@ -328,8 +332,7 @@ def make_row(
         if in_source and LETTERS.startswith("".join(options))
         else "",
         by_text=_shared(by_text),
-        alike=alike,
-        right_letters=_shared(right),
+        alike=_shared(alike),
         confidence=_shared(confidence_of(record.get("confidence"))),
         routed_by=_word(record.get("routed_by")),
         first_opinions=_shared(first),
@@ -358,10 +361,12 @@ def _is_another(stated: Any, letter: str | None, options: Mapping[str, str], ali
 
 
 def _alike(texts: Mapping[str, str], pictures: Sequence[Mapping[str, Any]]) -> _Alike:
-    """Return the letters of each group of options that have the same text and pictures."""
+    """Return the letters of each group of options that have the same text and pictures, if any."""
     groups: dict[object, list[str]] = {}
     for letter, text in texts.items():  # options of pictures alone have the same text
-        groups.setdefault((text, *_pictures_of(letter, pictures)), []).append(letter)
+        shown = _pictures_of(letter, pictures)
+        if text or shown:
+            groups.setdefault((text, *shown), []).append(letter)
     return tuple([tuple(letters) for letters in groups.values() if len(letters) > 1])
 
 

@@ -458,7 +458,9 @@ def test_letters_in_the_texts_of_an_object_count_as_in_a_list() -> None:
         record = likely(-1, -5, -6, doc={"question": "?", "options": listed}, target=0)
         row = only(record)
         assert (row.label, row.response, row.by_text) == ("C", "C", "CAB")
-        row = only(generated(0, "The answer is (C).") | {"doc": record["doc"], "target": "(C) Gold"})
+        row = only(
+            generated(0, "The answer is (C).") | {"doc": record["doc"], "target": "(C) Gold"}
+        )
         assert (row.label, row.response) == ("C", "C")
 
 

@@ -245,6 +245,17 @@ def test_a_letter_of_an_option_with_the_same_text_is_no_other() -> None:
     assert not read_output(write([record])).rows[0].disagrees
 
 
+def test_options_of_which_nothing_is_known_are_not_alike() -> None:
+    """What a program without texts showed, such as pictures, is another thing for each letter."""
+    options = dict.fromkeys("ABCD", "")
+    seen = [{"name": "x.png"}, {"name": "1.png", "option": "A"}, {"name": "1.png", "option": "C"}]
+    for pictures, alike in (([], ()), (seen[:1], ()), (seen, (("A", "C"),))):
+        record = {"label": "A", "options": options, "response": "B", "predicted": "A"}
+        (row,) = read_output(write([record | {"pictures": pictures}])).rows
+        assert (row.alike, row.correct, row.disagrees) == (alike, False, True)
+        assert row.right_letters == (alike[0] if alike else ("A",))
+
+
 def test_the_letter_of_an_own_record_is_read_and_not_parsed() -> None:
     record = ours("1", "B", "B", schema_version="1.4.0", options={"A": "C) and D)", "B": "none"})
     record["response"] = {"analysis": "So.", "final_answer": "a text that states no letter"}
