@@ -253,7 +253,7 @@ def content_digest(question: str, texts: Collection[str], gold: str) -> int:
     Args:
         question: Text of the question, with or without the options at its end.
         texts: Texts of the options, sorted.
-        gold: Text of the right option; its letter without options.
+        gold: Text of the right option; without options, its letter or nothing.
     """
     words = single_spaced(question)
     if has_all(words, texts):

@@ -43,7 +43,7 @@ def shared_rows(runs: Sequence[RunOutput], *, common: bool) -> list[list[ScoredR
     first = {row.item: row for row in rows_of[0]}
     by_item = [first, *(_named_as_in(first, rows) for rows in rows_of[1:])]
     in_all = [item for item in by_item[0] if all(item in rows for rows in by_item)]
-    shared = [item for item in in_all if len({rows[item].content for rows in by_item}) == 1]
+    shared = [item for item in in_all if len({rows[item].compared_by for rows in by_item}) == 1]
     if not shared or (not common and any(len(rows) > len(shared) for rows in rows_of)):
         changed = sorted(set(in_all) - set(shared))
         way_out = (
@@ -74,8 +74,8 @@ def notices_of(
     for name, run in zip(names, runs, strict=True):
         notices += [f"{name}: {notice}" for notice in run.notices if notice not in of_all]
     for name, run, rows in zip(names, runs, shared, strict=True):
-        stated = {row.item: row.content for row in run.rows}
-        count = sum(stated.get(row.item) != row.content for row in rows)
+        stated = {row.item: row.compared_by for row in run.rows}
+        count = sum(stated.get(row.item) != row.compared_by for row in rows)
         if count:
             notices.append(
                 f"{name}: {count} of {len(rows)} answers have ids that differ from those in "
@@ -88,15 +88,15 @@ def _named_as_in(
     first: Mapping[Item, ScoredRow], rows: Sequence[ScoredRow]
 ) -> dict[Item, ScoredRow]:
     """Return rows keyed by the items of another run; rows it lacks keep their own items."""
-    item_of = {(row.content, row.epoch): item for item, row in _alone(first.values())}
+    item_of = {(row.compared_by, row.epoch): item for item, row in _alone(first.values())}
     alone = {row.item for _, row in _alone(rows)}
     named: dict[Item, ScoredRow] = {}
     unknown = []
     for row in rows:
         of_first = first.get(row.item)
-        if of_first is not None and of_first.content == row.content:
+        if of_first is not None and of_first.compared_by == row.compared_by:
             named[row.item] = row
-        elif row.item in alone and (item := item_of.get((row.content, row.epoch))):
+        elif row.item in alone and (item := item_of.get((row.compared_by, row.epoch))):
             named[item] = replace(row, question_id=item[0])
         else:
             unknown.append(row)
@@ -107,8 +107,8 @@ def _named_as_in(
 
 def _alone(rows: Collection[ScoredRow]) -> list[tuple[Item, ScoredRow]]:
     """Return (item, row) of the rows whose question occurs once in their epoch."""
-    counts = Counter((row.content, row.epoch) for row in rows)
-    return [(row.item, row) for row in rows if counts[row.content, row.epoch] == 1]
+    counts = Counter((row.compared_by, row.epoch) for row in rows)
+    return [(row.item, row) for row in rows if counts[row.compared_by, row.epoch] == 1]
 
 
 def _differences(

@@ -28,9 +28,9 @@ class Scores:
 
 def scores_of(rows: Iterable[ScoredRow]) -> Scores:
     """Return the right answers of a run; skipped questions do not count."""
-    found: dict[int, list[int]] = {}
+    found: dict[tuple[int, str], list[int]] = {}
     for row in scored(list(rows)):
-        counts = found.setdefault(row.content, [0, 0])
+        counts = found.setdefault(row.compared_by, [0, 0])
         counts[0] += row.correct
         counts[1] += 1
     order = sorted(found)

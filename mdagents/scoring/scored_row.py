@@ -95,8 +95,8 @@ class ScoredRow:
     epoch: int
     """Epoch number, from 1."""
     content: int
-    """Digest of the question (or of its id if the file has no text), options and right option,
-    independent of option order; without options, of the letter that is right."""
+    """Digest of the question, options and right option, independent of option order. Without
+    options: of the question, or of its id and right letter if the file has no text."""
     options: int
     """Number of options of the question; 0 when the file does not hold them."""
     order: str
@@ -135,6 +135,15 @@ class ScoredRow:
     def item(self) -> Item:
         """Question id and epoch of the row."""
         return self.question_id, self.epoch
+
+    @property
+    def compared_by(self) -> tuple[int, str]:
+        """What rows of several runs must share to be compared.
+
+        It is `content`, and without options the right letter too, which in one run may differ
+        between epochs that show the options in another order.
+        """
+        return self.content, "" if self.options else self.label
 
     @property
     def source_label(self) -> str:
@@ -283,7 +292,8 @@ def make_row(
         if letter is None:
             status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
-    gold_text = texts.get(label, label)
+    question = text_of(record, "question")
+    gold_text = texts[label] if texts else "" if question else label
     alike = _alike(texts, pictures) if len(set(texts.values())) < len(texts) else ()
     right = next((letters for letters in alike if label in letters), (label,))
     stated_id = id_of(record)
@@ -293,7 +303,7 @@ def make_row(
         letters = sorted(texts, key=lambda shown: str(in_source.get(shown, shown)))
     by_text = "".join(sorted(letters, key=texts.__getitem__))
     content = content_digest(
-        text_of(record, "question") or stated_id or ("" if texts else f"record {number}"),
+        question or stated_id or ("" if texts else f"record {number}"),
         [texts[shown] for shown in by_text],
         gold_text,
     )

@@ -101,6 +101,18 @@ def test_another_right_option_is_another_question_without_options_as_well() -> N
     assert "records with the id of another question, now with a number (ID#2): 2" in output.notices
 
 
+def test_another_right_letter_of_a_text_without_options_is_another_order() -> None:
+    records = [
+        {"id": 1, "question": "Which?", "label": label, "response": "Answer: A", "epoch": epoch}
+        for epoch, label in enumerate("ACB", start=1)
+    ]
+    assert [row.item for row in read(records).rows] == [("1", 1), ("1", 2), ("1", 3)]
+    for record in records:
+        del record["epoch"]
+    with pytest.raises(ConfigError, match="record 2 is question 1 once more"):
+        read(records)
+
+
 def test_the_same_question_twice_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("twice.json").write_text(json.dumps([result("1"), result("2"), result("1", "B")]))
     line = refused("twice.json", capsys)
