@@ -29,6 +29,7 @@ from mdagents_llm.config import read_variables
 from mdagents_llm.proportions import wilson
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
+from tests.support.environment import bare_environment
 from tests.support.whole_runs import SAMPLE, Run, program, records
 
 pytestmark = pytest.mark.process
@@ -345,24 +346,30 @@ def test_a_clone_in_a_folder_that_the_locale_cannot_spell(
     for package in ("mdagents", "mdagents_llm", "exaid_core"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(REPOSITORY / package, clone / package, ignore=ignored)
-    git = ["git", "-C", str(clone), "-c", "user.name=x", "-c", "user.email=x"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    revision = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, check=True).stdout
+    surroundings = bare_environment(  # a Git hook sets GIT_DIR
+        OPENAI_API_KEY="k",
+        OPENAI_BASE_URL=provider.openai_base_url,
+        LC_ALL="C",
+        PYTHONUTF8="0",
+        PYTHONCOERCECLOCALE="0",
+        PYTHONPATH=str(clone),
+        MDAGENTS_DEBUG="1",
+        GIT_CONFIG_GLOBAL=os.devnull,
+    )
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=x", "-c", "user.email=x", *arguments]
+        return subprocess.check_output(command, cwd=clone, env=surroundings, text=True).strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "x")
+    revision = git("rev-parse", "HEAD")
     (clone / "Frågor 日本.jsonl").write_text(SAMPLE.read_text())
-    surroundings = os.environ | {
-        "OPENAI_API_KEY": "k",
-        "OPENAI_BASE_URL": provider.openai_base_url,
-        "LC_ALL": "C",
-        "PYTHONUTF8": "0",
-        "PYTHONCOERCECLOCALE": "0",
-        "PYTHONPATH": str(clone),
-    }
     command = [sys.executable, "-m", "mdagents", "run", "--num-samples", "1"]
     done = subprocess.run(command, cwd=clone, env=surroundings, capture_output=True, text=True)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
     (file,) = clone.glob("output/*/run.json")
-    assert json.loads(file.read_text())["git_revision"] == revision.decode().strip()
+    assert json.loads(file.read_text())["git_revision"] == revision
     command += ["--dataset", "Frågor 日本.jsonl"]
     done = subprocess.run(command, cwd=clone, env=surroundings, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
