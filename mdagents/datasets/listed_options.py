@@ -89,10 +89,12 @@ def marks_in(text: str, mark: re.Pattern[str]) -> list[Mark]:
         text: Text with lists.
         mark: Pattern of a mark, whose first group that matches is the letter.
     """
-    return [
-        Mark(unicodedata.normalize("NFKC", next(filter(None, match.groups()))), *match.span())
-        for match in mark.finditer(text)
-    ]
+    return [Mark(_usual_form(match), *match.span()) for match in mark.finditer(text)]
+
+
+def _usual_form(match: re.Match[str]) -> str:
+    letter = next(filter(None, match.groups()))
+    return letter if letter.isascii() else unicodedata.normalize("NFKC", letter)
 
 
 def option_lists(
@@ -107,15 +109,19 @@ def option_lists(
         mark: Pattern of a mark, whose first group that matches is the letter.
         only_one: Whether another A is text as well; otherwise it begins the next list.
     """
+    return _lists_of(marks_in(text, mark), only_one=only_one)
+
+
+def _lists_of(marks: Sequence[Mark], *, only_one: bool = False) -> list[Sequence[Mark]]:
     lists: list[list[Mark]] = []
-    for one in marks_in(text, mark):
+    for one in marks:
         if one.letter in "Aa" and not (lists and only_one):
             if lists and len(lists[-1]) == 1:
                 lists.pop()  # no list, and a text may hold a hundred thousand of them
             lists.append([one])
         elif lists and one.letter == chr(ord(lists[-1][0].letter) + len(lists[-1])):
             lists[-1].append(one)
-    return [marks for marks in lists if len(marks) > 1]
+    return [found for found in lists if len(found) > 1]
 
 
 def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
@@ -128,8 +134,8 @@ def shuffled_list(text: str, mark: re.Pattern[str]) -> Sequence[Mark]:
         text: Text with lists.
         mark: Pattern of a mark, whose first group that matches is the letter.
     """
-    lists = option_lists(text, mark)
-    marks = marks_in(text, mark)[-_MOST:]
+    marks = marks_in(text, mark)
+    lists, marks = _lists_of(marks), marks[-_MOST:]
     for first in range(len(marks) - 1):
         letters = [one.letter for one in marks[first:]]
         wanted = [chr(ord(min(letters)) + place) for place in range(len(letters))]
