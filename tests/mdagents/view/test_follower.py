@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
 import select
 import sqlite3
@@ -46,6 +47,7 @@ async def test_who_is_cancelled_leaves_nothing_behind(seed: int, unfinished: Pat
 
     with feed(unfinished) as tell:
         tell(Started(QUESTION))
+        gc.collect()  # what earlier tests have left closes its files now and not meanwhile
         before = held()
         watches = Watches(Path("output"))
         opened = [asyncio.Event() for _ in range(6)]
