@@ -16,7 +16,7 @@ from tests.fake_provider import FakeProvider, Fault, FaultPlan, Usage
 from tests.fake_provider.conftest import Ask
 from tests.fake_provider.faults import BILLED_FAULTS
 
-PATIENCE = 0.2
+PATIENCE = 0.5
 """Seconds until a client gives up on what hangs."""
 
 
