@@ -39,14 +39,18 @@ _ALWAYS = re.compile(
     r"\A\s*#+\s*Task:(?=.*<chat_history>)"
     r"|reflect the speaker['’]s likely facial expression"
     r"|a set of responses from (?:various|several|multiple|different) models"
-    r"|choose and return the correct tool",
+    r"|choose and return the correct tool|Return an empty string if no tools match",
     re.IGNORECASE | re.DOTALL,
 )
 """Tasks of Open WebUI, which are not about questions of a user."""
 _FOR_MESSAGE = re.compile(
     # "Generate a short and concise title (max 6 words) based on this message:"
     rf"{_MAKE}{_TITLE}title (?:\([^()\n]{{1,40}}\) )?(?:for (?:an?|the|this) conversation )?"
-    r"based on (?:the|this) (?:first |initial |user['’]s ){0,2}(?:message|query)\b",
+    r"based on (?:the|this) (?:first |initial |user['’]s ){0,2}(?:message|query)\b"
+    # "You must only respond with the title.", "RESPOND ONLY WITH THE TITLE TEXT."
+    r"|\b(?:only (?:give|output|provide|reply|respond|return|write)(?: with)?"
+    r"|(?:give|output|provide|reply|respond|return|write)(?: with)? only(?: with)?) the title\b"
+    r"(?! of\b)",
     re.IGNORECASE,
 )
 """A title for a message, whatever that is."""

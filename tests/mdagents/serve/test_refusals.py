@@ -203,6 +203,23 @@ CLIENT_TASKS = [
         "",
         f"Generate a short and concise title (max 6 words) based on this message:\n\n{PROMPT}",
     ),
+    # open-webui/open-webui#16462, #1723 and #5780
+    (
+        "",
+        f"Please disregard all previous instructions.\n\nHere is the query:\n{PROMPT}\n\n"
+        "Generate a concise title (no more than 5 words) that accurately reflects the main theme "
+        "or topic of the query. Emojis should NOT be used. RESPOND ONLY WITH THE TITLE TEXT.",
+    ),
+    (
+        "",
+        "Create a concise, 3-5 word phrase as a title for the content below. You must only respond "
+        f"with the title. Do not respond with more than the title.\n\nContent: {PROMPT}",
+    ),
+    (
+        'Available Tools: [{"name": "search_web"}]\nReturn an empty string if no tools match the '
+        "query.",
+        f"Query: {PROMPT}",
+    ),
 ]
 QUESTIONS = [
     (
@@ -225,6 +242,7 @@ QUESTIONS = [
     ("请总结病例，然后选择正确答案。", "{}"),
     ("", "Read the title and the first message of this conversation, then answer.\n{}"),
     ("", "What is the best title for the chat?\nUser: I am low.\nA. Grief\nB. Joy"),
+    ("", "Return only the title of the study that answers this.\n{}"),
 ]
 
 
