@@ -25,7 +25,7 @@ _ONLY = re.compile(r"(?:only|alone)\W*", re.IGNORECASE)
 _EPITHET = re.compile(r"[a-z-]+(?:a|ae|ale|ans|ens|ense|i|ile|is|um|us)")
 """Second word of the name of a species; many a disease ends like it: `anemia`, `sepsis`."""
 _OF_SPECIES = re.compile(r"[a-z]{3,}(?:ii|[a-z]ans|ensis|idis|ile|ilis)")
-"""Such a word that is hardly anything else."""
+"""Second word of the name of a species that is hardly ever anything else."""
 _PLAIN = ("yes", "no", "true", "false", "maybe")
 _BEGINNINGS = (
     *("Option ", "option ", "Choice ", "choice "),

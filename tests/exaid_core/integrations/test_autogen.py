@@ -93,7 +93,7 @@ async def test_reasoning_in_tags_is_left_out(
 
 @pytest.mark.parametrize("has_thought", [False, True])
 async def test_agents_of_one_name_that_stream_at_the_same_time(has_thought: bool) -> None:
-    """As inner agents of parallel teams; ids tell them apart (microsoft/autogen#6969)."""
+    """Agents of parallel teams may share a name; ids tell them apart (microsoft/autogen#6969)."""
 
     async def stream() -> AsyncGenerator[object, None]:
         texts = {"1": "BP is 70/40, shock.", "2": "No change, he is stable."}

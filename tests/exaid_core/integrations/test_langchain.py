@@ -182,7 +182,7 @@ async def test_a_fan_out_of_one_node() -> None:
 @pytest.mark.parametrize("at_once", [1, 5])
 @pytest.mark.parametrize("is_inner", [False, True])
 async def test_branches_have_the_same_names_in_every_run(at_once: int, is_inner: bool) -> None:
-    """Of a fan-out, as of langchain-ai/langgraph#3329, in two rounds."""
+    """A node is started twice by `Send` in each of two rounds (langchain-ai/langgraph#3329)."""
 
     async def expert(state: State) -> State:
         said = await says(AIMessage(f"Of {state['case']}.")).ainvoke("?")

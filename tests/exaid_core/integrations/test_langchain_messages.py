@@ -300,7 +300,7 @@ async def test_a_message_with_the_same_words_in_another_form_is_not_heard(conten
     ],
 )
 async def test_a_message_that_is_cut_is_no_correction(text: str, said: bool) -> None:
-    """As to save tokens; but not within a number, or to a few words."""
+    """A cut within a number, or to a few words, is a correction and is heard."""
     whole = "Give 50 mg of aspirin, after the CT has excluded a bleeding, for 10 days."
     graph: Any = StateGraph(MessagesState)
     graph.add_node("b", lambda state: {"messages": [AIMessage(text, id="1")]})
@@ -512,7 +512,7 @@ async def test_lines_and_the_answer_of_a_model_are_not_said_again() -> None:
 
 
 async def test_messages_of_frameworks_between_agents_are_not_heard() -> None:
-    """Of langgraph-supervisor; and an output that LangChain refuses."""
+    """langgraph-supervisor hands back, and LangChain refuses an output."""
     of_it = {"__is_handoff_back": True}
 
     async def node(state: Talk) -> Any:

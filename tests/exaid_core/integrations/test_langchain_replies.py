@@ -242,7 +242,7 @@ async def test_a_piece_without_an_index_belongs_to_the_last_call() -> None:
 
 
 async def test_a_name_in_every_piece_of_a_call_is_told_once() -> None:
-    """As llama.cpp did (ggml-org/llama.cpp#13774); another id is another call."""
+    """llama.cpp repeated the name in each piece (#13774); another id is another call."""
     pieces = (
         *((0, "ecg", '{"lead"', "1"), (0, "ecg", ': "V1"', "1"), (0, "ecg", "}", None)),
         # Calls of the same index (InternLM/lmdeploy#3412).

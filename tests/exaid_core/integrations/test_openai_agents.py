@@ -116,7 +116,7 @@ async def test_tools_handoffs_and_reasoning(streamed: bool) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_parts_of_a_reply_are_told_apart(streamed: bool) -> None:
-    """As parts and messages of a reply without space between them (microsoft/vscode#312173)."""
+    """Parts and messages of a reply have no space between them (microsoft/vscode#312173)."""
     first: Any = assistant_message("Systolic BP is 7")
     first.content.append(ResponseOutputText(text="0 mL", type="output_text", annotations=[]))
     model = ScriptedModel([[first, assistant_message("No change.")]])

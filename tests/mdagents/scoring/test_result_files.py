@@ -316,7 +316,7 @@ def test_the_files_beside_a_result_that_macos_leaves() -> None:
 
 @pytest.mark.parametrize("letter", ["A", "C"])
 def test_a_gold_that_two_equal_options_hold_is_either(letter: str) -> None:
-    """As in medmcqa/medmcqa#5."""
+    """Two options with the same text occur in MedMCQA (medmcqa/medmcqa#5)."""
     options = {"A": "Mode", "B": "Mean", "C": "Mode ", "D": "SD"}
     (row,) = read([result("1", label="mode", options=options, response=f"({letter})")]).rows
     assert (row.label, row.right_letters, row.correct) == ("A", ("A", "C"), True)
