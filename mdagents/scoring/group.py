@@ -120,7 +120,7 @@ def make_group(rows: Sequence[ScoredRow]) -> Group:
         accuracy_low=low,
         accuracy_high=high,
         accuracy_answered=_rate(correct, answered),
-        chance=chance_of(Counter([row.chance for row in counted])),
+        chance=chance_of(Counter(row.chance for row in counted)),
         tokens_per_question=_mean(counted, attrgetter("total_tokens")),
         cost_per_question=_mean(counted, attrgetter("cost_usd")),
         calls_per_question=_mean(counted, attrgetter("calls")),

@@ -155,13 +155,16 @@ class RunOutput:
 
 
 def _lines_of(path: Path) -> int:
-    """Return the number of lines of a file.
+    """Return the number of whole lines of a file of JSON objects; the last may lack its line break.
 
     Raises:
         OSError: The file cannot be read, or is not a regular file.
     """
+    lines, last = 0, b""
     with regular_file(path) as file:
-        return sum(chunk.count(b"\n") for chunk in iter(partial(file.read, 1 << 20), b""))
+        for chunk in iter(partial(file.read, 1 << 16), b""):
+            lines, last = lines + chunk.count(b"\n"), chunk[-1:]
+    return lines + (last == b"}")
 
 
 def newest_output(output_dir: Path) -> Path:

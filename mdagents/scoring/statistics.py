@@ -190,13 +190,14 @@ def pairwise_agreement(ratings: Sequence[Sequence[str]]) -> float | None:
 
     Source: the observed agreement of Fleiss, J. L. (1971), Psychol. Bull. 76, 378-382.
     """
-    shares = []
-    for letters in ratings:
-        n = len(letters)
-        if n >= 2:
-            agreeing = sum(map(letters.count, letters)) - n  # without pairs of a rater with itself
-            shares.append(agreeing / (n * (n - 1)))
-    return sum(shares) / len(shares) if shares else None
+    rated = sum(len(letters) >= 2 for letters in ratings)
+    shares = (
+        # Without the pairs of a rater with itself.
+        (sum(map(letters.count, letters)) - n) / (n * (n - 1))
+        for letters in ratings
+        if (n := len(letters)) >= 2
+    )
+    return sum(shares) / rated if rated else None
 
 
 def fleiss_kappa(ratings: Sequence[Sequence[str]]) -> float | None:

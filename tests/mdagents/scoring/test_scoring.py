@@ -420,6 +420,16 @@ def test_a_ledger_that_lost_rows_is_told(rows: int | None, said: list[str]) -> N
     ]
 
 
+@pytest.mark.parametrize(("end", "said"), [("{}", []), ('{"case', ["calls.jsonl has 2 rows"])])
+def test_the_last_row_of_a_ledger_needs_no_line_break(end: str, said: list[str]) -> None:
+    folder = Path("output/copied")
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text(json.dumps(ours("1", "A", "A")) + "\n")
+    (folder / "run.json").write_text(json.dumps({"item_ids": ["1"], "spent": {"calls": 3}}))
+    (folder / "calls.jsonl").write_text("{}\n" * 2 + end)
+    assert [notice.partition(",")[0] for notice in read_output(folder).notices] == said
+
+
 def test_a_ledger_that_cannot_be_read_is_told() -> None:
     folder = Path("output/unread")
     (folder / "calls.jsonl").mkdir(parents=True)
