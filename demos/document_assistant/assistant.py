@@ -125,7 +125,6 @@ class DocumentAssistant:
         database: Database | None = None,
         embedder: Embedder | None = None,
         redacts: bool = False,
-        clock: Clock | None = None,
         spans: ProgramSpans | None = None,
     ) -> AsyncIterator[DocumentAssistant]:
         """Open an assistant, and close everything that it opened when the block ends.
@@ -137,7 +136,6 @@ class DocumentAssistant:
                 file in `sessions/`.
             embedder: Model for search by meaning; None searches by words only.
             redacts: Whether logs contain lengths and hashes instead of messages.
-            clock: Clock of timestamps; None uses the system clock.
             spans: Spans of the program for OpenTelemetry; None makes none.
 
         Raises:
@@ -159,7 +157,7 @@ class DocumentAssistant:
                 store=store,
                 library=await Library.open(database, retriever),
                 redacts=redacts,
-                clock=clock or Clock(),
+                clock=Clock(),
                 spans=spans,
             )
 

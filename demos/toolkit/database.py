@@ -141,27 +141,24 @@ class Database:
                 await connection.exec_driver_sql(statement)
 
     @asynccontextmanager
-    async def lock(
-        self, name: str, *, patience: float, monotonic: Callable[[], float] = time.monotonic
-    ) -> AsyncIterator[None]:
+    async def lock(self, name: str, *, patience: float) -> AsyncIterator[None]:
         """Hold an exclusive lock across tasks, threads and processes; it ends with its process.
 
         Args:
             name: Name of the locked resource.
             patience: Seconds to wait for the lock.
-            monotonic: Clock in seconds.
 
         Raises:
             LockTakenError: The lock was not released in time.
         """
         held = self._locked_row(name) if self.is_postgres else self._locked_file(name)
-        until = monotonic() + patience
+        until = time.monotonic() + patience
         while True:
             async with held() as is_mine:
                 if is_mine:
                     yield
                     return
-            if monotonic() >= until:
+            if time.monotonic() >= until:
                 raise LockTakenError(name)
             await asyncio.sleep(_ASKED_EVERY)
 

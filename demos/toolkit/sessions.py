@@ -188,21 +188,17 @@ class SessionStore:
         database: Database,
         *,
         now: Now = utc_now,
-        state_types: Sequence[type] = (),
     ) -> AsyncIterator[SessionStore]:
         """Open the session store of a database. The caller closes the database.
 
         Args:
             database: Database that stores the sessions.
             now: Clock in UTC.
-            state_types: Classes that the state of a graph may hold. No other class is deserialized
-                from the database.
 
         Raises:
             ConfigError: The database cannot be used.
         """
-        allowed = [(each.__module__, each.__qualname__) for each in state_types]
-        serde = JsonPlusSerializer(allowed_msgpack_modules=allowed)
+        serde = JsonPlusSerializer(allowed_msgpack_modules=[])  # no class is deserialized
         await database.make(_TABLES)
         async with AsyncExitStack() as stack:
             checkpointer: AsyncSqliteSaver | AsyncPostgresSaver

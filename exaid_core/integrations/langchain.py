@@ -218,8 +218,6 @@ class ExaidCallback(AsyncCallbackHandler):
         *,
         chunk: Any = None,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """Forward a piece of a model's text or tool call."""
@@ -240,8 +238,6 @@ class ExaidCallback(AsyncCallbackHandler):
         event: Any,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """Forward a piece of text or a tool call from version 3 of LangChain's streams."""
@@ -260,8 +256,6 @@ class ExaidCallback(AsyncCallbackHandler):
         response: LLMResult,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """End a turn; if nothing was streamed, forward the whole text first."""
@@ -286,8 +280,6 @@ class ExaidCallback(AsyncCallbackHandler):
         error: BaseException,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """End a turn that has failed."""
@@ -324,8 +316,6 @@ class ExaidCallback(AsyncCallbackHandler):
         output: Any,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """Forward the result of a tool."""
@@ -343,8 +333,6 @@ class ExaidCallback(AsyncCallbackHandler):
         error: BaseException,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """End the turn of a tool that has failed."""
@@ -388,8 +376,6 @@ class ExaidCallback(AsyncCallbackHandler):
         outputs: dict[str, Any],
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """Forward what a node returns and no model in it has said."""
@@ -401,8 +387,6 @@ class ExaidCallback(AsyncCallbackHandler):
         error: BaseException,
         *,
         run_id: UUID,
-        parent_run_id: UUID | None = None,
-        tags: list[str] | None = None,
         **kwargs: Any,
     ) -> None:
         """Report that a node failed, unless a model or tool in it already reported the failure."""

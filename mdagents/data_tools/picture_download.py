@@ -140,15 +140,12 @@ async def _asked_system(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
-async def fetch_pictures(
-    path: Path, access: Access = Access(), *, now: Callable[[], datetime] = utc_now
-) -> list[str]:
+async def fetch_pictures(path: Path, access: Access = Access()) -> list[str]:
     """Fetch the pictures that a question file names by address; return a line for each failure.
 
     Args:
         path: Path of the file.
         access: Network.
-        now: Function that returns the current time.
 
     Raises:
         ConfigError: The file cannot be read, or a picture cannot be written.
@@ -191,7 +188,7 @@ async def fetch_pictures(
                         address=_without_query(address),
                         sha256=hashlib.sha256(content).hexdigest(),
                         bytes=len(content),
-                        fetched_at=now(),
+                        fetched_at=utc_now(),
                     )
 
         try:

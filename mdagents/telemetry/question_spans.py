@@ -137,7 +137,6 @@ class QuestionSpans(ABC):
         tracer: Tracer of the spans.
         with_text: Whether spans hold the text of questions, prompts and replies.
         say: Displays a line.
-        now: Clock in ns since 1970 UTC.
     """
 
     def __init__(
@@ -146,12 +145,10 @@ class QuestionSpans(ABC):
         *,
         with_text: bool,
         say: Callable[[str], None],
-        now: Callable[[], int] = now_ns,
     ) -> None:
         self._tracer = tracer
         self._with_text = with_text
         self._say = say
-        self._now = now
         self._case_ids: dict[ItemKey, str] = {}
         self._questions: dict[str, _Question] = {}  # by case id
         self._decided: OrderedDict[str, _Question] = OrderedDict()
@@ -226,7 +223,7 @@ class QuestionSpans(ABC):
         """End the span of a question, and state its score."""
         question = self._questions.pop(record.case_id, None)
         if question is None:
-            began_at = self._now() - round(record.wall_seconds * 1e9)
+            began_at = now_ns() - round(record.wall_seconds * 1e9)
             item = record.question_id, record.epoch
             question = _Question(item, record.case_id, None, began_at)
         span = self._end_turns(question, ABORTED)
@@ -357,7 +354,7 @@ class QuestionSpans(ABC):
     def _end_turns(self, question: _Question, why: str) -> Span:
         """End the turns that are left of a question, add its events, and return its span."""
         for turn in [turn for turns in question.turns.values() for turn in turns]:
-            self._end_turn(question, turn, why, self._now())
+            self._end_turn(question, turn, why, now_ns())
         question.turns.clear()
         span = self._open(question, question.began_at)
         for name, attributes, at in question.notes:
@@ -385,7 +382,7 @@ class QuestionSpans(ABC):
 
     def _end_steps(self, question: _Question) -> None:
         if question.steps is not None:
-            question.steps.interrupt(max(self._now(), question.until))
+            question.steps.interrupt(max(now_ns(), question.until))
 
     def _interrupted(self, case_id: str, why: str) -> None:
         """End the spans of a question that has no decision."""
@@ -396,4 +393,4 @@ class QuestionSpans(ABC):
         self._end_steps(question)
         span.set_attribute("error.type", why)
         span.set_status(FAILED)
-        span.end(max(self._now(), question.until))
+        span.end(max(now_ns(), question.until))

@@ -59,7 +59,6 @@ class RunSpans(QuestionSpans):
         with_text: Whether spans hold the text of questions, prompts and replies.
         per_question: Whether each question is a trace of its own, with a link to that of the run.
         say: Displays a line.
-        now: Clock in ns since 1970 UTC.
     """
 
     def __init__(
@@ -71,15 +70,14 @@ class RunSpans(QuestionSpans):
         with_text: bool,
         per_question: bool,
         say: Callable[[str], None],
-        now: Callable[[], int] = now_ns,
     ) -> None:
-        super().__init__(tracer, with_text=with_text, say=say, now=now)
+        super().__init__(tracer, with_text=with_text, say=say)
         self._is_over = False
         self._span = tracer.start_span(
             f"run {name_of(facts.dataset)}",
             parent,
             attributes=facts.attributes,
-            start_time=now(),
+            start_time=now_ns(),
         )
         self._context = set_span_in_context(self._span)
         self._place = Placing(
@@ -121,4 +119,4 @@ class RunSpans(QuestionSpans):
         if outcome != "finished":
             self._span.set_attribute("error.type", outcome)
             self._span.set_status(FAILED)
-        self._span.end(max(self._now(), self._until))
+        self._span.end(max(now_ns(), self._until))

@@ -24,10 +24,6 @@ _SCHEMA_VERSION = 1
 _PATIENCE = 5.0  # seconds to wait for another process's lock
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 class ReplyStore:
     """Replies in an SQLite file in WAL mode, written by this process alone.
 
@@ -42,7 +38,6 @@ class ReplyStore:
     Args:
         path: Path of the file; created, with its folder, if missing.
         say: Function that shows the user a line about a broken cache.
-        now: Function that returns the time, for the name of a damaged file.
         patience: Seconds that a writer waits for another process.
     """
 
@@ -50,12 +45,10 @@ class ReplyStore:
         self,
         path: Path,
         say: Callable[[str], object] = print_line,
-        now: Callable[[], datetime] = _utc_now,
         patience: float = _PATIENCE,
     ) -> None:
         self._path = path
         self._say = say
-        self._now = now
         self._patience = patience
         self.is_used = False
         """Whether a cached reply has been found since the file was opened."""
@@ -107,7 +100,8 @@ class ReplyStore:
 
     def _renewed(self) -> sqlite3.Connection:
         """Rename the damaged file to a dated name, and open a new one with its readable rows."""
-        kept = self._path.with_name(f"{self._path.name}.damaged-{self._now():%Y%m%dT%H%M%S.%f}")
+        now = datetime.now(UTC)
+        kept = self._path.with_name(f"{self._path.name}.damaged-{now:%Y%m%dT%H%M%S.%f}")
         try:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):

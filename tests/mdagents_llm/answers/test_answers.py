@@ -717,7 +717,6 @@ option_sets = st.lists(st.sampled_from(TEXTS), min_size=2, max_size=10).map(
 )
 tricky = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map("".join)
 any_text = st.text(st.characters(exclude_categories=[]), max_size=200)
-letters_of = st.sampled_from
 
 
 @pytest.mark.sweep
