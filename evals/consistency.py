@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from evals.manifest import case_list_hash, trace_dataset_hash
+from evals.run_logs import INDEX_FIELDS
 from exaid_core.trace.events import EventKind, TraceEvent
 from exaid_core.trace.rules import TraceRules, late_note
 from exaid_core.trace.run_records import decision_id, event_id
@@ -122,17 +123,11 @@ def _event(kind: str, content: Content) -> TraceEvent:
 class _RunChecks(Checks):
     """Checks of the order, indices, ids and references of a run log."""
 
-    _INDEX = {  # noqa: RUF012 - a constant
-        "tokengate_flush": "flush_index",
-        "buffer_decision": "decision_index",
-        "summary_event": "event_index",
-    }
-
     def __init__(self) -> None:
         super().__init__()
         self._meta: Content | None = None
         self._kind = "run_meta"
-        self._last = dict.fromkeys(self._INDEX, -1)
+        self._last = dict.fromkeys(INDEX_FIELDS, -1)
         self._events: set[str] = set()
 
     def record(self, content: Content) -> Iterator[tuple[str, str]]:
@@ -162,7 +157,7 @@ class _RunChecks(Checks):
             yield from self._event(content)
 
     def _index(self, kind: str, content: Content) -> Iterator[tuple[str, str]]:
-        name = self._INDEX[kind]
+        name = INDEX_FIELDS[kind]
         index, last = content[name], self._last[kind]
         self._last[kind] = index
         if index <= last:

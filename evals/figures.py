@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf")
 
 # Okabe and Ito's palette, which color-blind readers can distinguish.
-_COLOURS: Mapping[str, str] = {
+_COLORS: Mapping[str, str] = {
     "V0": "#0072B2",
     "V1": "#E69F00",
     "V2": "#009E73",
@@ -65,7 +65,7 @@ def draw_calibration(path: Path, outcomes: Sequence[Outcome]) -> Path:
     for outcome in outcomes:
         if outcome.median_ctu is None:
             continue
-        axes.scatter(outcome.flushes_per_case, outcome.median_ctu, color=_COLOURS["V0"])
+        axes.scatter(outcome.flushes_per_case, outcome.median_ctu, color=_COLORS["V0"])
         label = f"{outcome.profile.min_words}/{outcome.profile.max_words}"
         axes.annotate(label, (outcome.flushes_per_case, outcome.median_ctu), fontsize=7)
     _label(axes, "chunks per case", "median chunk, CTU", "TokenGate settings: min/max words")
@@ -78,7 +78,7 @@ def _budget(metrics: AggregateMetrics) -> Figure:
         coverage = [
             _or_nan(getattr(variant.m7b_coverage_by_budget_mean, f"ctu_{b}")) for b in BUDGETS
         ]
-        axes.plot(BUDGETS, coverage, marker="o", color=_COLOURS[name], label=name)
+        axes.plot(BUDGETS, coverage, marker="o", color=_COLORS[name], label=name)
     axes.set_xscale("log", base=2)
     axes.set_xticks(BUDGETS, [str(budget) for budget in BUDGETS])
     axes.legend()
@@ -96,7 +96,7 @@ def _cost(metrics: AggregateMetrics) -> Figure:
         if coverage.ci_low is not None and coverage.ci_high is not None:
             low, high = coverage.mean - coverage.ci_low, coverage.ci_high - coverage.mean
             reach = [[max(0.0, low)], [max(0.0, high)]]
-        axes.errorbar([cost], [coverage.mean], yerr=reach, fmt="o", capsize=3, color=_COLOURS[name])
+        axes.errorbar([cost], [coverage.mean], yerr=reach, fmt="o", capsize=3, color=_COLORS[name])
         axes.annotate(name, (cost, coverage.mean), xytext=(6, 6), textcoords="offset points")
     _label(axes, "M9 cost per case, CTU", "M4 coverage, 95% interval", "Cost against coverage")
     return figure
@@ -131,7 +131,7 @@ def _ablation(metrics: AggregateMetrics) -> Figure:
             interval = getattr(variant, field)
             if interval.mean is None:
                 continue
-            axes.bar(place, interval.mean, color=_COLOURS[name])
+            axes.bar(place, interval.mean, color=_COLORS[name])
             if interval.ci_low is not None:
                 axes.vlines(place, interval.ci_low, interval.ci_high, color="black")
         axes.set_xticks(range(len(names)), names)

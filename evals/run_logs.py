@@ -25,6 +25,12 @@ LISTS = {
     "buffer_decision": ("buffer_decisions", "decisions"),
     "summary_event": ("summary_events", "summaries"),
 }
+INDEX_FIELDS = {
+    "tokengate_flush": "flush_index",
+    "buffer_decision": "decision_index",
+    "summary_event": "event_index",
+}
+"""Record kind -> its field with the place among records of the kind, in the order of a run."""
 EARLIER_SUFFIX = ".trace"
 """Suffix of case ids in published logs."""
 UNKNOWN_HASH = hash_of(b"null")

@@ -19,6 +19,7 @@ from evals.consistency import KINDS
 from evals.delta_seqs import SeqsOf, to_deltas
 from evals.run_logs import (
     EARLIER_SUFFIX,
+    INDEX_FIELDS,
     LISTS,
     UNKNOWN_HASH,
     is_single_record,
@@ -42,11 +43,6 @@ from exaid_core.trace.run_records import (
 Line = tuple[int, Content]
 """A record, preceded by its line number in the file."""
 
-_INDICES = {
-    "tokengate_flush": "flush_index",
-    "buffer_decision": "decision_index",
-    "summary_event": "event_index",
-}
 _POLICIES = {variant: policy for policy, variant in VARIANTS.items()}
 _TRIGGERS = {"V1": TriggerType.TURN_END, "V2": TriggerType.TOKENGATE_FLUSH}
 _CLINICAL = (
@@ -139,7 +135,7 @@ def import_run_log(
     imported = [(first, meta)]
     flushes = [flush for _, flush in by_kind["tokengate_flush"]]
     ids: dict[str, str] = {}
-    for kind, index in _INDICES.items():
+    for kind, index in INDEX_FIELDS.items():
         for place, (number, content) in enumerate(_in_order(by_kind[kind], index, changes)):
             record = {"record_type": kind, **content}
             changes.set(record, "case_id", bare)
@@ -159,7 +155,7 @@ def _apart(
     path: Path, records: Sequence[Line], changes: Changes
 ) -> tuple[Line, dict[str, list[Line]]]:
     """Return the meta record, and the other records by kind."""
-    by_kind: dict[str, list[Line]] = {kind: [] for kind in _INDICES}
+    by_kind: dict[str, list[Line]] = {kind: [] for kind in INDEX_FIELDS}
     number, first = records[0]
     if is_single_record(first):
         changes.note("one record in all (exaid.run 1.2) made one a line")
@@ -178,7 +174,7 @@ def _apart(
             raise RecordError(path, number_of, f"record_type: {told!r} is none of a run log")
         by_kind[told].append((number_of, record))
         kinds.append(told)
-    if kinds != sorted(kinds, key=list(_INDICES).index):
+    if kinds != sorted(kinds, key=list(INDEX_FIELDS).index):
         changes.note("records put in order by their kind")
     return (number, first), by_kind
 

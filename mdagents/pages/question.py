@@ -20,7 +20,7 @@ from mdagents.pages.pictures import ShownPicture, shown_pictures
 from mdagents.pages.sentences import Quote
 from mdagents.pages.team_graph import (
     Panel,
-    colours_of,
+    colors_of,
     draw_panel,
     initials_of,
     roles_of,
@@ -37,7 +37,7 @@ class Speaker:
 
     role: str
     initials: str
-    colour: int
+    color: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ShownTurn:
     agent: str
     """`agent_id` of the speaker."""
     role: str
-    colour: int
+    color: int
     section: int
     """Number of the section that holds the turn."""
     at: int
@@ -135,7 +135,7 @@ class Lane:
     """The turns of one agent on the timeline."""
 
     role: str
-    colour: int
+    color: int
     tokens: int
     bars: tuple[tuple[int, int, int, str], ...]
     """(start, length, turn index, description); start and length are in thousandths of the line."""
@@ -169,7 +169,7 @@ class QuestionPage:
         self.right = right
         self._votes = votes
         self.roles = roles_of(case)
-        self.colours = colours_of(case)
+        self.colors = colors_of(case)
         self._sections: dict[str, int] = {}
         for turn in case.turns:
             self._sections.setdefault(_section(turn), len(self._sections))
@@ -241,7 +241,7 @@ class QuestionPage:
             index=index,
             agent=turn.agent,
             role=self.roles[turn.agent],
-            colour=self.colours[turn.agent],
+            color=self.colors[turn.agent],
             section=self._sections[_section(turn)],
             at=since_start(case, turn.began_at),
             ended=None if turn.ended_at is None else since_start(case, turn.ended_at),
@@ -264,7 +264,7 @@ class QuestionPage:
     def speaker(self, agent: str) -> Speaker:
         """Return the view model of an agent."""
         role = self.role(agent)
-        return Speaker(role, initials_of(role), self.colours.get(agent, 0))
+        return Speaker(role, initials_of(role), self.colors.get(agent, 0))
 
     @property
     def cards(self) -> list[Card]:
@@ -311,7 +311,7 @@ class QuestionPage:
         rows = tuple(
             (
                 self.roles[agent],
-                self.colours[agent],
+                self.colors[agent],
                 tuple(of_agent.get(step) for step in range(len(steps))),
             )
             for agent, of_agent in held.items()
@@ -335,7 +335,7 @@ class QuestionPage:
         for turn in case.turns:
             spent[turn.agent] += turn.tokens
         return [
-            Lane(self.roles[agent], self.colours[agent], spent[agent], tuple(bars))
+            Lane(self.roles[agent], self.colors[agent], spent[agent], tuple(bars))
             for agent, bars in lanes.items()
         ]
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from mdagents.datasets.sources import published_size
-from mdagents.scoring.fields import entries_of, number_of, object_of, text_of
+from mdagents.scoring.fields import entries_of, number_of, object_of, sum_if_known, text_of
 from mdagents.scoring.formatting import UNKNOWN, Table, counts, usd
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
@@ -122,20 +122,10 @@ def _cost(
     tokens: Callable[[ScoredRow], int | None],
     cost: Callable[[ScoredRow], float | None] = lambda _: None,
 ) -> str:
-    used, spent = _sum(map(tokens, rows)), _sum(map(cost, rows))
+    used, spent = sum_if_known(map(tokens, rows)), sum_if_known(map(cost, rows))
     if not used:
         return ""
     return f"{used:,.0f} tokens" + ("" if spent is None else f", {usd(spent)} USD")
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    """Return the sum; None if any value is unknown."""
-    total = 0.0
-    for value in values:
-        if value is None:
-            return None
-        total += value
-    return total
 
 
 def _paid(spent: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ _MOST_IN_A_ROW = 5
 _NARROWEST = 3  # nodes; a page would enlarge a narrower drawing
 _LINE, _LINES = 18, 2  # characters and lines of a role
 _BEND = 0.16  # sideways bend of an arrow, as a share of its length
-_COLOURS = 4  # blue, violet, olive, slate
+_COLORS = 4  # blue, violet, olive, slate
 _MARGIN = 14  # for the letter at the corner of a node, and the head of an arrow
 
 
@@ -42,7 +42,7 @@ class Node:
     """Left edge of the node."""
     y: float
     """Top edge of the node."""
-    colour: int
+    color: int
     """Index of the agent's color, which also marks its turns."""
     letter: str
     """Letter of the answer that the agent holds or gave; empty without one."""
@@ -72,7 +72,7 @@ class Arrow:
     """Role of the sender."""
     recipient: str
     """Role of the recipient."""
-    colour: int
+    color: int
     """Color index of the sender."""
     texts: tuple[str, ...]
     at: tuple[int, ...]
@@ -111,11 +111,11 @@ class Panel:
     node_height: int = NODE_HEIGHT
 
 
-def colours_of(case: LiveCase) -> dict[str, int]:
+def colors_of(case: LiveCase) -> dict[str, int]:
     """Return `agent_id` -> color index, in the order in which agents appear."""
     members = [member.agent for member in case.members]
     agents = dict.fromkeys([*members, *(turn.agent for turn in case.turns)])
-    return {agent: number % _COLOURS for number, agent in enumerate(agents)}
+    return {agent: number % _COLORS for number, agent in enumerate(agents)}
 
 
 def roles_of(case: LiveCase) -> dict[str, str]:
@@ -147,7 +147,7 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
         is_at_work: Whether unfinished turns are in progress; False if the run was stopped.
     """
     places, boxes = _placed(case)
-    roles, colours, letters = roles_of(case), colours_of(case), _letters(case)
+    roles, colors, letters = roles_of(case), colors_of(case), _letters(case)
     speaking = {turn.agent for turn in case.speaking if is_at_work}
     latest = {turn.agent: index for index, turn in enumerate(case.turns)}
     nodes = tuple(
@@ -157,14 +157,14 @@ def draw_panel(case: LiveCase, *, is_at_work: bool = True) -> Panel:
             _in_lines(roles[agent]),
             x,
             y,
-            colours[agent],
+            colors[agent],
             letters.get(agent, ""),
             agent in speaking,
             latest.get(agent),
         )
         for agent, (x, y) in places.items()
     )
-    arrows = tuple(_arrows(case, places, roles, colours))
+    arrows = tuple(_arrows(case, places, roles, colors))
     corners = [
         *places.values(),
         *((x + NODE_WIDTH, y + NODE_HEIGHT) for x, y in places.values()),
@@ -300,7 +300,7 @@ def _arrows(
     case: LiveCase,
     places: Mapping[str, Point],
     roles: Mapping[str, str],
-    colours: Mapping[str, int],
+    colors: Mapping[str, int],
 ) -> Iterable[Arrow]:
     pairs: dict[tuple[str, str], list[Delivered]] = {}
     for sent in case.messages:
@@ -312,7 +312,7 @@ def _arrows(
             _curve(places[sender], places[recipient]),
             roles[sender],
             roles[recipient],
-            colours[sender],
+            colors[sender],
             tuple(one_line(sent.message.text) for sent in delivered),
             tuple(since_start(case, sent.at) for sent in delivered),
             delivered[-1].said_in,

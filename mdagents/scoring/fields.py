@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mdagents.datasets.kept_fields import MOST_FIELDS
@@ -295,6 +295,16 @@ def amount_of(value: Any) -> float | None:
     """Return the value as a float if it is a finite number that is not negative, else None."""
     number = number_of(value)
     return number if number is not None and number >= 0 else None
+
+
+def sum_if_known(amounts: Iterable[float | None]) -> float | None:
+    """Return the sum of amounts; None if one is unknown."""
+    total: float = 0
+    for amount in amounts:
+        if amount is None:
+            return None
+        total += amount
+    return total
 
 
 def count_of(value: Any) -> int | None:

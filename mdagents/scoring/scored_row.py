@@ -151,14 +151,6 @@ class ScoredRow:
         return self._in_source(self.label)
 
     @property
-    def source_response(self) -> str:
-        """Letter of the answer in the data set, as presented when `order` is unknown.
-
-        Empty without an answer.
-        """
-        return self.letter_in(self)
-
-    @property
     def right_letters(self) -> tuple[str, ...]:
         """Presented letters that count as right; several if options have the same text."""
         return next((letters for letters in self.alike if self.label in letters), (self.label,))

@@ -65,14 +65,14 @@ _AXE = """async () => (await axe.run()).violations.map(
   (found) => `${found.id}: ${found.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)"""
 
 _CONTRAST = """() => {
-  const light = (colour) => {
-    const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+  const light = (color) => {
+    const parts = color.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
     const [r, g, b] = parts.map((p) => (p <= 0.04045 ? p / 12.92 : ((p + 0.055) / 1.055) ** 2.4));
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const ground = (element) => {
-    const colour = getComputedStyle(element).backgroundColor;
-    return colour === "rgba(0, 0, 0, 0)" ? ground(element.parentElement) : colour;
+    const color = getComputedStyle(element).backgroundColor;
+    return color === "rgba(0, 0, 0, 0)" ? ground(element.parentElement) : color;
   };
   const low = [];
   for (const element of document.querySelectorAll("body *")) {

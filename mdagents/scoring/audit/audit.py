@@ -25,7 +25,7 @@ from mdagents.scoring.audit.effort import Effort, efforts_of
 from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, Influence, Measure, Turned
 from mdagents.scoring.audit.observed import Observed, Side, Sureness, observe
 from mdagents.scoring.audit.teaching import Lesson, lessons
-from mdagents.scoring.fields import count_of, text_of
+from mdagents.scoring.fields import count_of, sum_if_known, text_of
 from mdagents.scoring.pairs import shows_difference
 from mdagents.scoring.rows import RunOutput
 from mdagents.scoring.scored_row import ScoredRow
@@ -428,15 +428,9 @@ def _idle(seen: Sequence[Observed], paid: Sequence[Effort | None]) -> Idle | Non
         tokens_after=sum(effort.tokens_after for _, effort in known),
         idle_tokens=sum(effort.tokens_after for effort in idle),
         idle_calls=sum(effort.calls_after for effort in idle),
-        cost_usd=_total(effort.cost for _, effort in known),
-        idle_cost_usd=_total(effort.cost_after for effort in idle),
+        cost_usd=sum_if_known(effort.cost for _, effort in known),
+        idle_cost_usd=sum_if_known(effort.cost_after for effort in idle),
     )
-
-
-def _total(amounts: Iterable[float | None]) -> float | None:
-    listed = list(amounts)
-    known = [amount for amount in listed if amount is not None]
-    return sum(known) if len(known) == len(listed) else None
 
 
 def _levels(seen: Sequence[Observed], paid: Sequence[Effort | None]) -> dict[str, Level]:

@@ -7,7 +7,7 @@ older logs, and logs written by inspect_ai 0.3.285.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mdagents.datasets.questions import LETTERS
@@ -19,6 +19,7 @@ from mdagents.scoring.fields import (
     gold_of,
     object_of,
     options_of,
+    sum_if_known,
 )
 from mdagents.scoring.forms.form import Form, Record
 from mdagents.settings import Status
@@ -169,23 +170,17 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, Any]:
     if not used:
         return {}
     tokens = zip(*(_tokens(model, usage) for model, usage in used.items()), strict=True)
-    read, written, both = map(_sum, tokens)
-    reasoning = [count_of(usage.get("reasoning_tokens")) for usage in used.values()]
+    read, written, both = map(sum_if_known, tokens)
+    counts = [count_of(usage.get("reasoning_tokens")) for usage in used.values()]
+    reasoning = [count for count in counts if count is not None]
     return {
         "input_tokens": read,
         "output_tokens": written,
         "total_tokens": both,
         # Inspect leaves it out for a model that does not reason.
-        "reasoning_tokens": _sum([count for count in reasoning if count is not None] or [None]),
-        "cost_usd": _sum(amount_of(usage.get("total_cost")) for usage in used.values()),
+        "reasoning_tokens": sum_if_known(reasoning) if reasoning else None,
+        "cost_usd": sum_if_known(amount_of(usage.get("total_cost")) for usage in used.values()),
     }
-
-
-def _sum(amounts: Iterable[float | None]) -> float | None:
-    """Return the sum of amounts; None if one is unknown."""
-    found = list(amounts)
-    known = [amount for amount in found if amount is not None]
-    return sum(known) if len(known) == len(found) else None
 
 
 def _tokens(model: str, usage: Mapping[str, Any]) -> Tokens:

@@ -526,7 +526,7 @@ def test_what_others_write_to_stderr_scrolls_by_and_stdout_is_left_alone(
     assert terminal.has_cursor()
 
 
-def test_without_colours_the_flags_still_stand_out() -> None:
+def test_without_colors_the_flags_still_stand_out() -> None:
     terminal = Terminal(NO_COLOR="1")
     play(TerminalView(100, terminal))
     styles = set(re.findall(r"\x1b\[([\d;]*)m", terminal.written.getvalue()))

@@ -95,7 +95,7 @@ async def test_the_arrows_stay_those_of_a_choice(page: Page) -> None:
     assert await page.locator("#filters input:checked").get_attribute("value") == "wrong"
 
 
-async def colours(page: Page) -> tuple[str, str]:
+async def colors(page: Page) -> tuple[str, str]:
     """Colors of the page: text and background."""
     style = "getComputedStyle(document.body)"
     text = await page.evaluate(f"{style}.color")
@@ -106,17 +106,17 @@ async def test_a_theme_is_chosen_and_kept(page: Page) -> None:
     many()
     address = report()
     await page.goto(address)
-    light = await colours(page)
+    light = await colors(page)
     await choose_theme(page, "dark")
-    dark = await colours(page)
+    dark = await colors(page)
     assert dark != light
     await page.reload()
-    assert await colours(page) == dark
+    assert await colors(page) == dark
     await expect(page.locator("[data-theme-switch]")).to_have_attribute("aria-label", "Theme: dark")
     await choose_theme(page, "system")
-    assert await colours(page) == light
+    assert await colors(page) == light
     await page.emulate_media(color_scheme="dark")
-    assert await colours(page) == dark
+    assert await colors(page) == dark
     assert await problems(page) == []
 
 
@@ -125,9 +125,9 @@ async def test_a_browser_without_storage_has_themes_too(page: Page) -> None:
     await page.add_init_script(f"Object.defineProperty(window, 'localStorage', {denied})")
     many()
     await page.goto(report())
-    light = await colours(page)
+    light = await colors(page)
     await choose_theme(page, "dark")
-    assert await colours(page) != light
+    assert await colors(page) != light
     assert await problems(page) == []
 
 

@@ -111,7 +111,7 @@ def test_the_p_value_is_that_of_all_shuffles() -> None:
         right = [of.correct for rows in given for of in rows]
         for rows, answers in zip(questions, given, strict=True):
             for of_order, answer in zip(rows, answers, strict=True):
-                places.append(of_order.order.index(answer.source_response))
+                places.append(of_order.order.index(answer.letter_in(answer)))
                 golds.append(of_order.order.index(of_order.source_label))
         mean = sum(right) / 9
         accuracy = answered = 0.0
