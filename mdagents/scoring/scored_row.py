@@ -245,42 +245,14 @@ def make_row(
         SeveralRightError: More than one option is right.
         ConfigError: A field is wrong or missing; the message names it.
     """
-    options = options_of(record.get("options"))
-    if options is None and is_listed(record.get("options")):
-        raise ConfigError(
-            f"{where}: the letters of 'options' are not A, B, …, or can be read in several ways: "
-            "give an object with letters"
-        )
-    if options is None:
-        raise ConfigError(
-            f"{where}: 'options' must be an object with letters from A to J, or a list of at most "
-            f"{len(LETTERS)} texts"
-        )
     pictures = entries_of(record, "pictures")
-    label = gold_of(record.get("label"), options)
-    if not pictures and not states_letter:  # an option of a run may have no text but a picture
-        shown = shown_options(options)
-        options = shown if len(shown) > 1 and label in shown else options
-    if label is None and names_several(record.get("label"), options):
-        raise SeveralRightError(f"{where}: '{gold}' names several of its options")
-    if label is None:
-        stated = reprlib.repr(record.get("label"))
-        raise ConfigError(f"{where}: '{gold}' is {stated} and names none of its options")
-    letter: str | None = None
-    method = ""
-    if status == Status.ANSWERED and states_letter:
-        letter, method = record["predicted"], RECORDED
-        if not isinstance(letter, str) or letter not in options:
-            raise ConfigError(
-                f"{where}: 'predicted' is {reprlib.repr(letter)} and names none of its options"
-            )
-    elif status == Status.ANSWERED:
-        if "response" not in record:
-            raise ConfigError(f"{where}: 'response' is missing; it must hold the reply")
-        from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
-
-        parsed = parse_answer(answer_text(record["response"]), options or _ANY_LETTER)
-        letter, method = parsed.letter, parsed.method.value
+    options, label = _marked(
+        record, has_all=bool(pictures) or states_letter, where=where, gold=gold
+    )
+    letter, method = None, ""
+    if status == Status.ANSWERED:
+        read_from = _stated if states_letter else _parsed
+        letter, method = read_from(record, options, where)
         if letter is None:
             status = Status.TRUNCATED if record.get("is_cut_off") is True else Status.PARSE_ERROR
     texts = {shown: text.strip() for shown, text in options.items()}
@@ -348,6 +320,74 @@ def make_row(
         place=place,
         attempt=attempt,
     )
+
+
+def _marked(
+    record: Mapping[str, Any], *, has_all: bool, where: str, gold: str
+) -> tuple[Mapping[str, str], str]:
+    """Return the options of a record, and the letter of the right one.
+
+    Args:
+        record: Element of our JSON array.
+        has_all: Whether options without a text are options too: those of a run, or of pictures.
+        where: Prefix of messages.
+        gold: Name of the field with the right option, for messages.
+
+    Raises:
+        SeveralRightError: More than one option is right.
+        ConfigError: A field is wrong or missing; the message names it.
+    """
+    options = options_of(record.get("options"))
+    if options is None and is_listed(record.get("options")):
+        raise ConfigError(
+            f"{where}: the letters of 'options' are not A, B, …, or can be read in several ways: "
+            "give an object with letters"
+        )
+    if options is None:
+        raise ConfigError(
+            f"{where}: 'options' must be an object with letters from A to J, or a list of at most "
+            f"{len(LETTERS)} texts"
+        )
+    label = gold_of(record.get("label"), options)
+    if not has_all:
+        shown = shown_options(options)
+        options = shown if len(shown) > 1 and label in shown else options
+    if label is None and names_several(record.get("label"), options):
+        raise SeveralRightError(f"{where}: '{gold}' names several of its options")
+    if label is None:
+        stated = reprlib.repr(record.get("label"))
+        raise ConfigError(f"{where}: '{gold}' is {stated} and names none of its options")
+    return options, label
+
+
+def _stated(record: Mapping[str, Any], options: Mapping[str, str], where: str) -> tuple[str, str]:
+    """Return the letter that a record states, and how it was read.
+
+    Raises:
+        ConfigError: It names no option.
+    """
+    letter = record["predicted"]
+    if not isinstance(letter, str) or letter not in options:
+        raise ConfigError(
+            f"{where}: 'predicted' is {reprlib.repr(letter)} and names none of its options"
+        )
+    return letter, RECORDED
+
+
+def _parsed(
+    record: Mapping[str, Any], options: Mapping[str, str], where: str
+) -> tuple[str | None, str]:
+    """Return the letter that is parsed from a record's reply, and how; None if it holds none.
+
+    Raises:
+        ConfigError: There is no reply.
+    """
+    if "response" not in record:
+        raise ConfigError(f"{where}: 'response' is missing; it must hold the reply")
+    from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
+
+    parsed = parse_answer(answer_text(record["response"]), options or _ANY_LETTER)
+    return parsed.letter, parsed.method.value
 
 
 def _lacks(record: Mapping[str, Any]) -> tuple[str, ...]:
