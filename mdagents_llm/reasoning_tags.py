@@ -83,6 +83,7 @@ _DETAILS_TAG = re.compile(
 IN_TAGS = "its text was in reasoning tags"
 """Note about a reply without visible text (`ChatReply.note`)."""
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
+_LIKELY = re.compile(r"[<\[◁][/|｜a-z]", re.IGNORECASE)  # first two, rare in other texts
 _EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
 _ANY = re.compile("|".join(map(re.escape, _EVERY_TAG)), re.IGNORECASE)
 _LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
@@ -172,6 +173,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
     """
     if in_words := _split_in_words(text):
         return in_words
+    if not _LIKELY.search(text):  # fast path for nearly every text
+        return text, ""
     if finals := list(_FINAL_HEADER.finditer(text)):  # a header before it may be malformed
         before, text = text[: finals[-1].start()], text[finals[-1].end() :]
         return _MARK.sub("", text), _MARK.sub("", _HEADER.sub("", before))
@@ -203,6 +206,8 @@ def split_leading_reasoning(text: str) -> tuple[str, str]:
 
     There, an opening tag within the text is a mention, as is a closing tag within a sentence.
     """
+    if not _LIKELY.search(text):
+        return text, ""
     opened = OPENING.search(text)
     before = text[: opened.start()] if opened else text
     is_opened = opened is not None and not before.strip()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mdagents_llm import reasoning_tags
 from mdagents_llm.reasoning_tags import (
     ThinkTags,
     split_leading_reasoning,
@@ -281,3 +282,8 @@ def test_where_thoughts_have_a_field_a_tag_within_is_a_mention(
 )
 def test_in_data_a_closing_tag_within_a_sentence_is_a_mention(text: str, visible: str) -> None:
     assert without_reasoning_of_data(text) == visible
+
+
+@pytest.mark.parametrize("tag", reasoning_tags._EVERY_TAG)
+def test_no_tag_is_passed_over_by_the_fast_path(tag: str) -> None:
+    assert split_reasoning(f"{tag}a") != (f"{tag}a", "")
