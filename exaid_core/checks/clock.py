@@ -1,4 +1,4 @@
-"""Reads times of day: `14:30`, `2:30 pm`, `at 1430`."""
+"""Reads times of day: `14:30`, `2:30 pm`, `at 1430`, `1430h`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _TIME = re.compile(
-    r"\b(?:(?:(?<=at )|(?<=@ )|(?<=since )|(?<=until ))"
-    r"(?P<hours>[01][0-9]|2[0-3])(?P<minutes>[0-5][0-9])\b(?! ?[mukg%]|[.,/-][0-9])"
-    r"|(?P<hour>[01]?[0-9]|2[0-3])(?P<minute>:[0-5][0-9]\b)?(?: ?(?P<half>[ap])\.?m\b)?)",
+    r"\b(?:(?P<hours>[01][0-9]|2[0-3])(?P<minutes>[0-5][0-9])(?: ?h(?:rs?|ours)?\b"
+    r"|(?:(?<=at ....)|(?<=@ ....)|(?<=since ....)|(?<=until ....))\b(?! ?[mukg%]|[.,/-][0-9]))"
+    r"|(?P<hour>2[0-3]|[01]?[0-9])(?P<minute>:[0-5][0-9]\b)?(?: ?(?P<half>[ap])\.?m\b)?)",
     re.IGNORECASE,
 )
 

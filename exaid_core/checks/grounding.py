@@ -250,7 +250,7 @@ class _Evidence:
             (claim.start, (None, claim.measures), claim.text)
             for claim in _claims(text, measured)
             if claim.start not in covered
-            and not (claim.start in told and claim.unit is None and len(claim.values) == 1)
+            and not (claim.start in told and claim.unit in (None, "h") and len(claim.values) == 1)
             and (self._tells_frequency or not claim.is_frequency)
             and not all(self._has(value, claim.unit) for value in claim.values)
             and not self._has_half_of_a_pressure(text, claim)

@@ -91,11 +91,12 @@ _MEASURES = phrases(
 _OVER = re.compile(r" ?/ ?| over | out of ")
 _POWER = (
     r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++"
-    r"|k(?![a-z])| (?:k|thou|th)(?= ?/)| ?mi?l?l?(?=/(?:[uμ]l|mcl|c?mm))| (?:thousand|million)\b)?+"
+    r"|k(?![a-z])| (?:k|thou|th)(?= ?/)| ?mi?l?l?(?=/(?:[uμ]l|mcl|c?mm))"
+    r"| (?:thousand|million|lakhs?)\b| lacs?(?= ?/| per\b| cells\b))?+"
 )
-_EXPONENTS = {"k": "e3", "t": "e3", "m": "e6"}
+_EXPONENTS = {"k": "e3", "t": "e3", "m": "e6", "l": "e5"}
 """Power of ten by the first letter of its word."""
-_SIZE = re.compile(" ?(k|th|thou|thousand|mi?l?l?|million)$")
+_SIZE = re.compile(" ?(k|th|thou|thousand|mi?l?l?|million|lakhs?|lacs?)$")
 _SIMPLE_FRACTIONS = {"1/2": "0.5", "1/4": "0.25", "3/4": "0.75"}
 _LARGEST_EXPONENT = 15
 
@@ -185,7 +186,9 @@ def quantities(text: InDigits) -> Iterator[Quantity]:
         start, end = text.span(match.start(), last)
         kind = text.kind(match.start())
         unit = None if unit == UNITY else unit
-        values = [_canonical(value) for value in match.group("first", "side", "last") if value]
+        values = [
+            _canonical(value) for value in match.group("first", "middle", "side", "last") if value
+        ]
         if unit:
             values = [_SIMPLE_FRACTIONS.get(value, value) for value in values]
         yield Quantity(
@@ -319,6 +322,7 @@ def _pattern() -> re.Pattern[str]:
         # Not within a name: not after a letter, a digit and a point, or a letter and a hyphen. Not
         # a decade ("in the 120s").
         rf"(?!\d+0s\b)(?P<first>[\d.](?<![^\W_].)(?<!\d\..)(?<![a-z]-.){number})"
+        rf"(?: ?x ?(?P<middle>{NUMBER})(?= ?x ?{NUMBER}[ -]?[cm]?m\b))?+"
         rf"(?: ?x ?(?P<side>{NUMBER})(?=[ -]?[cm]?m\b)"
         rf"| ?%? ?(?:-|\bto\b) ?(?P<last>{NUMBER}{_POWER}))?+"
         rf"(?:(?: {{0,2}}|-)(?P<unit>{unit_pattern()})|(?![a-z])|(?=(?:st|nd|rd|th)\b))",
