@@ -13,6 +13,7 @@ from operator import itemgetter
 
 from exaid_core.checks.analytes import is_measured
 from exaid_core.checks.number_words import number_words
+from exaid_core.checks.prescriptions import written_out
 from exaid_core.checks.shorthand import shorthand
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.units import (
@@ -155,8 +156,9 @@ def plain(text: str) -> str:
     Characters are normalized (NFKC), except that exponents keep a `^`; dashes, fraction and
     multiplication signs and the digits of any script become ASCII; thousands separators are
     removed; a decimal comma becomes a point, and the points of a date slashes. A number that
-    touches its name is parted from it (`BP90/60`), and `q8h`, `32w4d` and `10*3/uL` are written
-    out. A number that repeats the one before it in brackets is removed (`3 (three) times`).
+    touches its name is parted from it (`BP90/60`), and `q8h`, `8-hourly`, `5 mg BD`, `32w4d` and
+    `10*3/uL` are written out. A number that repeats the one before it in brackets is removed
+    (`3 (three) times`).
     """
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
@@ -168,7 +170,8 @@ def plain(text: str) -> str:
     text = _TOUCHING.sub(r"\g<0> ", text)
     text = _POWER_OF_10.sub(r" x 10^\1", text)
     text = _GESTATION.sub(lambda weeks: f"{weeks[1]} weeks {weeks[2] or weeks[3]} days", text)
-    return _EVERY_HOURS.sub(r"every \1 hours", _EVERY.sub(r"every \1 \2", text))
+    text = _EVERY_HOURS.sub(r"every \1 hours", _EVERY.sub(r"every \1 \2", text))
+    return written_out(text)
 
 
 def quantities(text: InDigits) -> Iterator[Quantity]:

@@ -19,14 +19,15 @@ _REACH = 80
 _TOLERANCE = 1.1
 """Ratio up to which intervals are the same: a month, four weeks and 30 days."""
 
-_HOURS = {"h": 1.0, "d": 24.0, "w": 168.0, "m": 730.5}
+_HOURS = {"h": 1.0, "d": 24.0, "w": 168.0, "f": 336.0, "m": 730.5, "y": 8766.0}
 """Hours of a unit of time by its first letter."""
 _WORDS = {
     "hourly": 1.0, "qid": 6.0, "qds": 6.0, "qidac": 6.0, "achs": 6.0, "tid": 8.0, "tds": 8.0,
     "tidac": 8.0, "qac": 8.0, "bid": 12.0, "bds": 12.0, "bidac": 12.0,
     "daily": 24.0, "qd": 24.0, "qday": 24.0, "qod": 48.0, "qad": 48.0, "alternateday": 48.0,
     "alternatedays": 48.0, "tiw": 56.0, "mwf": 56.0, "biw": 84.0, "weekly": 168.0,
-    "qw": 168.0, "qwk": 168.0, "qweek": 168.0, "monthly": 730.5, "qmonth": 730.5,
+    "qw": 168.0, "qwk": 168.0, "qweek": 168.0, "fortnightly": 336.0, "monthly": 730.5,
+    "qmonth": 730.5, "yearly": 8766.0, "annually": 8766.0,
 }  # fmt: skip
 """Hours between doses by a word without signs and spaces. `biweekly` has two meanings."""
 _COUNTS = {
@@ -40,7 +41,7 @@ _RANGE = rf"(?P<least>{_COUNT})(?:(?:-| to | or )(?P<most>{_COUNT}))?"
 # "twice daily", "3 times a week", "2-3x/day"
 _TIMES = re.compile(
     rf"(?<![\w.]){_RANGE}(?:[ -]times?| ?x|(?<=once)|(?<=twice)|(?<=thrice))[ -]?"
-    r"(?:(?:an?|per|each|every) |/ ?)?(?P<unit>da(?:y|ily)|week(?:ly)?|month(?:ly)?)\b"
+    r"(?:(?:an?|per|each|every) |/ ?)?(?P<unit>da(?:y|ily)|week(?:ly)?|month(?:ly)?|year(?:ly)?)\b"
 )
 _NOT_AGO = r"(?! (?:ago|earlier|later|before|prior|after)\b)"
 # "1 day per week"
@@ -50,11 +51,13 @@ _DAYS_A_WEEK = re.compile(
 )
 # "every 8 hours", "every other day"
 _EVERY = re.compile(
-    rf"\b(?:every|each) (?:{_RANGE}[ -]?)?(?P<unit>hours?|h|days?|d|weeks?|wk?|months?|mo)\b"
+    rf"\b(?:every|each) (?:{_RANGE}[ -]?)?(?P<unit>hours?|h|days?|d|weeks?|wk?"
+    r"|fortnight|months?|mo|years?)\b"
 )
 _WORD = re.compile(
-    r"(?<![\w.])(?:hourly|daily|weekly|monthly|alternate[ -]days?|[qtb]\.?i\.?d(?:ac)?"
-    r"|qac|achs|m/?w/?f|[qtb]ds|tiw|biw|q\.?[oa]\.?d|q\.? ?(?:d|day|w|wk|week|month))\b"
+    r"(?<![\w.])(?:hourly|daily|weekly|fortnightly|monthly|yearly|annually|alternate[ -]days?"
+    r"|[qtb]\.?i\.?d(?:ac)?|qac|achs|m/?w/?f|[qtb]ds|tiw|biw"
+    r"|q\.?[oa]\.?d|q\.? ?(?:d|day|w|wk|week|month))\b"
 )
 # "a week", "/day"
 _PER_UNIT = re.compile(
@@ -333,7 +336,8 @@ def _schedules(text: str) -> Iterator[_Found]:
         yield _Found(*match.span(), Schedule(hours, hours))
     for match in _WORD.finditer(text):
         hours = _WORDS[re.sub("[^a-z]", "", match[0])]
-        yield _Found(*match.span(), Schedule(hours, hours))
+        may_be_event = hours == _HOURS["y"]  # "10 mg and a yearly eye examination"
+        yield _Found(*match.span(), Schedule(hours, hours), may_be_event)
     for match in _PARTS_OF_DAY.finditer(text):
         parts = re.findall(_PART_OF_DAY, match["parts"]) if match["parts"] else [match["word"]]
         hours = _HOURS["d"] / len(parts)

@@ -49,7 +49,8 @@ _UNITS_OF_TIME = (" hour", " day", " week", " fortnight", " month", " year")
 """Texts of which one is in each match of `_ONE`."""
 _PERIODS = {
     "hourly": "1 hour", "daily": "1 day", "weekly": "1 week", "monthly": "1 month",
-    "yearly": "1 year", "every other day": "2 days",
+    "yearly": "1 year", "annually": "1 year", "fortnightly": "1 fortnight",
+    "every other day": "2 days",
 }  # fmt: skip
 _PERIOD = re.compile(rf"\b(?:{'|'.join(_PERIODS)})\b")
 _MIXED = re.compile(r"(?<![\w.])([0-9]{1,3}) (1/2|1/4|3/4)\b")

@@ -1,0 +1,86 @@
+"""Writes out what British and Indian prescriptions abbreviate: `5 mg OD`, `1-0-1`, `8-hourly`."""
+
+from __future__ import annotations
+
+import re
+
+from exaid_core.checks.drugs import drugs
+
+_TIMES = {
+    "od": "daily", "bd": "BID", "om": "every morning", "on": "nightly", "eod": "every other day",
+    "100": "every morning", "010": "every noon", "001": "nightly", "110": "BID", "101": "BID",
+    "011": "BID", "111": "TID", "1111": "QID",
+}  # fmt: skip
+"""How often a dose is given, by the letters or the doses of a day from morning to night."""
+# Starts with the character that is searched for, as the patterns of quantities.py. ON in small
+# letters is a preposition.
+_ABBREVIATION = re.compile(
+    r"[oObBeE](?<![\w.].)(?:(?<=[oO])\.?[dD]|(?<=[bB])\.?[dD]|(?<=[eE])[oO][dD]"
+    r"|(?<=[oO])(?:\.?[mM]|\.[nN])|(?<=O)N(?! [A-Z]))\b(?![-/])"
+    r"|[01](?<![\w.,/+-].)(?: ?- ?[01]){2,3}(?![\w/+]|-\d|[.,]\d)"
+)
+_NOT_A_SIGN = re.compile(r"\W+")
+_REACH = 60
+"""Characters before an abbreviation that are searched for a dose, and for words about the eye."""
+_ROUTE = (
+    r"(?:po|p\.o|per oral|oral(?:ly)?|by mouth|iv|i\.v|im|i\.m|sc|s/c|sl|s/l|pr|ng|neb\w*|inhal\w+"
+    r"|topical(?:ly)?|tab(?:let)?s?|cap(?:sule)?s?|[sxecm]r|xl|ec|each|of|given|taken|now)"
+)
+# "40 mg", "500 mg (SR) PO", "2 puffs", "increase to"
+_BEFORE_IT = re.compile(
+    r"(?:(?:[0-9] ?(?:mg|mcg|[uμ]g|microg(?:rams?)?|mics|g|gm|grams?|ml|mmol|meq|iu|u|units?)"
+    r"|\b(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|sprays?|sachets?|patch(?:es)?))(?:/kg)?\b\.?"
+    r"|\b(?:increased?|reduced?|decreased?|changed?|switch(?:ed)?|titrated?) (?:it )?(?:from|to)\b)"
+    rf"\)?(?: ?\([^()]{{1,20}}\))?[,:]? ?(?:- ?)?(?:{_ROUTE}\b\.?,? ?)*\(?\Z",
+    re.IGNORECASE,
+)
+# OD is also the right eye, and an overdose.
+_NOT_DAILY = re.compile(
+    r"\b(?:eyes?|ocul\w+|ophthal\w+|intravitr\w+|vitre\w+|retina\w*|macul\w+|iop|va|vision|visual"
+    r"|cornea\w*|uvei\w+|glaucoma|(?-i:O[SU])|bevacizumab|ranibizumab|aflibercept|faricimab"
+    r"|overdos\w+|ingest\w+|intentional\w*|deliberate\w*|suicid\w+|staggered)\b",
+    re.IGNORECASE,
+)
+_EVERY_FEW = re.compile(
+    r"(?:\bevery )?(?<![\w.,/+-])"
+    r"(?P<count>[0-9]{1,2}(?: ?- ?[0-9]{1,2})?|two|three|four|six|eight|twelve)"
+    r"(?:(?:th|rd|nd)?[ -](?P<hour>hour)ly|-(?P<unit>week|month|year)ly)\b",
+    re.IGNORECASE,
+)
+
+
+def written_out(text: str) -> str:
+    """Return a text with the abbreviations for how often a dose is given written out.
+
+    `OD`, `BD`, `1-0-1` and the like are read behind a dose only, or behind a drug.
+
+    Args:
+        text: Text whose signs are normalized as by `exaid_core.checks.quantities.plain`.
+    """
+    text = _ABBREVIATION.sub(_frequency, text)
+    return _EVERY_FEW.sub(_interval, text) if "ly" in text or "LY" in text else text
+
+
+def _frequency(found: re.Match[str]) -> str:
+    name = _NOT_A_SIGN.sub("", found[0]).lower()
+    before = found.string[max(found.start() - _REACH, 0) : found.start()]
+    around = before + found.string[found.end() : found.end() + _REACH]
+    if (_BEFORE_IT.search(before) or _is_of_drug(before, name)) and not (
+        name == "od" and _NOT_DAILY.search(around)
+    ):
+        return _TIMES.get(name, found[0])
+    return found[0]
+
+
+def _is_of_drug(before: str, name: str) -> bool:
+    """Return whether an abbreviation follows a drug: `500 mg metformin OD`, `metformin BD`."""
+    mentions = list(drugs(before))
+    if mentions and name in ("bd", "om", "on") and not before[mentions[-1][1] :].strip():
+        return True
+    for start, end, _ in reversed(mentions):
+        before = before[:start] + before[end:].lstrip()
+    return bool(mentions) and _BEFORE_IT.search(before) is not None
+
+
+def _interval(found: re.Match[str]) -> str:
+    return f"every {found['count']} {found['hour'] or found['unit']}s"
