@@ -59,16 +59,23 @@ _ROUNDED, _ROUNDED_ON_CALENDAR = 0.03, 0.09
 _OF_A_PERIOD = {"24": "h", "7": "d", "52": "wk", "40": "wk", "12": "mo"}
 _PERIOD = re.compile(r"/(24|7|52|40|12)(?![\d/]|[.,]\d)")
 _BEFORE_A_PERIOD = re.compile(
-    r"(?:\b(?:in|for|over|after|within|every|about|x|age[ds]?)|~)[ :]?\Z", re.IGNORECASE
+    r"(?:\b(?:in|for|over|after|within|every|about|x|age[ds]?|r/v|[btq]\.?i\.?d|[tq]ds|daily|hourly"
+    r"|every \d+ hours|every morning|nightly|nocte|mane|(?:a|per) day)|~)[ :]?\Z",
+    re.IGNORECASE,
+)
+_SYMPTOM = (
+    r"(?:pain|ache|cough|fever|vomiting|diarrh\w+|headache|nausea|rash|dyspn\w+|SOB|swelling|bleed\w*"
+    r"|dysuria|constipation|lethargy|malaise|weakness|numbness|jaundice|itch\w*|sore throat|D&V)\b"
 )
 # Before "10/7" or "10/12", these words tell a date.
 _BEFORE_WEEKS = re.compile(
-    r"(?:\b(?:past|last|next|at|since|until|review|follow-?up|repeat|recheck)|f/u)[ :]?\Z",
+    r"\b(?:past|last|next|at|since|until|review|follow-?up|f/u|repeat|recheck"
+    rf"|{_SYMPTOM})[ :]?\Z",
     re.IGNORECASE,
 )
 _AFTER_A_PERIOD = re.compile(
     r" ?(?:of (?!the\b|\d)|history|hx|course|old|ago|later|post|pregnan|gest|infant|baby|boy|girl"
-    r"|duration|supply)",
+    rf"|duration|supply|(?:\w+ )?{_SYMPTOM})",
     re.IGNORECASE,
 )
 # "VA 6/12", "20/40 OD"
