@@ -11,7 +11,9 @@ from exaid_core.checks.drugs import drugs
 from exaid_core.checks.quantities import plain
 from exaid_core.checks.schedules import is_schedule, tells_schedule
 from exaid_core.checks.shortening_patterns import (
+    ALLERGY_TO,
     ANAPHYLAXIS,
+    ANTIALLERGIC,
     BARS,
     CLAUSE_END,
     CODE_STATUS,
@@ -34,6 +36,7 @@ from exaid_core.checks.shortening_patterns import (
     OTHERS,
     OWN_FINDING,
     QUALIFIES,
+    REACTED,
     REACTION,
     REASSURES,
     REFERS_BACK,
@@ -57,6 +60,8 @@ _DANGLING = " \t\n,;:.…|–—，、。；：،؛؟۔।"
 # a finding of its own ("No fever", "Denies pain").
 _SHORT = 4
 _DRUG_REACH = 40
+_HEADING = 20
+"""Characters before a drug that are searched for a heading such as `Allergies:`."""
 _COMMON = frozenset(
     {"patient", "patients", "doctor", "agent", "supervisor", "symptoms", "findings"}
 )
@@ -161,6 +166,7 @@ def _is_bad_news(statement: str, named: set[str]) -> bool:
     )
 
 
+@lru_cache(maxsize=1024)  # a statement is left out of several cuts
 def _is_bar(statement: str) -> bool:
     """Return whether a statement bars a treatment, or tells of a reaction to a drug."""
     if NONE_OF_IT.search(statement):
@@ -173,7 +179,16 @@ def _is_bar(statement: str) -> bool:
         places += [found.start() for found in DRUG_CLASS.finditer(behind)]
         if places and not TREATED.search(reaction[0] + behind[: min(places)]):
             return True
-    return False
+    given = [(start, end) for start, end, name in drugs(statement) if not ANTIALLERGIC.match(name)]
+    given += [found.span() for found in DRUG_CLASS.finditer(statement)]
+    return any(
+        ALLERGY_TO.search(statement[max(start - _HEADING, 0) : start])
+        or (
+            (reacted := REACTED.match(statement, end))
+            and not TREATED.search(statement, end, reacted.end() + _DRUG_REACH)
+        )
+        for start, end in given
+    )
 
 
 def _is_another_dose(statement: str, kept: str) -> bool:

@@ -132,7 +132,7 @@ TREATS = re.compile(
 )
 BARS = re.compile(
     r"\b(?:contraindicat\w+|allerg(?:y|ic|ies)|hypersensitiv\w+|overdosed?|severe reaction"
-    r"|(?:anaphyla\w+|angio-?edema) (?:to|with|on|in|from)"
+    r"|(?:anaphyla\w+|angio-?o?edema) (?:to|with|on|in|from)"
     r"|(?<!lactose )(?<!gluten )(?<!heat )(?<!cold )(?<!exercise )intoleran(?:t|ce)"
     r"|(?<!not )pregnant|breast-?feeding"
     r"|(?:pregnancy test|hcg|HIT antibod(?:y|ies)|HIT|hla-b\S+)\W{1,3}(?:\w+ ){0,2}positive"
@@ -142,14 +142,37 @@ BARS = re.compile(
 )
 # What a drug did: a drug follows.
 REACTION = re.compile(
-    r"\b(?:hives|urticaria|rash|itching|pruritus|angio-?edema|wheez(?:e|es|ing)|bronchospasm"
+    r"\b(?:hives|urticaria|rash|itching|pruritus|angio-?o?edema|wheez(?:e|es|ing)|bronchospasm"
     r"|anaphyla\w+|reaction|reacted"
     r"|swelling(?! (?:in|of) (?:(?:the|both|his|her) )?(?:legs?|ankles?|feet|knees?)\b))\b"
-    r"(?: [\w/-]+){0,3}? (?:to|with|after|following|from|on)\b",
+    r"(?: [\w/-]+){0,3}? (?:to|with|after|following|from|on"
+    r"|(?:when|while) (?:\w+ )?(?:given|taking|took|on|using))\b",
     re.IGNORECASE,
 )
+# What a drug did, behind it: "penicillin (hives)", "Ramipril: angioedema", "causes a rash".
+REACTED = re.compile(
+    r"(?:s? allergy)?(?:(?: ?(?:[:(=>]|--?>|→)| [-–—])\s?|-induced "
+    r"| (?:has |had |previously )*(?:cause[sd]?|gave|gives?|induce[sd]?|triggers?|triggered"
+    r"|le(?:d|ads?) to|brought on)(?: (?:him|her|them|an?|in|severe|mild))* )"
+    r"(?:[\w/-]+,? ){0,3}?"
+    r"(?:hives|urticaria|rash|itching|pruritus|angio-?o?edema|wheez(?:e|es|ing)|bronchospasm"
+    r"|anaphyla\w+|(?:allergic|severe) reaction"
+    r"|(?:lips?|tongue|face|facial|throat|mouth|airway) swelling"
+    r"|(?:swollen|swelling of (?:(?:the|his|her) )?)(?:lips?|tongue|face|throat|mouth))\b",
+    re.IGNORECASE,
+)
+# Before a drug that is not tolerated.
+ALLERGY_TO = re.compile(r"\b(?:all|adrs?|allerg(?:y|ies))\s?:\s?\Z", re.IGNORECASE)
+# Drugs that treat a reaction: "cetirizine (hives)".
+ANTIALLERGIC = re.compile(
+    r".*(?:tirizine|ratadine|fenadine|hydramine|hydroxyzine|pheniramine|epinephrine"
+    r"|adrenaline|cortisone|predni\w+|dexamethasone|betamethasone|triamcinolone|mometasone"
+    r"|fluticasone|budesonide|beclomet\w+|clobetasol|terol|tropium|albuterol|salbutamol|lukast"
+    r"|theophylline|magnesium|icatibant|omalizumab|dupilumab|famotidine|furosemide)\Z"
+)
 DRUG_CLASS = re.compile(
-    r"\b(?:sulfa|penicillins|cephalosporins?|antibiotics?|NSAIDs|(?:iodinated |IV )?contrast)\b",
+    r"\b(?:sul(?:f|ph)a|penicillins|PCN|cephalosporins?|antibiotics?|NSAIDs|ACE ?(?:i|inhibitors?)"
+    r"|(?:iodinated |IV )?contrast)\b",
     re.IGNORECASE,
 )
 TREATED = re.compile(
@@ -193,10 +216,17 @@ EPINEPHRINE = re.compile(r"\b(?:epinephrine|adrenaline)\b", re.IGNORECASE)
 ANAPHYLAXIS = re.compile("anaphyla", re.IGNORECASE)
 # Each of these takes back the other.
 CODE_STATUS = (
-    re.compile(r"\bfull code\b", re.IGNORECASE),
     re.compile(
-        r"\b(?:DNR|DNAR|DNI|do not (?:attempt )?(?:resuscitate|intubate)|comfort (?:care|measures)"
-        r"|hospice)\b",
+        r"\bfull code\b|(?<!not )\battempt (?:CPR|resus\w*)"
+        r"|(?:(?<!\w )|(?<=\b(?:is|pt) )|(?<=\b(?:was|now) )|(?<=\b(?:remains|patient) ))"
+        r"\bfor (?:(?:full |active )*(?:CPR|resus(?:citation)?|escalation)|full treatment)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:DNR|DNAR|DNACPR|DNI|NFR|do not (?:attempt )?(?:resuscitate|intubate|CPR)"
+        r"|not for (?:full |active )*(?:CPR|resus\w*|intubation|ventilation|escalation)"
+        r"|(?:CPR|resuscitation) (?:is )?not (?:indicated|appropriate)|allow(?:ing)? natural death"
+        r"|comfort (?:care|measures)|hospice)\b",
         re.IGNORECASE,
     ),
 )
