@@ -41,6 +41,7 @@ _NOT_DAILY = re.compile(
     r"|overdos\w+|ingest\w+|intentional\w*|deliberate\w*|suicid\w+|staggered)\b",
     re.IGNORECASE,
 )
+_ENDS_UNIT = re.compile(r"[rkh]ly\b", re.IGNORECASE)  # quick, and few texts have it
 _EVERY_FEW = re.compile(
     r"(?:\bevery )?(?<![\w.,/+-])"
     r"(?P<count>[0-9]{1,2}(?: ?- ?[0-9]{1,2})?|two|three|four|six|eight|twelve)"
@@ -58,7 +59,7 @@ def written_out(text: str) -> str:
         text: Text whose signs are normalized as by `exaid_core.checks.quantities.plain`.
     """
     text = _ABBREVIATION.sub(_frequency, text)
-    return _EVERY_FEW.sub(_interval, text) if "ly" in text or "LY" in text else text
+    return _EVERY_FEW.sub(_interval, text) if _ENDS_UNIT.search(text) else text
 
 
 def _frequency(found: re.Match[str]) -> str:
