@@ -26,11 +26,12 @@ _ROUTE = (
     r"(?:po|p\.o|per oral|oral(?:ly)?|by mouth|iv|i\.v|im|i\.m|sc|s/c|sl|s/l|pr|ng|neb\w*|inhal\w+"
     r"|topical(?:ly)?|tab(?:let)?s?|cap(?:sule)?s?|[sxecm]r|xl|ec|each|of|given|taken|now)"
 )
-# "40 mg", "500 mg (SR) PO", "2 puffs", "increase to"
+# "40 mg", "500 mg (SR) PO", "2 puffs", "increase to", "take it"
 _BEFORE_IT = re.compile(
     r"(?:(?:[0-9] ?(?:mg|mcg|[uμ]g|microg(?:rams?)?|mics|g|gm|grams?|ml|mmol|meq|iu|u|units?)"
     r"|\b(?:tab(?:let)?s?|cap(?:sule)?s?|puffs?|sprays?|sachets?|patch(?:es)?))(?:/kg)?\b\.?"
-    r"|\b(?:increased?|reduced?|decreased?|changed?|switch(?:ed)?|titrated?) (?:it )?(?:from|to)\b)"
+    r"|\b(?:increased?|reduced?|decreased?|changed?|switch(?:ed)?|titrated?) (?:it )?(?:from|to)\b"
+    r"|\b(?:take|give)n?(?: it| this)?\b)"
     rf"\)?(?: ?\([^()]{{1,20}}\))?[,:]? ?(?:- ?)?(?:{_ROUTE}\b\.?,? ?)*\(?\Z",
     re.IGNORECASE,
 )

@@ -209,7 +209,7 @@ TAKE = re.compile(
     r"|(?P<past>given|taken|administered|injected|used|applied))"
     r"(?=:| (?:it|this|them|each|every|the (?:dose|drug|tablets?|medication|injection)|on|at|in"
     r"|with|by|before|after|once|one|twice|three|only|strictly|orally|subcut\w+|intra\w+|po|iv|im"
-    r"|sc|q\w+|[bt]id|daily|weekly|monthly|nightly|exactly|\d+)\b))",
+    r"|sc|q\w+|[bt]id|tds|[bo]d|daily|weekly|monthly|nightly|exactly|\d+)\b))",
     re.IGNORECASE,
 )
 EPINEPHRINE = re.compile(r"\b(?:epinephrine|adrenaline)\b", re.IGNORECASE)

@@ -318,6 +318,8 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("Start methotrexate 15 mg.", "Frequency: weekly."),
         ("Start folic acid 5 mg daily and methotrexate 15 mg.", "Take methotrexate once a week."),
         ("Start methotrexate 15 mg.", "It is given once a week."),
+        ("Start metformin 500 mg.", "Take it BD."),
+        ("Start metformin 500 mg.", "To be taken OD."),
         ("Start insulin 8 units.", "Give with meals."),
         ("Give fentanyl 25 mcg.", "Change every 72 hours."),
         ("Give vincristine 2 mg.", "Fatal if given intrathecally."),
