@@ -17,7 +17,7 @@ _TIMES = {
 _ABBREVIATION = re.compile(
     r"[oObBeE](?<![\w.].)(?:(?<=[oO])\.?[dD]|(?<=[bB])\.?[dD]|(?<=[eE])[oO][dD]"
     r"|(?<=[oO])(?:\.?[mM]|\.[nN])|(?<=O)N(?! [A-Z]))\b(?![-/])"
-    r"|[01](?<![\w.,/+-].)(?: ?- ?[01]){2,3}(?![\w/+]|-\d|[.,]\d)"
+    r"|[01](?<![\w.,/+-].)(?: ?- ?[01]){2,3}(?![\w/+]|-\d|[.,]\d| (?:u|iu|units?)\b)"
 )
 _NOT_A_SIGN = re.compile(r"\W+")
 _REACH = 60
@@ -42,6 +42,17 @@ _NOT_DAILY = re.compile(
     r"|overdos\w+|ingest\w+|intentional\w*|deliberate\w*|suicid\w+|staggered)\b",
     re.IGNORECASE,
 )
+# "OD weekly", "OD Mon/Wed/Fri", "OD three times a week", "OD or BD", "OM: BID"; "BD pen needle"
+_NOT_ALONE = re.compile(
+    r"[ ,:(]*(?:(?:once |twice |thrice )?(?:weekly|fortnightly|monthly)"
+    r"|(?:once|twice|thrice|\w+ times|[1-6](?:-[1-6])? days?)"
+    r" ?(?:an?|per|each|every|in a|/)? ?(?:week|month)"
+    r"|(?:per|every|each) (?:\w+ )?(?:weeks?|fortnight|months?|day)\b|/ ?week"
+    r"|(?:on |every |each )?(?:alternate|mon|tue|wed|thu|fri|sat|sun)(?:\w*day|s)?\b|mwf|tiw"
+    r"|(?:(?:(?:for|x) ?[0-9]+ \w+,? )?(?:or|then) )?(?:[btq]\.?i\.?d|[btq]ds|bd)\b"
+    r"|(?:pens?|needles?|syringes?|pre-?filled|ultra|type|disorder)\b)",
+    re.IGNORECASE,
+)
 _ENDS_UNIT = re.compile(r"[rkh]ly\b", re.IGNORECASE)  # quick, and few texts have it
 _EVERY_FEW = re.compile(
     r"(?:\bevery )?(?<![\w.,/+-])"
@@ -54,7 +65,8 @@ _EVERY_FEW = re.compile(
 def written_out(text: str) -> str:
     """Return a text with the abbreviations for how often a dose is given written out.
 
-    `OD`, `BD`, `1-0-1` and the like are read behind a dose only, or behind a drug.
+    `OD`, `BD`, `1-0-1` and the like are read behind a dose only, or behind a drug, and not before
+    another schedule.
 
     Args:
         text: Text whose signs are normalized as by `exaid_core.checks.quantities.plain`.
@@ -67,17 +79,20 @@ def _frequency(found: re.Match[str]) -> str:
     name = _NOT_A_SIGN.sub("", found[0]).lower()
     before = found.string[max(found.start() - _REACH, 0) : found.start()]
     around = before + found.string[found.end() : found.end() + _REACH]
-    if (_BEFORE_IT.search(before) or _is_of_drug(before, name)) and not (
-        name == "od" and _NOT_DAILY.search(around)
+    if (
+        _NOT_ALONE.match(found.string, found.end())
+        or (name == "od" and _NOT_DAILY.search(around))
+        or (name == "on" and before.isupper())  # "WARFARIN 5 MG ON 3/5"
     ):
-        return _TIMES.get(name, found[0])
-    return found[0]
+        return found[0]
+    is_schedule = _BEFORE_IT.search(before) or _is_of_drug(before, name)
+    return _TIMES.get(name, found[0]) if is_schedule else found[0]
 
 
 def _is_of_drug(before: str, name: str) -> bool:
     """Return whether an abbreviation follows a drug: `500 mg metformin OD`, `metformin BD`."""
     mentions = list(drugs(before))
-    if mentions and name in ("bd", "om", "on") and not before[mentions[-1][1] :].strip():
+    if mentions and name not in ("od", "eod") and not before[mentions[-1][1] :].strip():
         return True
     for start, end, _ in reversed(mentions):
         before = before[:start] + before[end:].lstrip()

@@ -93,7 +93,8 @@ _OVER = re.compile(r" ?/ ?| over | out of ")
 _POWER = (
     r"(?: ?[x*] ?10 ?(?:\^ ?| )-?\d++| ?[x*] ?10(?:3|6|9|12)(?= ?/)|e-?\d++"
     r"|k(?![a-z])| (?:k|thou|th)(?= ?/)| ?mi?l?l?(?=/(?:[uμ]l|mcl|c?mm))"
-    r"| (?:thousand|million|lakhs?)\b| lacs?(?= ?/| per\b| cells\b))?+"
+    r"| (?:thousand|million|lakhs?)\b"
+    r"| lacs?(?= ?/| per\b| cells\b)|(?<=\.\d) lacs?\b|(?<=\.\d\d) lacs?\b)?+"
 )
 _EXPONENTS = {"k": "e3", "t": "e3", "m": "e6", "l": "e5"}
 """Power of ten by the first letter of its word."""

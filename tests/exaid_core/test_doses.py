@@ -259,6 +259,18 @@ def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary:
         ("lithium 400 mg for BD", "lithium 400 mg daily"),
         ("simvastatin 40 mg on Monday", "simvastatin 40 mg BID"),
         ("WARFARIN 5 MG ON HOLD", "warfarin 5 mg BID"),
+        ("PREDNISONE 40 MG ON 3/5, STARTED TWICE DAILY", "prednisone 40 mg BID"),
+        ("amoxicillin 80 mg/kg OM: BID for 10 days", "amoxicillin 80 mg/kg BID"),
+        ("enoxaparin 40 mg BD prefilled syringe daily", "enoxaparin 40 mg daily"),
+        # before another schedule
+        ("Methotrexate 15 mg OD weekly", "methotrexate 15 mg weekly"),
+        ("azithromycin 500 mg OD three times a week", "azithromycin 500 mg three times a week"),
+        ("azithromycin 500 mg OD Mon/Wed/Fri", "azithromycin 500 mg Mon/Wed/Fri"),
+        ("ramipril 5 mg OD alternate days", "ramipril 5 mg every other day"),
+        ("ramipril 5 mg OD for 3 days then BD", "ramipril 5 mg BD"),
+        # one way of writing in the text, another in the summary
+        ("Tab Metformin 500 mg 1-0-1", "metformin 1-0-1"),
+        ("insulin 1-1-1 units", "insulin 1 unit TID"),
     ],
 )
 def test_other_words_for_how_often_a_dose_is_given(support: str, summary: str) -> None:

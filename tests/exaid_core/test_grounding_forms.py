@@ -171,6 +171,7 @@ from exaid_core.checks.number_words import number_words
         ("WBC 7,830 cells/mm³", "TLC: 7830 cells/cumm"),
         ("platelets 128,000/µL", "Platelets: 1.28 Lakhs/cumm"),
         ("platelets 250,000", "platelets 2.5 lacs/cu mm"),
+        ("platelets 1.28 lakhs, WBC 1.5 lakhs", "platelets 1.28 lac, WBC 1.5 lacs"),
         # the largest of three diameters
         ("4.4 cm mass", "tissue mass measuring 4.4x4x2.5cm"),
         ("4.4 x 4 x 2.5 cm", "4.4x4x2.5cm"),
