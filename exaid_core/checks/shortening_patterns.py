@@ -161,14 +161,16 @@ REACTED = re.compile(
     r"|(?:swollen|swelling of (?:(?:the|his|her) )?)(?:lips?|tongue|face|throat|mouth))\b",
     re.IGNORECASE,
 )
-# Before a drug that is not tolerated.
-ALLERGY_TO = re.compile(r"\b(?:all|adrs?|allerg(?:y|ies))\s?:\s?\Z", re.IGNORECASE)
-# Drugs that treat a reaction: "cetirizine (hives)".
+# Before a drug that is not tolerated, but not "Continue all: warfarin".
+ALLERGY_TO = re.compile(r"\b(?:(?<![a-z] )all|adrs?|allerg(?:y|ies))\s?:\s?\Z", re.IGNORECASE)
+# Drugs that treat a reaction, or a rash: "cetirizine (hives)", "nystatin (diaper rash)".
 ANTIALLERGIC = re.compile(
     r".*(?:tirizine|ratadine|fenadine|hydramine|hydroxyzine|pheniramine|epinephrine"
     r"|adrenaline|cortisone|predni\w+|dexamethasone|betamethasone|triamcinolone|mometasone"
     r"|fluticasone|budesonide|beclomet\w+|clobetasol|terol|tropium|albuterol|salbutamol|lukast"
-    r"|theophylline|magnesium|icatibant|omalizumab|dupilumab|famotidine|furosemide)\Z"
+    r"|theophylline|magnesium|icatibant|omalizumab|dupilumab|tidine|furosemide"
+    r"|nystatin|conazole|trimazole|methrin|vermectin|ciclovir|cyclovir|doxepin|chole?styramine"
+    r"|ursodiol|ursodeoxycholic acid|tranexamic acid|txa)\Z"
 )
 DRUG_CLASS = re.compile(
     r"\b(?:sul(?:f|ph)a|penicillins|PCN|cephalosporins?|antibiotics?|NSAIDs|ACE ?(?:i|inhibitors?)"
@@ -219,7 +221,8 @@ CODE_STATUS = (
     re.compile(
         r"\bfull code\b|(?<!not )\battempt (?:CPR|resus\w*)"
         r"|(?:(?<!\w )|(?<=\b(?:is|pt) )|(?<=\b(?:was|now) )|(?<=\b(?:remains|patient) ))"
-        r"\bfor (?:(?:full |active )*(?:CPR|resus(?:citation)?|escalation)|full treatment)\b",
+        r"\bfor (?:(?:full |active )*(?:CPR|resus(?:citation)?|escalation)|full treatment)\b"
+        r"(?! (?:of|with|give|using|training))",
         re.IGNORECASE,
     ),
     re.compile(

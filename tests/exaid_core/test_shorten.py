@@ -388,7 +388,13 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
         ("Give amoxicillin 500 mg.", "Cetirizine (hives). Hydrocortisone cream: rash improved."),
         ("Give amoxicillin 500 mg.", "Fever and rash: measles. Ivermectin for itching."),
         ("Give amoxicillin 500 mg.", "Amlodipine: ankle swelling. Albuterol (wheezing)."),
+        (
+            "Give amoxicillin 500 mg.",
+            "Nystatin (diaper rash). Doxepin: itching. Permethrin - itching.",
+        ),
+        ("Give amoxicillin 500 mg.", "Continue all: warfarin, metformin."),
         ("No known allergies.", "Cetirizine for hives."),
+        ("Plan: for escalation of antibiotics.", "A hospice volunteer visited."),
         ("Fluids for resuscitation.", "She is DNR."),
         ("Start lisinopril 10 mg.", "The pregnancy test of last week was negative."),
         ("CT normal.", "MRI is booked for tomorrow. Her weight is 70 kg."),
