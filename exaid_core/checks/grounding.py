@@ -17,6 +17,7 @@ from exaid_core.checks.doses import drug_doses
 from exaid_core.checks.drugs import NamedDrugs, drugs
 from exaid_core.checks.labels import Label, labels
 from exaid_core.checks.language import is_english
+from exaid_core.checks.prescriptions import unread_hours
 from exaid_core.checks.quantities import (
     InDigits,
     Measure,
@@ -67,7 +68,7 @@ _SYMPTOM = (
     r"(?:pain|ache|cough|fever|vomiting|diarrh\w+|headache|nausea|rash|dyspn\w+|SOB|swelling|bleed\w*"
     r"|dysuria|constipation|lethargy|malaise|weakness|numbness|jaundice|itch\w*|sore throat|D&V)\b"
 )
-# Before "10/7" or "10/12", these words tell a date.
+# Before "10/7" or "10/12", these words tell a date or a count.
 _BEFORE_WEEKS = re.compile(
     r"\b(?:past|last|next|at|since|until|review|follow-?up|f/u|repeat|recheck"
     rf"|{_SYMPTOM})[ :]?\Z",
@@ -196,6 +197,7 @@ class _Evidence:
         self._in_english = is_english(support)
         self._quantities, labeled = _measured(support)
         self._measures: set[Measure] = set()
+        self._measures.update(measure(hours, "h") for hours in unread_hours(support))
         self._days: set[str] = set()
         """Days and months of dates."""
         self._pressures: set[tuple[str, ...]] = set()

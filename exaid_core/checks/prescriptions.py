@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from exaid_core.checks.drugs import drugs
 
@@ -12,6 +13,7 @@ _TIMES = {
     "011": "BID", "111": "TID", "1111": "QID",
 }  # fmt: skip
 """How often a dose is given, by the letters or the doses of a day from morning to night."""
+_HOURS = {"BID": "12", "TID": "8", "QID": "6"}
 # Starts with the character that is searched for, as the patterns of quantities.py. ON in small
 # letters is a preposition.
 _ABBREVIATION = re.compile(
@@ -24,7 +26,8 @@ _REACH = 60
 """Characters before an abbreviation that are searched for a dose, and for words about the eye."""
 _ROUTE = (
     r"(?:po|p\.o|per oral|oral(?:ly)?|by mouth|iv|i\.v|im|i\.m|sc|s/c|sl|s/l|pr|ng|neb\w*|inhal\w+"
-    r"|topical(?:ly)?|tab(?:let)?s?|cap(?:sule)?s?|[sxecm]r|xl|ec|each|of|given|taken|now)"
+    r"|topical(?:ly)?|tab(?:let)?s?|cap(?:sule)?s?|[sxecm]r|xl|ec|each|of|given|taken|now"
+    r"|(?:before|after|with) (?:food|meals?|breakfast|lunch|dinner)|[ap]c|prn|sos)"
 )
 # "40 mg", "500 mg (SR) PO", "2 puffs", "increase to", "take it"
 _BEFORE_IT = re.compile(
@@ -42,7 +45,7 @@ _NOT_DAILY = re.compile(
     r"|overdos\w+|ingest\w+|intentional\w*|deliberate\w*|suicid\w+|staggered)\b",
     re.IGNORECASE,
 )
-# "OD weekly", "OD Mon/Wed/Fri", "OD three times a week", "OD or BD", "OM: BID"; "BD pen needle"
+# "OD weekly", "OD Mon/Wed/Fri", "OD or BD", "OM: BID"; "BD pen needle", "OD of aspirin"
 _NOT_ALONE = re.compile(
     r"[ ,:(]*(?:(?:once |twice |thrice )?(?:weekly|fortnightly|monthly)"
     r"|(?:once|twice|thrice|\w+ times|[1-6](?:-[1-6])? days?)"
@@ -50,7 +53,7 @@ _NOT_ALONE = re.compile(
     r"|(?:per|every|each) (?:\w+ )?(?:weeks?|fortnight|months?|day)\b|/ ?week"
     r"|(?:on |every |each )?(?:alternate|mon|tue|wed|thu|fri|sat|sun)(?:\w*day|s)?\b|mwf|tiw"
     r"|(?:(?:(?:for|x) ?[0-9]+ \w+,? )?(?:or|then) )?(?:[btq]\.?i\.?d|[btq]ds|bd)\b"
-    r"|(?:pens?|needles?|syringes?|pre-?filled|ultra|type|disorder)\b)",
+    r"|(?:pens?|needles?|syringes?|pre-?filled|ultra|type|disorder|of)\b)",
     re.IGNORECASE,
 )
 _ENDS_UNIT = re.compile(r"[rkh]ly\b", re.IGNORECASE)  # quick, and few texts have it
@@ -75,8 +78,23 @@ def written_out(text: str) -> str:
     return _EVERY_FEW.sub(_interval, text) if _ENDS_UNIT.search(text) else text
 
 
+def unread_hours(text: str) -> Iterator[str]:
+    """Yield the hours that may be between doses by abbreviations that `written_out` left.
+
+    Args:
+        text: Text that `written_out` returned.
+    """
+    for found in _ABBREVIATION.finditer(text):
+        if hours := _HOURS.get(_TIMES.get(_name(found), "")):
+            yield hours
+
+
+def _name(found: re.Match[str]) -> str:
+    return _NOT_A_SIGN.sub("", found[0]).lower()
+
+
 def _frequency(found: re.Match[str]) -> str:
-    name = _NOT_A_SIGN.sub("", found[0]).lower()
+    name = _name(found)
     before = found.string[max(found.start() - _REACH, 0) : found.start()]
     around = before + found.string[found.end() : found.end() + _REACH]
     if (

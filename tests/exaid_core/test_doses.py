@@ -256,6 +256,7 @@ def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary:
         ("ranibizumab 0.5 mg OD monthly", "ranibizumab 0.5 mg monthly"),
         ("prednisolone 40 mg weekly; acuity 20/40 OD", "prednisolone 40 mg weekly"),
         ("deliberate paracetamol 10 g OD", "paracetamol 10 g every hour"),
+        ("took 10 g, OD of paracetamol", "paracetamol 10 g every hour"),
         ("lithium 400 mg for BD", "lithium 400 mg daily"),
         ("simvastatin 40 mg on Monday", "simvastatin 40 mg BID"),
         ("WARFARIN 5 MG ON HOLD", "warfarin 5 mg BID"),
@@ -269,6 +270,9 @@ def test_a_dose_given_more_often_or_less_often_is_flagged(support: str, summary:
         ("ramipril 5 mg OD alternate days", "ramipril 5 mg every other day"),
         ("ramipril 5 mg OD for 3 days then BD", "ramipril 5 mg BD"),
         # one way of writing in the text, another in the summary
+        ("Aspirin TDS, Inj Pan 40 mg IV stat then BD", "Pan 40 mg BD"),
+        ("Aspirin TDS, metformin 1 g for diabetes BD", "metformin 1 g twice daily"),
+        ("Aspirin 75 mg TDS, metformin 500 mg after food BD", "metformin 500 mg BD after food"),
         ("Tab Metformin 500 mg 1-0-1", "metformin 1-0-1"),
         ("insulin 1-1-1 units", "insulin 1 unit TID"),
     ],
