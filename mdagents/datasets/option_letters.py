@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 from mdagents.datasets.option_places import names_several
 from mdagents.datasets.questions import LETTERS
@@ -18,6 +20,13 @@ _MARKED_TEXT = re.compile(
 _LABELED = re.compile(
     r"(?:(?:[Oo]ption|[Cc]hoice) )?(?:\(([A-J])\)|([A-J])([).:]))\s*(.*)", re.DOTALL
 )
+_RARELY_LABELED = re.compile(
+    r"(?:option |choice )?(?:\*\*)?(?:[(\[（【]\s?([a-jＡ-Ｊａ-ｊ])\s?[)\]）】]"
+    r"|([a-jＡ-Ｊａ-ｊ])"
+    r"(\s?[)、．）：]|\s?[.:](?=\s|\*\*|[^\x00-\x7f])|\s?[-–—](?=\s)|\*\*))(?:\*\*)?\s*(.*)",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Labels that are read only if a list is in another order: `c) Iron`, `C、铁`, `[C] Iron`."""
 _LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
 _GOES_ON = re.compile(r"(?:(?:and|or|nor|but(?: not)?)\s+|[,;&+/]\s*)\(?[A-J]\b(?!-)")
 """Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
@@ -60,10 +69,13 @@ def letters_meant(text: str, options: Mapping[str, object]) -> set[str]:
         meant.add(letter)
     if not meant and (column := _COLUMN.fullmatch(text.strip())):  # OPD may be a text
         meant = {column[1].upper()} & options.keys()
+    letter = rest = ""
     if both := _MARKED_TEXT.fullmatch(text.strip()):
-        letter = (both[1] or both[2]).upper()
-        if letter in options and _plain(options[letter]) == _plain(both[3]):
-            meant.add(letter)
+        letter, rest = (both[1] or both[2]).upper(), both[3]
+    elif label := _rare_label(text.strip()):
+        letter, rest = label.letter, label.text
+    if letter in options and _plain(options[letter]) == _plain(rest):
+        meant.add(letter)
     return meant
 
 
@@ -78,16 +90,18 @@ def without_labels(options: Mapping[str, str]) -> dict[str, str]:
     found = _labels(options)
     if not found:  # nearly always
         return dict(options)
-    has_label_within = any(_LABEL_WITHIN.search(match[4]) for match in found.values())
+    has_label_within = any(_LABEL_WITHIN.search(label.text) for label in found.values())
     if has_label_within or _mention_options(found.values()):
         return dict(options)
     are_few = len(found) < 3 and any(
-        match[3] == "." and match[4].casefold() not in _PLAIN for match in found.values()
+        label.mark == "." and label.text.casefold() not in _PLAIN for label in found.values()
     )
     # Two texts may begin like this by chance: A. fumigatus, B. dermatitidis.
-    if are_few or sorted(map(_label, found.values())) != sorted(found):
+    if are_few or sorted(label.letter for label in found.values()) != sorted(found):
         return dict(options)
-    return {letter: found[letter][4] if letter in found else options[letter] for letter in options}
+    return {
+        letter: found[letter].text if letter in found else options[letter] for letter in options
+    }
 
 
 def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
@@ -104,8 +118,8 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
         `C. albicans`, `A. fumigatus`, `B. dermatitidis`. Two such species are texts.
     """
     by_place = dict(zip(LETTERS, texts, strict=False))
-    found = _labels(by_place)
-    labels = {place: _label(match) for place, match in found.items()}
+    found = _labels(by_place) or _labels(by_place, _rare_label)
+    labels = {place: label.letter for place, label in found.items()}
     letters = set(labels.values())
     are_letters = len(letters) == len(labels) and letters in (
         {*labels},
@@ -113,20 +127,20 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
     )
     if not are_letters or [*labels] == [*labels.values()]:
         return by_place
-    marks = {match[3] for match in found.values()}
+    marks = {label.mark for label in found.values()}
     if len(marks) > 1 or _mention_options(found.values()):
         return by_place
-    names = [match[4] for match in found.values() if match[4].casefold() not in _PLAIN]
-    if marks == {"."} and names:
+    names = [one.text for one in found.values() if one.text.casefold() not in _PLAIN]
+    if marks & {".", "-"} and names:
         are_species = all(name[0].islower() for name in names)
-        if len(found) < 3 and are_species:
+        if len(found) < 3 and are_species and marks == {"."}:
             return by_place
         if len(found) < 3 or are_species:
             return None
     others = (letter for letter in by_place if letter not in letters)  # of empty texts
     named = {place: labels.get(place) or next(others) for place in by_place}
     return {
-        named[place]: found[place][4] if place in found else text
+        named[place]: found[place].text if place in found else text
         for place, text in by_place.items()
     }
 
@@ -140,46 +154,76 @@ def has_doubtful_letters(texts: Sequence[object]) -> bool:
     """
     by_place = dict(zip(LETTERS, texts, strict=False))
     found = list(_labels(by_place).values())
-    letters = "".join(map(_label, found))
+    letters = "".join(label.letter for label in found)
     if len(found) < 2 or letters not in LETTERS:
         return False
     if letters.startswith("A"):  # fewer than three keep their letters
-        are_species = all(one[3] == "." and _EPITHET.fullmatch(one[4]) for one in found)
-        is_clear = any(_OF_SPECIES.fullmatch(one[4]) for one in found)
+        are_species = all(one.mark == "." and _EPITHET.fullmatch(one.text) for one in found)
+        is_clear = any(_OF_SPECIES.fullmatch(one.text) for one in found)
         return len(found) > 2 and are_species and is_clear
-    names = [one[4] for one in found if one[4].casefold() not in _PLAIN]
-    is_of_names = all(one[3] == "." for one in found) and all(name[0].islower() for name in names)
+    names = [one.text for one in found if one.text.casefold() not in _PLAIN]
+    is_of_names = all(one.mark == "." for one in found) and all(name[0].islower() for name in names)
     return not (is_of_names and names) and not _mention_options(found)
 
 
-def _labels(options: Mapping[str, object]) -> dict[str, re.Match[str]]:
+class _Label(NamedTuple):
+    """The label of an option."""
+
+    letter: str
+    """Letter in uppercase."""
+    mark: str | None
+    """Sign after the letter if it may be part of a name as well; None in parentheses."""
+    text: str
+    """Text after the label."""
+    whole: str
+    """Text with its label."""
+
+
+def _usual_label(text: str) -> _Label | None:
+    """Return the label of a text that begins like `(A) Iron`, `A. Iron` or `A: Iron`."""
+    if text[:1].isalpha() and not text.startswith(_BEGINNINGS):
+        return None  # nearly always
+    match = _LABELED.fullmatch(text)
+    return _Label(match[1] or match[2], match[3], match[4], text) if match else None
+
+
+def _rare_label(text: str) -> _Label | None:
+    """Return the label of a text that begins like `(a) Iron`, `A、铁`, `[A] Iron` or `A - Iron`."""
+    match = _RARELY_LABELED.fullmatch(text)
+    if match is None:
+        return None
+    letter = match[1] or match[2]
+    is_capital = letter in LETTERS and match[2]  # `C - peptide` and `C. albicans` are names
+    mark = (match[3] or "").strip() if is_capital else ""
+    mark = "-" if mark in ("-", "–", "—") else mark
+    letter = unicodedata.normalize("NFKC", letter).upper()
+    return _Label(letter, mark if mark in (".", "-") else None, match[4], text)
+
+
+def _labels(
+    options: Mapping[str, object], label_of: Callable[[str], _Label | None] = _usual_label
+) -> dict[str, _Label]:
     """Return letter -> label for the texts that are not empty; empty if one has no label."""
-    found: dict[str, re.Match[str]] = {}
+    found: dict[str, _Label] = {}
     for letter, text in options.items():
         if text is None:
             continue
         if not isinstance(text, str):
             return {}
-        if text[:1].isalpha() and not text.startswith(_BEGINNINGS):
-            return {}  # nearly always
         if text.strip():
-            match = _LABELED.fullmatch(text.strip())
-            if match is None or not match[4].strip():
+            label = label_of(text.strip())
+            if label is None or not label.text.strip():
                 return {}
-            found[letter] = match
+            found[letter] = label
     return found
 
 
-def _label(match: re.Match[str]) -> str:
-    """Return the letter of a label."""
-    return match[1] or match[2]
-
-
-def _mention_options(found: Collection[re.Match[str]]) -> bool:
+def _mention_options(found: Collection[_Label]) -> bool:
     """Return whether texts mention options: `(A) and B`, or `(A) only` beside `(B) only`."""
-    are_only = sum(bool(_ONLY.fullmatch(match[4])) for match in found) > 1
+    are_only = sum(bool(_ONLY.fullmatch(label.text)) for label in found) > 1
     return are_only or any(
-        names_several(match[0]) or (match[1] and _GOES_ON.match(match[4])) for match in found
+        names_several(label.whole) or (label.mark is None and _GOES_ON.match(label.text))
+        for label in found
     )
 
 

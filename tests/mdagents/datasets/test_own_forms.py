@@ -559,6 +559,16 @@ def test_options_lose_letters_of_their_own(listed: list[str], shown: list[str]) 
         (["Option B: Zinc", "Option A: Iron", "Option C: Lead"], {"answer": "Option B"}),
         (["C) Lead", "B) Zinc", "A) Iron"], {"answer_index": 1}),
         (["(C) both (A) and (B)", "(B) Zinc", "(A) Iron"], {"answer": "B"}),
+        (["(c) Lead", "(a) Iron", "(b) Zinc"], {"answer": "b"}),
+        (["c) Lead", "a) Iron", "b) Zinc"], {"answer": "b) Zinc"}),
+        (["b. Zinc", "a. Iron", "c. Lead"], {"answer_idx": "B", "answer": "Zinc"}),
+        (["C、Lead", "A、Iron", "B、Zinc"], {"answer": "B、Zinc"}),  # marks as in CMB and CMExam
+        (["Ｃ．Lead", "Ａ．Iron", "Ｂ．Zinc"], {"answer": "Zinc"}),
+        (["（C）Lead", "（A）Iron", "（B）Zinc"], {"answer": "B"}),
+        (["[C] Lead", "[A] Iron", "[B] Zinc"], {"answer": "[B] Zinc"}),
+        (["C - Lead", "A - Iron", "B - Zinc"], {"answer": "B - Zinc"}),
+        (["**C** Lead", "**A** Iron", "**B** Zinc"], {"answer": "B"}),
+        (["**C.** Lead", "**A.** Iron", "**B.** Zinc"], {"answer": "B"}),
         ([{"text": "B) Zinc"}, {"text": "A) Iron"}, {"text": "C) Lead"}], {"answer": "B"}),
     ],
 )
@@ -612,6 +622,12 @@ def test_a_number_of_columns_with_letters_in_another_order_is_refused(
         ["(B) only", "(A) only", "(C) neither"],
         ["B. cereus", "A. baumannii"],
         ["(B) and (C)", "(C) and (A)", "(A) and (B)"],
+        ["(b) and (c)", "(c) and (a)", "(a) and (b)"],
+        ["(b) only", "(a) only", "(c) neither"],
+        ["C-peptide", "A-fetoprotein", "B-hCG"],
+        ["b.i.d.", "a.c."],
+        ["b:a", "a:b"],
+        ["B型", "A型"],
     ],
 )
 def test_letters_that_are_no_labels_of_all_options_change_no_place(listed: Any) -> None:
@@ -630,6 +646,12 @@ def test_letters_that_are_no_labels_of_all_options_change_no_place(listed: Any) 
             {"answer": "A"},
             "begin with letters in another order, which may be labels or part of names",
         ),
+        (
+            ["C - peptide", "A - fetoprotein", "B - hCG"],
+            {"answer": "A"},
+            "labels or part of names: give an object",
+        ),
+        (["B - positive", "A - negative"], {"answer": "A"}, "labels or part of names"),
         (["B. Marshall", "A. Fleming"], {"answer": "A"}, "labels or part of names: give an object"),
         (
             ["(C) Lead", "(A) Iron", "(B) Zinc"],
