@@ -6,6 +6,7 @@ other records are read by `own_forms` and validated by `parse_question`.
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,14 @@ from typing import Any
 from mdagents.datasets.field_names import names_right_option
 from mdagents.datasets.listed_options import LETTER_AND_DOT, option_lists, texts_of
 from mdagents.datasets.medmcqa import COLUMNS, WITHHELD, place_of
-from mdagents.datasets.option_letters import letter_marked
-from mdagents.datasets.own_forms import from_objects, has_answer, in_own_form, lettered
+from mdagents.datasets.option_letters import letter_marked, letters_meant
+from mdagents.datasets.own_forms import (
+    from_objects,
+    has_answer,
+    in_own_form,
+    lettered,
+    list_in,
+)
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.json_text import load_json
@@ -24,6 +31,7 @@ Record = Mapping[str, Any]
 _MEDQA = frozenset({"options", "answer_idx"})
 _MEDMCQA = frozenset({"opa", "cop"})
 _YES_NO_MAYBE = ("yes", "no", "maybe")
+_WHOLE = re.compile(r"\s*(-?\d{1,9})(?:\.0*)?\s*")
 _LISTED_CHOICES = "Answer Choices:"
 _MMLU_SUBJECTS = frozenset({
     "abstract_algebra", "anatomy", "astronomy", "business_ethics", "clinical_knowledge",
@@ -176,14 +184,21 @@ def _pubmedqa(record: Record, where: str) -> Record:
 def _choices(record: Record, where: str) -> Record:
     """Read MMLU: one of its subjects, a list of options, and the index of the right one, from 0.
 
-    The subject may be empty. Files of other subjects may count from 1.
+    The subject may be empty. Files of other subjects may count from 1. In a table, the list is text
+    as pandas, numpy or Python writes it.
 
     Source: https://huggingface.co/datasets/cais/mmlu
     """
-    place, options = record["answer"], lettered(record["choices"])
-    if isinstance(place, float) and place.is_integer():  # as pandas writes it beside an empty cell
-        place = int(place)
-    if isinstance(place, str) or not _is_of_mmlu(record["subject"]):
+    place, choices = record["answer"], record["choices"]
+    options = lettered(list_in(choices) if isinstance(choices, str) else choices)
+    # Beside an empty cell, pandas writes 2.0; a table has texts.
+    if isinstance(place, float | str) and (found := _WHOLE.fullmatch(str(place))):
+        place = int(found[1])
+    is_text = isinstance(place, str) or (isinstance(choices, str) and options is None)
+    if isinstance(record["answer"], str) and isinstance(options, dict):
+        # The number may be the text of another option.
+        is_text |= not letters_meant(record["answer"], options) <= {_letter_at(place, options)}
+    if is_text or not _is_of_mmlu(record["subject"]):
         return in_own_form(record, where)
     if isinstance(options, dict) and type(place) is int and not 0 <= place < len(options):
         raise ConfigError(

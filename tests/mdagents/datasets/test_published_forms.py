@@ -338,6 +338,31 @@ def test_the_subject_of_mmlu_may_be_empty_or_in_another_spelling(subject: str | 
     assert read(MMLU | {"subject": subject, "answer": 2}).gold == "C"
 
 
+@pytest.mark.parametrize(
+    "choices",
+    [
+        "['facial' 'vagus' \"it's facial\" 'optic']",
+        "['facial' 'vagus'\n \"it's facial\" 'optic']",
+        "['facial', 'vagus', \"it's facial\", 'optic']",
+        '["facial", "vagus", "it\'s facial", "optic"]',
+    ],
+)
+@pytest.mark.parametrize("answer", ["2", " 2", "2.0", "C", 2])
+def test_a_table_of_mmlu_is_read_as_its_records(choices: str, answer: object) -> None:
+    """As `to_csv` of pandas writes the rows of the published Parquet files."""
+    question = read(MMLU | {"choices": choices, "answer": answer})
+    assert [*question.options.values()] == ["facial", "vagus", "it's facial", "optic"]
+    assert question.gold == "C"
+
+
+def test_a_number_in_a_table_of_mmlu_that_is_the_text_of_an_option_is_refused() -> None:
+    record = MMLU | {"choices": "['1', '2', '3', '4']", "answer": "1"}
+    with pytest.raises(ConfigError, match="'answer' is '1', and the first option may be 0 or 1"):
+        read(record)
+    assert read(record | {"choices": "['0', '1', '2', '3']"}).gold == "B"
+    assert read(record | {"answer": 1}).gold == "B"
+
+
 @pytest.mark.parametrize("kind", ["MCQ", "CLOSED", "exactMatch"])  # pengfeiliHEU/M2I2#14
 def test_a_record_with_options_of_its_own_is_not_one_of_hle(kind: str) -> None:
     record = {"question": "Which?", "answer": "B", "answer_type": kind}
