@@ -12,6 +12,7 @@ from typing import Any
 from mdagents.datasets.empty_options import is_missing
 from mdagents.datasets.field_names import is_option_or_answer, plain
 from mdagents.datasets.pictures.detection import Field, kind_of_field
+from mdagents.datasets.published_names import in_own_names
 from mdagents.datasets.question_context import is_context
 from mdagents.datasets.question_records import ID_FIELDS
 from mdagents_llm.text import one_line
@@ -40,7 +41,7 @@ def kept_fields(record: Mapping[str, Any]) -> dict[str, str]:
         Name of a field -> its value as one line, at most `MOST_FIELDS`.
     """
     kept: dict[str, str] = {}
-    for name, value in record.items():
+    for name, value in in_own_names(record).items():
         if len(kept) < MOST_FIELDS and _describes(name) and (text := _short(value)):
             kept[name] = text
     return kept

@@ -200,6 +200,12 @@ def _rare_label(text: str) -> _Label | None:
     return _Label(letter, mark if mark in (".", "-") else None, match[4], text)
 
 
+def label_of(text: str) -> tuple[str, str] | None:
+    """Return (letter in uppercase, text after it) for a text with a label; None without one."""
+    label = _usual_label(text) or _rare_label(text)
+    return (label.letter, label.text) if label and label.text.strip() else None
+
+
 def _labels(
     options: Mapping[str, object], label_of: Callable[[str], _Label | None] = _usual_label
 ) -> dict[str, _Label]:

@@ -24,6 +24,7 @@ from mdagents.datasets.field_names import (
     plain,
 )
 from mdagents.datasets.option_letters import (
+    label_of,
     letter_marked,
     letters_in_list,
     letters_meant,
@@ -38,6 +39,8 @@ Record = Mapping[str, Any]
 
 _LISTS = ("options", "choices")
 """Fields with all options."""
+_ARC = frozenset({"text", "label"})
+_HEADQA = frozenset({"aid", "atext"})
 _ELEVENTH = re.compile(r"(?:option|choice|op)?k")
 _NUMBER = re.compile(r"[-+]?\d+(?:\.0*)?")
 
@@ -64,7 +67,7 @@ def in_own_form(record: Record, where: str) -> Record:
     Raises:
         ConfigError: The right option is ambiguous or invalid; the message names the field.
     """
-    record = _with_letters_for_labels(record)
+    record = _with_letters_for_labels(_with_one_answer(record))
     numbered = letters_of_numbers(record)
     record = _with_letters_for_numbers(record, numbered)
     options, order = _options(record, where)
@@ -81,27 +84,75 @@ def in_own_form(record: Record, where: str) -> Record:
     return read
 
 
-def _with_letters_for_labels(record: Record) -> Record:
-    """Return a record of ARC with letters for the labels of its options, which may be numbers.
+def _with_one_answer(record: Record) -> Record:
+    """Return a record with the only element of a list of right options instead of the list."""
+    only: dict[str, Any] = {}
+    for name in filter(names_right_option, record):
+        answers = record[name]
+        if isinstance(answers, str):
+            answers = list_in(answers)
+        if isinstance(answers, list) and answers:
+            only[name] = answers[0] if len(answers) == 1 else answers
+    return {**record, **only} if only else record
 
-    Its options are an object with the lists `text` and `label`; the answer is a label.
+
+def _with_letters_for_labels(record: Record) -> Record:
+    """Return a record with letters for the labels of its options, which may be numbers.
+
+    Its options are an object with the lists `text` and `label`, as in ARC, a list of objects with
+    `aid` and `atext`, as in HEAD-QA, or an object with consecutive numbers as keys, as in MedExpQA.
+    The answer is a label.
     """
     for name, options in record.items():
         if plain(name) not in _LISTS:
             continue
         if isinstance(options, str):
             options = list_in(options)
-        if not (isinstance(options, dict) and options.keys() == {"text", "label"}):
+        labeled = _labels_and_texts(options)
+        if labeled is None:
             continue
-        texts, labels = options["text"], options["label"]
-        if not (isinstance(texts, list) and isinstance(labels, list)):
-            continue
-        letters = dict(zip(map(str, labels), LETTERS, strict=False))
+        labels, texts = labeled
+        letters = dict(zip(labels, LETTERS, strict=False))
         if len(letters) == len(labels) == len(texts):
-            answers = {n: letters.get(str(record[n])) for n in record if names_right_option(n)}
-            named = {n: letter for n, letter in answers.items() if letter}
-            return {**record, name: dict(zip(letters.values(), texts, strict=True)), **named}
+            answers = {
+                answer: letters.get(_whole(record[answer]), "")
+                for answer in record
+                if names_right_option(answer) and plain(answer) not in COUNTED
+            }
+            by_letter = dict(zip(letters.values(), texts, strict=True))
+            named = {answer: letter for answer, letter in answers.items() if letter}
+            if not (isinstance(options, dict) and options.keys() == _ARC):
+                # A number in a table may be the text of another option.
+                named = {
+                    of: it for of, it in named.items() if _meant(record[of], by_letter) <= {it}
+                }
+            return {**record, name: by_letter, **named}
     return record
+
+
+def _labels_and_texts(options: object) -> tuple[list[str], list[object]] | None:
+    """Return the labels of options and their texts; None if they have no labels of their own."""
+    if isinstance(options, list) and options:
+        if not all(isinstance(option, dict) and option.keys() >= _HEADQA for option in options):
+            return None
+        return [str(option["aid"]) for option in options], [one["atext"] for one in options]
+    if not isinstance(options, dict):
+        return None
+    if options.keys() == _ARC:
+        texts, labels = options["text"], options["label"]
+        if isinstance(texts, list) and isinstance(labels, list):
+            return list(map(str, labels)), texts
+    numbers = sorted(int(key) for key in options if key.isdecimal() and len(key) < 3)
+    if numbers in ([*range(len(options))], [*range(1, len(options) + 1)]):
+        by_number = {int(key): text for key, text in options.items()}
+        return list(map(str, numbers)), [by_number[number] for number in numbers]
+    return None
+
+
+def _whole(value: object) -> str:
+    """Return a value as text, and a whole number as pandas writes it (3.0) without its point."""
+    text = str(value).strip()
+    return text.partition(".")[0] if _NUMBER.fullmatch(text) else text
 
 
 def letters_of_numbers(record: Record) -> dict[str, str]:
@@ -223,14 +274,24 @@ def from_objects(options: Sequence[object]) -> dict[str, object] | list[object]:
     return dict(zip(letters, texts, strict=True)) if letters else texts
 
 
-def _lines_in(text: str) -> list[str]:
+def _lines_in(text: str) -> list[str] | dict[str, str]:
     """Return the options of a cell with a lettered option in each line; empty without letters.
+
+    Rarer labels (`A铁` with any mark or a space, as in CMExam) are letters if all are in order.
 
     Without letters, a line may be the rest of the option above it, and shift those below.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    is_list = len(lines) > 1 and all(map(_LINE_LABEL.match, lines))
-    return lines if is_list else []
+    if len(lines) < 2 or len(lines) > len(LETTERS):
+        return []
+    if all(map(_LINE_LABEL.match, lines)):
+        return lines
+    labels = [label_of(line) for line in lines]
+    if not all(labels):
+        labels = [(line[0], line[2:].strip()) if line[1:2] == " " else None for line in lines]
+    texts = dict(filter(None, labels))
+    in_order = "".join(texts) == LETTERS[: len(lines)]
+    return texts if in_order and len({*texts.values()}) == len(lines) else []
 
 
 _LINE_LABEL = re.compile(r"\(?[A-Ja-j][).:]\s")
@@ -351,6 +412,8 @@ def _letter(
                 f"{field}, and the options carry letters in another order: write the letter"
             )
         return order[int(place)]
+    if isinstance(value, list) and len(value) > 1:
+        raise ConfigError(f"{field}: {_SEVERAL}")
     if first is not None or not isinstance(value, str):
         raise ConfigError(
             f"{field} but must be {'a letter' if first is None else 'a whole number'}"
@@ -361,10 +424,23 @@ def _letter(
     if len(meant) > 1:
         letters = " or ".join(sorted(meant))
         raise ConfigError(f"{field}, which may be {letters}: write the letter into answer_idx")
+    if not meant and _names_several(text, options):
+        raise ConfigError(f"{field}: {_SEVERAL}")
     if not meant:
         text = "" if plain(name) == "answeridx" else ", or the text of one option"
         raise ConfigError(f"{field} but must be one of {', '.join(options)}{text}")
     return meant.pop()
+
+
+_SEVERAL = "more than one option is right, and a question may have one: leave such records out"
+_LETTERS_APART = re.compile(r"[A-Ja-j](?:(?: ?[,;|/&+、，；] ?| and | )[A-Ja-j])+")
+
+
+def _names_several(text: str, options: Mapping[str, Any]) -> bool:
+    """Return whether a text is the letters of several options: `BCD`, `A, C` or `b|c|d`."""
+    are_apart = _LETTERS_APART.fullmatch(text) is not None
+    letters = re.findall(r"\b[A-J]\b", text.upper()) if are_apart else sorted({*text})
+    return (are_apart or text == "".join(letters)) and len(letters) > 1 and {*letters} <= {*options}
 
 
 def _meant(value: object, options: Mapping[str, Any]) -> set[str]:

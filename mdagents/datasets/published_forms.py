@@ -99,10 +99,12 @@ def in_medqa_form(record: dict[str, Any], where: str, cop_from: int | None = Non
 def _agreeing(record: Record, read: Record, where: str) -> Record:
     """Return the record in MedQA's form, if no field names another option as the right one."""
     options, letter = read.get("options"), read.get("answer_idx")
-    letters = options if isinstance(options, dict) and letter in options else {}
+    letters = options if isinstance(options, dict) and isinstance(letter, str) else {}
     for name, value in record.items():
         names_another = isinstance(value, str) and value != letter and value in letters
-        names_another = names_another and value != letters[letter]  # blood group B is option C
+        names_another = names_another and value != letters.get(
+            letter, value
+        )  # blood group B is option C
         if names_another and names_right_option(name):
             raise ConfigError(
                 f"{where}: field '{name}' is option {value} and the right option is {letter}; one "
@@ -194,7 +196,7 @@ def _choices(record: Record, where: str) -> Record:
     # Beside an empty cell, pandas writes 2.0; a table has texts.
     if isinstance(place, float | str) and (found := _WHOLE.fullmatch(str(place))):
         place = int(found[1])
-    is_text = isinstance(place, str) or (isinstance(choices, str) and options is None)
+    is_text = isinstance(place, str | list | dict) or (isinstance(choices, str) and options is None)
     if isinstance(record["answer"], str) and isinstance(options, dict):
         # The number may be the text of another option.
         is_text |= not letters_meant(record["answer"], options) <= {_letter_at(place, options)}

@@ -117,6 +117,111 @@ HLE = {
     "category": "Humanities/Social Science",
 }
 
+METALS = {"A": "Iron", "B": "Zinc", "C": "Gold", "D": "Lead", "E": "Tin"}
+CMB = {
+    "exam_type": "医师考试",
+    "exam_class": "执业医师",
+    "exam_subject": "口腔执业医师",
+    "question": "Which metal?",
+    "answer": "D",
+    "question_type": "单项选择题",
+    "option": METALS | {"E": ""},
+}
+"""FreedomIntelligence/CMB#13."""
+CMEXAM = {
+    "Question": "Which metal?",
+    "Options": "\n".join(f"{letter} {text}" for letter, text in METALS.items()),
+    "Answer": "D",
+    "Explanation": "Because.",
+}
+"""A row of the table that williamliujl/CMExam reads in src/preprocess/generate_prompt.py."""
+IGAKUQA = {
+    "problem_id": "112A1",
+    "problem_text": "Which metal?",
+    "choices": list(METALS.values()),
+    "text_only": True,
+    "answer": ["d"],
+    "points": "1",
+}
+"""jungokasai/IgakuQA, data/2018/112-A.jsonl."""
+BIGBIO_QA = {
+    "id": "5",
+    "question_id": "5",
+    "document_id": "5",
+    "question": "Which metal?",
+    "type": "multiple_choice",
+    "choices": list(METALS.values()),
+    "context": "",
+    "answer": ["Lead"],
+}
+"""bigscience-workshop/biomedical, hub_repos/med_qa/med_qa.py."""
+HEADQA = {
+    "name": "Cuaderno_2013_1_B",
+    "year": "2013",
+    "category": "biology",
+    "qid": 1,
+    "qtext": "Which metal?",
+    "ra": 4,
+    "image": None,
+    "answers": [{"aid": n, "atext": text} for n, text in enumerate(METALS.values(), start=1)],
+}
+"""https://www.tensorflow.org/datasets/community_catalog/huggingface/head_qa."""
+FRENCHMEDMCQA = {
+    "id": "5987fa6b",
+    "question": "Which metal?",
+    "answers": {letter.lower(): text for letter, text in METALS.items()},
+    "correct_answers": ["d"],
+    "subject_name": "pharmacie",
+    "type": "single",
+    "nbr_correct_answers": 1,
+}
+"""qanastek/DEFT-2023, README."""
+FRENCHMEDMCQA_TABLE = {
+    "id": "5987fa6b",
+    "question": "Which metal?",
+    **{f"answers.{letter.lower()}": text for letter, text in METALS.items()},
+    "correct_answers": "d",
+    "nbr_correct_answers": "1",
+}
+FRENCHMEDMCQA_HUB = {
+    "id": "5987fa6b",
+    "question": "Which metal?",
+    **{f"answer_{letter.lower()}": text for letter, text in METALS.items()},
+    "correct_answers": [3],
+    "number_correct_answers": 0,
+    "type": "single",
+    "subject_name": "pharmacie",
+}
+"""DrBenchmark/DrBenchmark, data_loaders_hf/FrenchMedMCQA.py: class labels, from 0."""
+MEDEXPQA = {
+    "id": 77,
+    "full_question": "Which metal?",
+    "options": {str(n): text for n, text in enumerate(METALS.values(), start=1)} | {"5": None},
+    "correct_option": 4,
+    "full_answer": "Because.",
+    "lang": "en",
+}
+"""The fields that lighteval reads of HiTZ/MedExpQA."""
+OPENLIFESCIENCEAI = {
+    "id": "e2f1",
+    "data": {
+        "Question": "Which metal?",
+        "Options": {letter: text for letter, text in METALS.items() if letter != "E"},
+        "Correct Option": "D",
+        "Correct Answer": "Lead",
+    },
+    "subject_name": None,
+}
+"""The fields that programs read of openlifescienceai/medqa."""
+SWAG = {
+    "id": "test-00001",
+    "sent1": "Which metal?",
+    "sent2": "",
+    **{f"ending{place}": text for place, text in enumerate(["Iron", "Zinc", "Gold", "Lead"])},
+    "label": 3,
+}
+"""The fields that programs read of GBaker/MedQA-USMLE-4-options-hf."""
+
 FORMS: list[tuple[dict[str, Any], str, int, str, str]] = [
     (MEDMCQA, "b64a9cd7", 4, "C", "0.03"),
     (PUBMEDQA, "12377809", 3, "C", "maybe"),
@@ -130,5 +235,16 @@ FORMS: list[tuple[dict[str, Any], str, int, str, str]] = [
     (MEDXPERTQA_REPOSITORY, "Text-0", 10, "H", "Procedure H"),
     (AFRIMEDQA, "cbf7fa22", 4, "B", "IV antibiotics"),
     (HLE, "6687ffb1", 4, "D", "Sadism"),
+    (CMB, "sample_4", 4, "D", "Lead"),
+    (CMEXAM, "sample_4", 5, "D", "Lead"),
+    (IGAKUQA, "sample_4", 5, "D", "Lead"),
+    (BIGBIO_QA, "5", 5, "D", "Lead"),
+    (HEADQA, "sample_4", 5, "D", "Lead"),
+    (FRENCHMEDMCQA, "5987fa6b", 5, "D", "Lead"),
+    (FRENCHMEDMCQA_TABLE, "5987fa6b", 5, "D", "Lead"),
+    (FRENCHMEDMCQA_HUB, "5987fa6b", 5, "D", "Lead"),
+    (MEDEXPQA, "77", 4, "D", "Lead"),
+    (OPENLIFESCIENCEAI, "e2f1", 4, "D", "Lead"),
+    (SWAG, "test-00001", 4, "D", "Lead"),
 ]
 """Record, id, options, gold letter and gold text."""

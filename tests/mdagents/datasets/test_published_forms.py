@@ -22,15 +22,22 @@ from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.published_records import (
     AFRIMEDQA,
     BIGBIO,
+    CMB,
     FORMS,
+    FRENCHMEDMCQA,
+    FRENCHMEDMCQA_HUB,
+    HEADQA,
     HLE,
+    IGAKUQA,
     MEDMCQA,
     MEDXPERTQA,
     MEDXPERTQA_REPOSITORY,
     MMLU,
     MMLU_PRO,
+    OPENLIFESCIENCEAI,
     PUBMEDQA,
     PUBMEDQA_HUB,
+    SWAG,
 )
 
 
@@ -370,6 +377,13 @@ def test_a_record_with_options_of_its_own_is_not_one_of_hle(kind: str) -> None:
     assert read(record | {"A": "x", "B": "y"}).gold == "B"
 
 
+def test_a_field_of_another_published_form_changes_no_record_that_is_read() -> None:
+    for other in (CMB, HEADQA, FRENCHMEDMCQA, SWAG, OPENLIFESCIENCEAI):
+        question = read({**other, **BIGBIO, "label": "E"})
+        assert (question.text, question.gold) == ("Which one?", "E")
+        assert [*question.options.values()] == ["one", "two", "three", "four", "five"]
+
+
 def test_options_that_repeat_are_kept() -> None:
     assert [*read(MMLU).options.values()] == ["facial", "vagus", "facial", "optic"]
 
@@ -400,6 +414,14 @@ def test_options_that_repeat_are_kept() -> None:
         ),
         (MMLU | {"answer": 4}, "line 4: field 'answer' is 4 but must be 0 to 3, as MMLU counts"),
         (MMLU | {"answer": True}, "line 4: field 'answer_idx' is True"),
+        (MMLU | {"answer": [1]}, "line 4: field 'answer' is 1, and the first option may be 0 or"),
+        (HLE | {"answer": ["A", "B"]}, "line 4: field 'answer_idx' is ['A', 'B']"),
+        (IGAKUQA | {"answer": ["d", "e"]}, "field 'answer' is ['d', 'e']: more than one option is"),
+        (CMB | {"answer": "ABD"}, "field 'answer' is 'ABD': more than one option is right"),
+        (CMB | {"option": "x"}, "line 4: there are no options"),
+        (FRENCHMEDMCQA | {"correct_answers": ["a", "b"]}, "is ['a', 'b']: more than one option is"),
+        (FRENCHMEDMCQA_HUB | {"correct_answers": [0, 3]}, "is [0, 3]: more than one option is"),
+        (HEADQA | {"ra": 0}, "line 4: field 'answer' is 0, and the first option may be 0 or 1"),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),
         (
             MMLU | {"choices": ["one", "", "n/a"], "answer": 0},

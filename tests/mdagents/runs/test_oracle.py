@@ -59,7 +59,10 @@ def shared(name: str) -> tuple[Path, Golds]:
 
 def marked(record: dict[str, Any], mark: str) -> dict[str, Any]:
     """A record under a text and an id of its own."""
-    asked = [name for name in ("question", "QUESTION", "question_clean") if name in record]
+    if "data" in record:
+        return record | {"data": marked(record["data"], mark), "realidx": mark}
+    names = {"question", "question_clean", "problem_text", "full_question", "qtext", "sent1"}
+    asked = [name for name in record if name.casefold() in names]
     texts = {name: f"{mark} {record[name]}" for name in asked}
     return record | texts | {"realidx": mark}
 

@@ -1,0 +1,72 @@
+"""Names of the fields of published data sets that ask in other words than this project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mdagents.datasets.field_names import COLUMN, plain
+
+_LETTERS_OF_FIVE = "abcde"
+_NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
+    # CMB: https://github.com/FreedomIntelligence/CMB
+    ({"option": "options"}, frozenset({"question", "answer"})),
+    # IgakuQA: https://github.com/jungokasai/IgakuQA
+    ({"problem_text": "question"}, frozenset({"choices", "answer"})),
+    # MedExpQA: https://huggingface.co/datasets/HiTZ/MedExpQA
+    ({"full_question": "question"}, frozenset({"options", "correct_option"})),
+    # HEAD-QA: https://huggingface.co/datasets/dvilares/head_qa
+    ({"qtext": "question", "answers": "options", "ra": "answer"}, frozenset()),
+    # FrenchMedMCQA: https://github.com/qanastek/DEFT-2023 (objects and tables) and, with numbers
+    # from 0, https://huggingface.co/datasets/qanastek/frenchmedmcqa
+    ({"answers": "options", "correct_answers": "answer"}, frozenset({"question"})),
+    (
+        {f"answers.{of}": f"option_{of}" for of in _LETTERS_OF_FIVE}
+        | {"correct_answers": "answer"},
+        frozenset({"question"}),
+    ),
+    (
+        {f"answer_{of}": f"option_{of}" for of in _LETTERS_OF_FIVE}
+        | {"correct_answers": "answer_index"},
+        frozenset({"question", "number_correct_answers"}),
+    ),
+    # MedQA in the form of SWAG: https://huggingface.co/datasets/GBaker/MedQA-USMLE-4-options-hf
+    (
+        {"sent1": "question", "label": "answer_index"}
+        | {f"ending{place}": f"option_{of}" for place, of in enumerate("abcd")},
+        frozenset(),
+    ),
+)
+"""(name as published -> name that is read, other fields that the form has)."""
+_FORMS = tuple((names, names.keys() | others) for names, others in _NAMES)
+
+_WITHIN = "data"
+"""Field with the record itself: https://huggingface.co/datasets/openlifescienceai/medqa."""
+
+
+def in_own_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a record with the names of fields that are read; one in another form is unchanged.
+
+    Args:
+        record: Record as published.
+    """
+    inner = record.get(_WITHIN)
+    if isinstance(inner, dict) and {"question", "options"} <= set(map(plain, inner)):
+        outer = {name: record[name] for name in record if name != _WITHIN}
+        if {"question", "options", "choices"}.isdisjoint(map(plain, outer)):
+            return {**inner, **outer}
+    for names, fields in _FORMS:
+        if record.keys() >= fields and _is_in_form(record, names):
+            return {names.get(name, name): value for name, value in record.items()}
+    return record
+
+
+def _is_in_form(record: Mapping[str, Any], names: Mapping[str, str]) -> bool:
+    """Return whether a record has no options, question or answer besides those of a form."""
+    own = {plain(name) for name in record if name not in names}
+    options = [record[name] for name, read in names.items() if read == "options"]
+    is_listed = all(str(value).lstrip()[:1] in ("{", "[") for value in options)
+    gives_options = any(read.startswith("option") for read in names.values())
+    has_options = not own.isdisjoint(("options", "choices")) or any(map(COLUMN.fullmatch, own))
+    is_asked_already = not own.isdisjoint(map(plain, names.values()))
+    return is_listed and not is_asked_already and not (gives_options and has_options)
