@@ -15,6 +15,8 @@ _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
     ({"problem_text": "question"}, frozenset({"choices", "answer"})),
     # MedExpQA: https://huggingface.co/datasets/HiTZ/MedExpQA
     ({"full_question": "question"}, frozenset({"options", "correct_option"})),
+    # MMLU: https://huggingface.co/datasets/lukaemon/mmlu
+    ({"input": "question"}, frozenset({"A", "B", "C", "D", "target"})),
     # HEAD-QA: https://huggingface.co/datasets/dvilares/head_qa
     ({"qtext": "question", "answers": "options", "ra": "answer"}, frozenset()),
     # FrenchMedMCQA: https://github.com/qanastek/DEFT-2023 (objects and tables) and, with numbers
@@ -30,6 +32,14 @@ _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
         | {"correct_answers": "answer_index"},
         frozenset({"question", "number_correct_answers"}),
     ),
+    # MediQAl: https://huggingface.co/datasets/ANR-MALADES/MediQAl
+    (
+        {f"answer_{of}": f"option_{of}" for of in _LETTERS_OF_FIVE}
+        | {"clinical_case": "context", "correct_answers": "answer"},
+        frozenset({"question"}),
+    ),
+    # CareQA, from 1: https://huggingface.co/datasets/HPAI-BSC/CareQA
+    ({"cop": "answer_number"}, frozenset({"question", "op1", "op2", "op3", "op4"})),
     # MedQA in the form of SWAG: https://huggingface.co/datasets/GBaker/MedQA-USMLE-4-options-hf
     (
         {"sent1": "question", "label": "answer_index"}

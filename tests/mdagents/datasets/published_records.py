@@ -213,6 +213,29 @@ OPENLIFESCIENCEAI = {
     "subject_name": None,
 }
 """The fields that programs read of openlifescienceai/medqa."""
+MMLU_TARGET = {
+    "input": "Which metal?",
+    **{letter: METALS[letter] for letter in "ABCD"},
+    "target": "D",
+}
+"""The fields that open-compass/opencompass reads of lukaemon/mmlu."""
+MEDIQAL = {
+    "id": "q7",
+    "clinical_case": "A man was poisoned.",
+    "question": "Which metal?",
+    **{f"answer_{letter.lower()}": text for letter, text in METALS.items()},
+    "correct_answers": "D",
+}
+"""The fields that programs read of ANR-MALADES/MediQAl."""
+CAREQA = {
+    "exam_id": 42,
+    "question": "Which metal?",
+    **{f"op{n}": text for n, text in enumerate(["Iron", "Zinc", "Gold", "Lead"], start=1)},
+    "cop": 4,
+    "year": 2020,
+    "category": "Medicine",
+}
+"""The fields that programs read of HPAI-BSC/CareQA, which counts from 1."""
 SWAG = {
     "id": "test-00001",
     "sent1": "Which metal?",
@@ -245,6 +268,9 @@ FORMS: list[tuple[dict[str, Any], str, int, str, str]] = [
     (FRENCHMEDMCQA_HUB, "5987fa6b", 5, "D", "Lead"),
     (MEDEXPQA, "77", 4, "D", "Lead"),
     (OPENLIFESCIENCEAI, "e2f1", 4, "D", "Lead"),
+    (MMLU_TARGET, "sample_4", 4, "D", "Lead"),
+    (MEDIQAL, "q7", 5, "D", "Lead"),
+    (CAREQA, "sample_4", 4, "D", "Lead"),
     (SWAG, "test-00001", 4, "D", "Lead"),
 ]
 """Record, id, options, gold letter and gold text."""

@@ -22,6 +22,7 @@ from mdagents_llm.errors import ConfigError
 from tests.mdagents.datasets.published_records import (
     AFRIMEDQA,
     BIGBIO,
+    CAREQA,
     CMB,
     FORMS,
     FRENCHMEDMCQA,
@@ -29,6 +30,7 @@ from tests.mdagents.datasets.published_records import (
     HEADQA,
     HLE,
     IGAKUQA,
+    MEDIQAL,
     MEDMCQA,
     MEDXPERTQA,
     MEDXPERTQA_REPOSITORY,
@@ -57,6 +59,11 @@ def test_every_published_form_is_read(
     question = dataset.load(dataset.index[0])
     assert (question.id, len(question.options)) == (id_, options)
     assert (question.gold, question.options[question.gold]) == (gold, answer)
+
+
+def test_a_case_stands_before_its_question() -> None:
+    assert read(MEDIQAL).text == "A man was poisoned.\nWhich metal?"
+    assert read(MEDIQAL | {"clinical_case": None}).text == "Which metal?"
 
 
 def test_an_abstract_stands_before_its_question() -> None:
@@ -421,6 +428,8 @@ def test_options_that_repeat_are_kept() -> None:
         (CMB | {"option": "x"}, "line 4: there are no options"),
         (FRENCHMEDMCQA | {"correct_answers": ["a", "b"]}, "is ['a', 'b']: more than one option is"),
         (FRENCHMEDMCQA_HUB | {"correct_answers": [0, 3]}, "is [0, 3]: more than one option is"),
+        (MEDIQAL | {"correct_answers": "A,D"}, "'answer' is 'A,D': more than one option is right"),
+        (CAREQA | {"cop": 0}, "line 4: field 'answer_number' is 0 but must be 1 to 4"),
         (HEADQA | {"ra": 0}, "line 4: field 'answer' is 0, and the first option may be 0 or 1"),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),
         (

@@ -61,7 +61,15 @@ def marked(record: dict[str, Any], mark: str) -> dict[str, Any]:
     """A record under a text and an id of its own."""
     if "data" in record:
         return record | {"data": marked(record["data"], mark), "realidx": mark}
-    names = {"question", "question_clean", "problem_text", "full_question", "qtext", "sent1"}
+    names = {
+        "question",
+        "question_clean",
+        "problem_text",
+        "full_question",
+        "qtext",
+        "sent1",
+        "input",
+    }
     asked = [name for name in record if name.casefold() in names]
     texts = {name: f"{mark} {record[name]}" for name in asked}
     return record | texts | {"realidx": mark}
