@@ -30,6 +30,9 @@ _RARELY_LABELED = re.compile(
 _LABEL_WITHIN = re.compile(r"\([A-J]\)")  # as in "(A) and (B)"
 _GOES_ON = re.compile(r"(?:(?:and|or|nor|but(?: not)?)\s+|[,;&+/]\s*)\(?[A-J]\b(?!-)")
 """Rest of a text that begins with a mention of options, and not with a label: "(A) and B"."""
+_SEQUENCE = re.compile(r"[\W_]*[A-J](?:[\W_]+[A-J]){2,}[\W_]*", re.IGNORECASE)  # B - A - C
+_NAMES_LETTER = re.compile(r"[(\[（【]\s?[A-J]\s?[)\]）】]|\A[\W_]*[A-J][\W_]*\Z", re.IGNORECASE)
+"""Rest of a text that names another letter, as in `(b) → (a)` or `B - A`."""
 _ONLY = re.compile(r"(?:only|alone)\W*", re.IGNORECASE)
 _EPITHET = re.compile(r"[a-z-]+(?:a|ae|ale|ans|ens|ense|i|ile|is|um|us)")
 """Second word of the name of a species; many a disease ends like it: `anemia`, `sepsis`."""
@@ -115,10 +118,13 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
 
     Returns:
         Letter -> text; None if the texts begin with letters that may be part of names as well:
-        `C. albicans`, `A. fumigatus`, `B. dermatitidis`. Two such species are texts.
+        `C. albicans`, `A. fumigatus`, `B. dermatitidis`. Two such species are texts, and so are
+        `B - A - C` and `A - B - C`.
     """
     by_place = dict(zip(LETTERS, texts, strict=False))
-    found = _labels(by_place) or _labels(by_place, _rare_label)
+    found = _labels(by_place)
+    rare = {} if found else _labels(by_place, _rare_label)
+    found = found or rare
     labels = {place: label.letter for place, label in found.items()}
     letters = set(labels.values())
     are_letters = len(letters) == len(labels) and letters in (
@@ -128,8 +134,10 @@ def letters_in_list(texts: Sequence[object]) -> dict[str, object] | None:
     if not are_letters or [*labels] == [*labels.values()]:
         return by_place
     marks = {label.mark for label in found.values()}
-    if len(marks) > 1 or _mention_options(found.values()):
+    if len(marks) > 1 or _mention_options(found.values()) or _are_parts(rare.values()):
         return by_place
+    if sum(bool(_NAMES_LETTER.search(label.text)) for label in rare.values()) > 1:
+        return None
     names = [one.text for one in found.values() if one.text.casefold() not in _PLAIN]
     if marks & {".", "-"} and names:
         are_species = all(name[0].islower() for name in names)
@@ -192,11 +200,9 @@ def _rare_label(text: str) -> _Label | None:
     match = _RARELY_LABELED.fullmatch(text)
     if match is None:
         return None
-    letter = match[1] or match[2]
-    is_capital = letter in LETTERS and match[2]  # `C - peptide` and `C. albicans` are names
-    mark = (match[3] or "").strip() if is_capital else ""
-    mark = "-" if mark in ("-", "–", "—") else mark
-    letter = unicodedata.normalize("NFKC", letter).upper()
+    mark = (match[3] or "").strip().replace("–", "-").replace("—", "-")
+    letter = unicodedata.normalize("NFKC", match[1] or match[2]).upper()
+    # `c - peptide` and `c. albicans` are names
     return _Label(letter, mark if mark in (".", "-") else None, match[4], text)
 
 
@@ -231,6 +237,12 @@ def _mention_options(found: Collection[_Label]) -> bool:
         names_several(label.whole) or (label.mark is None and _GOES_ON.match(label.text))
         for label in found
     )
+
+
+def _are_parts(found: Collection[_Label]) -> bool:
+    """Return whether letters are parts of texts: `B - A - C`, or `(b) rises` and `(a) rises`."""
+    in_sequence = sum(bool(_SEQUENCE.fullmatch(label.whole)) for label in found) > 1
+    return in_sequence or (len(found) > 1 and len({label.text for label in found}) == 1)
 
 
 def with_letters(options: Mapping[str, object]) -> dict[str, object]:

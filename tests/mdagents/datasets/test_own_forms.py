@@ -648,6 +648,10 @@ def test_a_number_of_columns_with_letters_in_another_order_is_refused(
         ["C-peptide", "A-fetoprotein", "B-hCG"],
         ["b.i.d.", "a.c."],
         ["b:a", "a:b"],
+        ["B - A - D - C", "A - B - C - D", "C - D - A - B", "D - C - B - A"],
+        ["(b)-(a)-(c)", "(a)-(b)-(c)", "(c)-(a)-(b)"],
+        ["(b) rises", "(a) rises", "(c) rises"],
+        ["[b]pyrene", "[a]pyrene"],
         ["B型", "A型"],
     ],
 )
@@ -673,6 +677,11 @@ def test_letters_that_are_no_labels_of_all_options_change_no_place(listed: Any) 
             "labels or part of names: give an object",
         ),
         (["B - positive", "A - negative"], {"answer": "A"}, "labels or part of names"),
+        (["c - peptide", "a - fetoprotein", "b - hCG"], {"answer": "A"}, "part of names"),
+        (["c. albicans", "a. fumigatus", "b. dermatitidis"], {"answer": "A"}, "part of names"),
+        (["(b) → (a)", "(a) → (b)"], {"answer": "A"}, "labels or part of names"),
+        (["(b) before (a)", "(a) before (b)"], {"answer": "A"}, "labels or part of names"),
+        (["B - A", "A - B"], {"answer": "A"}, "labels or part of names"),
         (["B. Marshall", "A. Fleming"], {"answer": "A"}, "labels or part of names: give an object"),
         (
             ["(C) Lead", "(A) Iron", "(B) Zinc"],
