@@ -90,7 +90,10 @@ def _with_one_answer(record: Record) -> Record:
     for name in filter(names_right_option, record):
         answers = record[name]
         if isinstance(answers, str):
-            answers = list_in(answers)
+            listed = list_in(answers)
+            is_list = isinstance(listed, list) and all(isinstance(one, str) for one in listed)
+            # In a table, `[1]` may be the text of an option.
+            answers = listed if is_list or plain(name) in COUNTED else None
         if isinstance(answers, list) and answers:
             only[name] = answers[0] if len(answers) == 1 else answers
     return {**record, **only} if only else record
@@ -142,7 +145,8 @@ def _labels_and_texts(options: object) -> tuple[list[str], list[object]] | None:
         texts, labels = options["text"], options["label"]
         if isinstance(texts, list) and isinstance(labels, list):
             return list(map(str, labels)), texts
-    numbers = sorted(int(key) for key in options if key.isdecimal() and len(key) < 3)
+    keys = list(map(str, options))  # in a table, Python may write numbers: {1: 'Iron'}
+    numbers = sorted(int(key) for key in keys if key.isdecimal() and len(key) < 3)
     if numbers in ([*range(len(options))], [*range(1, len(options) + 1)]):
         by_number = {int(key): text for key, text in options.items()}
         return list(map(str, numbers)), [by_number[number] for number in numbers]
