@@ -192,9 +192,13 @@ def _choices(record: Record, where: str) -> Record:
     Source: https://huggingface.co/datasets/cais/mmlu
     """
     place, choices = record["answer"], record["choices"]
-    options = lettered(list_in(choices) if isinstance(choices, str) else choices)
-    # Beside an empty cell, pandas writes 2.0; a table has texts.
-    if isinstance(place, float | str) and (found := _WHOLE.fullmatch(str(place))):
+    listed = list_in(choices) if isinstance(choices, str) else choices
+    options = lettered(listed)
+    # Beside an empty cell, pandas writes 2.0; a table has texts. An object may have such labels.
+    may_be_number = isinstance(place, float) or (
+        isinstance(place, str) and isinstance(listed, list)
+    )
+    if may_be_number and (found := _WHOLE.fullmatch(str(place))):
         place = int(found[1])
     is_text = isinstance(place, str | list | dict) or (isinstance(choices, str) and options is None)
     if isinstance(record["answer"], str) and isinstance(options, dict):

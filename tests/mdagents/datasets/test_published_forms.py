@@ -377,6 +377,13 @@ def test_a_number_in_a_table_of_mmlu_that_is_the_text_of_an_option_is_refused() 
     assert read(record | {"answer": 1}).gold == "B"
 
 
+def test_the_labels_of_arc_with_a_subject_of_mmlu_are_no_places() -> None:
+    choices = {"text": ["one", "two", "three"], "label": ["1", "2", "3"]}
+    for subject in ("anatomy", ""):
+        assert read(MMLU | {"subject": subject, "choices": choices, "answer": "1"}).gold == "A"
+        assert read(MMLU | {"subject": subject, "choices": choices, "answer": "3"}).gold == "C"
+
+
 @pytest.mark.parametrize("kind", ["MCQ", "CLOSED", "exactMatch"])  # pengfeiliHEU/M2I2#14
 def test_a_record_with_options_of_its_own_is_not_one_of_hle(kind: str) -> None:
     record = {"question": "Which?", "answer": "B", "answer_type": kind}
