@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mdagents.datasets.field_names import COLUMN, plain
+from mdagents.datasets.field_names import COLUMN, names_right_option, plain
 
 _LETTERS_OF_FIVE = "abcde"
 _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
@@ -39,7 +39,7 @@ _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
         frozenset({"question"}),
     ),
     # CareQA, from 1: https://huggingface.co/datasets/HPAI-BSC/CareQA
-    ({"cop": "answer_number"}, frozenset({"question", "op1", "op2", "op3", "op4"})),
+    ({"cop": "answer_number"}, frozenset({"exam_id", "question", "op1", "op2", "op3", "op4"})),
     # MedQA in the form of SWAG: https://huggingface.co/datasets/GBaker/MedQA-USMLE-4-options-hf
     (
         {"sent1": "question", "label": "answer_index"}
@@ -79,4 +79,6 @@ def _is_in_form(record: Mapping[str, Any], names: Mapping[str, str]) -> bool:
     gives_options = any(read.startswith("option") for read in names.values())
     has_options = not own.isdisjoint(("options", "choices")) or any(map(COLUMN.fullmatch, own))
     is_asked_already = not own.isdisjoint(map(plain, names.values()))
-    return is_listed and not is_asked_already and not (gives_options and has_options)
+    is_answered = any(map(names_right_option, own)) and any(map(names_right_option, names.values()))
+    is_complete = is_asked_already or is_answered or (gives_options and has_options)
+    return is_listed and not is_complete

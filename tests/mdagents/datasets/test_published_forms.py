@@ -398,6 +398,15 @@ def test_a_field_of_another_published_form_changes_no_record_that_is_read() -> N
         assert [*question.options.values()] == ["one", "two", "three", "four", "five"]
 
 
+@pytest.mark.parametrize("cop", [0, 1, 3])
+def test_a_number_beside_another_answer_is_not_that_of_careqa(cop: int) -> None:
+    question = read(CAREQA | {"cop": cop, "answer_idx": "C"})
+    assert question.gold == "C"
+    record = {name: value for name, value in CAREQA.items() if name != "exam_id"}
+    with pytest.raises(ConfigError, match="no field says which option is right"):
+        read(record)
+
+
 def test_options_that_repeat_are_kept() -> None:
     assert [*read(MMLU).options.values()] == ["facial", "vagus", "facial", "optic"]
 
