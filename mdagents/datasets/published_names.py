@@ -71,6 +71,21 @@ def in_own_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return record
 
 
+def answer_read_as(record: Mapping[str, Any], named: Mapping[str, Any]) -> str:
+    """Return which field of a record is read as its right option, for messages; else empty.
+
+    Args:
+        record: Record as published.
+        named: The same record from `in_own_names`.
+    """
+    if named is record or (_WITHIN in record and _WITHIN not in named):
+        return ""
+    pairs = ((name, read) for name, read in zip(record, named, strict=False) if name != read)
+    return next(
+        (f" ('{name}' is read as '{read}')" for name, read in pairs if names_right_option(read)), ""
+    )
+
+
 def _is_in_form(record: Mapping[str, Any], names: Mapping[str, str]) -> bool:
     """Return whether a record has no options, question or answer besides those of a form."""
     own = {plain(name) for name in record if name not in names}

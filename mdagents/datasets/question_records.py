@@ -22,7 +22,7 @@ from mdagents.datasets.picture_fields import (
 )
 from mdagents.datasets.pictures.detection import text_of_parts
 from mdagents.datasets.published_forms import in_medqa_form
-from mdagents.datasets.published_names import in_own_names
+from mdagents.datasets.published_names import answer_read_as, in_own_names
 from mdagents.datasets.question_context import with_context
 from mdagents.datasets.questions import LETTERS, SourceQuestion
 from mdagents_llm.errors import ConfigError
@@ -67,8 +67,9 @@ def parse_question(
     """
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: a question must be a JSON object")
-    record = dict(in_own_names(record))
-    published = record
+    named = in_own_names(record)
+    where += answer_read_as(record, named)
+    published = record = dict(named)
     record, of_options = without_option_pictures(record)
     record = in_medqa_form(record, where, cop_from)
     text = text_of_parts(record.get("question"))

@@ -445,8 +445,14 @@ def test_options_that_repeat_are_kept() -> None:
         (FRENCHMEDMCQA | {"correct_answers": ["a", "b"]}, "is ['a', 'b']: more than one option is"),
         (FRENCHMEDMCQA_HUB | {"correct_answers": [0, 3]}, "is [0, 3]: more than one option is"),
         (MEDIQAL | {"correct_answers": "A,D"}, "'answer' is 'A,D': more than one option is right"),
-        (CAREQA | {"cop": 0}, "line 4: field 'answer_number' is 0 but must be 1 to 4"),
-        (HEADQA | {"ra": 0}, "line 4: field 'answer' is 0, and the first option may be 0 or 1"),
+        (
+            CAREQA | {"cop": 0},
+            "line 4 ('cop' is read as 'answer_number'): field 'answer_number' is 0 but must",
+        ),
+        (
+            HEADQA | {"ra": 0},
+            "line 4 ('ra' is read as 'answer'): field 'answer' is 0, and the first option",
+        ),
         (MMLU | {"choices": ["one"] * 11}, "line 4: field 'options' must be an object"),
         (
             MMLU | {"choices": ["one", "", "n/a"], "answer": 0},
