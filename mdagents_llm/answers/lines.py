@@ -30,6 +30,8 @@ _JUDGES = pattern(rf"^\W*{_VERDICT}|\bincorrect\b|\b(?:is|are)\s{_VERDICT}")
 _DISMISSED = pattern(rf"\W*{any_of('dismissed')}")
 # "Therefore, the best next step is:" announces an answer; "Options:" and "Blood group" do not.
 _ANNOUNCES = pattern(rf"{any_of('states')}\W*$")
+_SINGLES_OUT = pattern(any_of("best"))
+_OTHERWISE = pattern(any_of("otherwise", "denied"))
 _TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
 # Headings of a list that weighs this question's options: "Checking each option:", "Votes:".
 _REVIEWS = pattern(any_of("reviews"))
@@ -77,9 +79,17 @@ def is_discussed(lines: list[str], index: int) -> bool:
     """
     before = lines[index - 1] if index else ""
     is_heading = before.endswith(":") or _TITLE.fullmatch(before)
-    if is_heading and not (_ANNOUNCES.search(before) or _LONE.fullmatch(before)):
+    if is_heading and not (_announces(before) or _LONE.fullmatch(before)):
         return not _LABELLED.match(before)
     return index + 1 < len(lines) and _DISMISSED.match(lines[index + 1]) is not None
+
+
+def _announces(heading: str) -> bool:
+    """Return whether a heading says that the line below is the answer."""
+    if _ANNOUNCES.search(heading):
+        return True
+    sentence = heading.rpartition(". ")[2]
+    return _SINGLES_OUT.search(sentence) is not None and _OTHERWISE.search(sentence) is None
 
 
 def _opening(lines: list[str], options: OptionTexts) -> list[Reading]:

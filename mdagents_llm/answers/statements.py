@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from mdagents_llm.answers.lines import option_lists
+from mdagents_llm.answers.lines import option_lists, reviews
 from mdagents_llm.answers.phrases import any_of, pattern
 from mdagents_llm.answers.text import OptionTexts
 from mdagents_llm.answers.value import NONE, SEVERAL, Reading, Sense, read_value
 
 _LINK_CHARS = 160
 _MOST_LINKS = 4
+_LONGEST_TITLE = 40  # characters
 _CONTEXT_CHARS = 400  # read around a statement; a looping reply may have thousands on one line
 
 _NOUN = pattern(
@@ -171,6 +172,7 @@ _ELSEWHERE = pattern(
     r"|(?-i:(?<![\w'-])[B-HJ](?![\w'-])|(?<![\w'-])[AI](?=\s?(?:[)\]:-]|$)))"
 )
 _CHOICES = re.compile(r"\(\w{1,20}(?:\s?/\s?\w{1,20}){1,9}\)")  # "Answer (yes/no/maybe): yes"
+_IN_BRACKETS = re.compile(r"\s?(?:\([^()]{0,30}\)\s?)?")
 _CORRECTS = pattern(any_of("corrects"))
 _REPLACES = pattern(
     rf"{any_of('taken back')}\W*(?:(?:so|and) )?(?:the )?(?:correct |right |best )?\Z"
@@ -191,6 +193,8 @@ class Cue:
     """Whether the statement is conditional ("would be") and therefore overrides nothing."""
     weak: bool = False
     """Whether it may be no answer but a guess, a remark, or the best option of other patients."""
+    announces: bool | None = None
+    """Whether the option may be on the line below; None if words before the label decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +299,7 @@ def _read_sentence(
     stated: _Statement | None = None
     for cue in sorted(_cues(line, start, end, options), key=lambda cue: cue.start):
         value = line[cue.value :]
-        below = not value.strip(" :*") and _HEADING.fullmatch(line[: cue.start]) is not None
+        below = not value.strip(" :*") and _announces(line, cue)
         reading = read_value(following if below else value, options, colon=cue.colon)
         if reading.sense is Sense.SILENT or is_supposed(line, start, cue, end, options):
             continue
@@ -314,6 +318,14 @@ def _read_sentence(
                 reading = SEVERAL
         stated = _Statement(cue, reading)
     return stated
+
+
+def _announces(line: str, cue: Cue) -> bool:
+    """Return whether a line that ends with a label announces the option on the line below."""
+    if cue.announces is None:
+        return _HEADING.fullmatch(line[: cue.start]) is not None
+    before = line[: cue.start].lower()  # "A resposta é:"
+    return cue.announces and not (_ELSEWHERE.search(before) or reviews(line))
 
 
 def _is_of_some(line: str, start: int, cue: Cue) -> bool:
@@ -376,12 +388,17 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> C
         if _ELSEWHERE.search(_CHOICES.sub("", line[noun.end() : link.start()])):
             break
         colon, tentative = bool(link["sign"]), bool(link["tentative"])
-        last = Cue(noun.start(), link.end(), colon, tentative, weak=bool(noun["best"]))
+        # "答案解析:" announces no answer
+        whole = not colon or _IN_BRACKETS.fullmatch(line, noun.end(), link.start()) is not None
+        announces = None if noun["english"] else whole
+        last = Cue(noun.start(), link.end(), colon, tentative, bool(noun["best"]), announces)
         if read_value(line[link.end() :], options, colon=last.colon).sense is not Sense.SILENT:
             return last
     if last is None and not line[noun.end() :].strip(" .*"):
         # a heading, the letter below
-        return Cue(noun.start(), len(line), colon=True, weak=bool(noun["best"]))
+        title = len(line) <= _LONGEST_TITLE and not line.endswith(".")
+        announces = None if noun["english"] else title
+        return Cue(noun.start(), len(line), True, weak=bool(noun["best"]), announces=announces)
     return last
 
 
