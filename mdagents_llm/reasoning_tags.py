@@ -27,6 +27,7 @@ _TAGS = {
     _GEMMA: ("<channel|>",),  # Gemma 4
     "<|channel>\n": ("<channel|>",),
     "<unused94>": ("<unused95>",),  # MedGemma
+    "[unused16]": ("[unused17]",),  # openPangu
     "<|start_thinking|>": ("<|end_thinking|>", "<|start_response|>", "<|start_text|>"),  # Cohere
     "<|begin_of_thought|>": ("<|end_of_thought|>", "<|begin_of_solution|>"),  # OpenThinker, Sky-T1
     "<|inner_prefix|>": ("<|inner_suffix|>",),  # Apertus
@@ -37,9 +38,11 @@ _TAGS = {
 _MARKS = (
     "<|start|>assistant", "<|channel|>commentary", "<|constrain|>json", "<|message|>", "<|end|>",
     "<|return|>", "<|begin|>assistant", "<|end_response|>", "<|end_text|>", "<|end_of_solution|>",
+    "[unused10]",
 )  # fmt: skip
 """Other tags, which are dropped: of gpt-oss
-(https://cookbook.openai.com/articles/openai-harmony), Solar Open, Cohere, OpenThinker."""
+(https://cookbook.openai.com/articles/openai-harmony), Solar Open, Cohere, OpenThinker, openPangu.
+"""
 _CLOSING = tuple(
     dict.fromkeys(
         end for ends in _TAGS.values() for end in ends if end not in (*_MARKS, _DETAILS_END)

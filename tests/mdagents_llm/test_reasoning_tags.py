@@ -51,6 +51,7 @@ TEXTS = [
     ("<|channel>\na\n<channel|>\nB", "B", "a\n"),  # mlx-vlm#899
     ("<|channel>thought\nnever closed", "", "\nnever closed"),
     ("<unused94>thought\na<unused95>B", "B", "thought\na"),  # ollama#15754
+    ("[unused16]a[unused17]B[unused10]", "B", "a"),  # openPangu, vllm#32579
     (
         "<|START_THINKING|>a<|END_THINKING|>\n<|START_RESPONSE|>B<|END_RESPONSE|>",
         "B",
