@@ -12,7 +12,7 @@ from itertools import islice
 
 from mdagents_llm.answers.lines import option_lists, reviews
 from mdagents_llm.answers.phrases import any_of, pattern
-from mdagents_llm.answers.text import OptionTexts
+from mdagents_llm.answers.text import OptionTexts, words
 from mdagents_llm.answers.value import NONE, SEVERAL, Reading, Sense, read_value
 
 _LINK_CHARS = 160
@@ -34,13 +34,19 @@ _LINK = pattern(
     rf"|(?<=[zरরبంफ])\s(?=\([A-J]\)\s?(?:{any_of('is')})?\W*(?:$|[.।۔]))"
 )
 _LINE_LABEL = pattern(
-    rf"(?:\w+(?:'s)?\s){{0,2}}{any_of('label')}(?:\s?\([^()]{{0,30}}\))?(?:\s?[:=→|](?!=)|\s[-–—]+\s)"
+    rf"(?P<before>(?:\w+(?:'s)?\s){{0,2}}){any_of('label')}"
+    rf"(?:\s?\([^()]{{0,30}}\))?(?:\s?[:=→|](?!=)|\s[-–—]+\s)"
 )
 # "选项: C"; the heading of a list in "选项: A. 阿司匹林 B. 华法林"
 _OPTION_LABEL = pattern(rf"{any_of('option label')}\s?:")
 # "Answer C", "Final answer (C) aspirin": without a sign, at the start of a line.
-_UNSIGNED = pattern(r"(?:the |my )?(?P<final>(?:final |correct )?)answer (?=\W{0,3}[A-J]\b)")
-_YOURS = re.compile(r"\W*your ", re.IGNORECASE)
+_UNSIGNED = pattern(
+    r"(?:the |my )?(?P<final>(?:final |correct )?)(?:answer|ans\.?) (?=\W{0,3}[A-J]\b)"
+)
+_YOURS = pattern(r"\W*(?:your |[你您]的)")
+_OVER_A_REMARK = re.compile(r"\s?[A-J]\s?:")
+# "Dissenting answer", "Less likely answer"
+_QUALIFIED = re.compile(r"\W*[A-Za-z'-]+\s(?:[A-Za-z'-]+\s)?")
 _BOXED = re.compile(r"\\f?box(?:ed)?\b\s?")
 _CHANGE = pattern(
     r"\b(?:chang|revis|switch|updat)\w{1,4}\b[^.:;?!\n]{0,40}?\banswer\b[^.:;?!\n]{0,40}?\bto\b"
@@ -149,6 +155,9 @@ _OF_OTHERS = pattern(
     rf"\W*[A-J][)\]: ]{{0,3}}(?:{any_of('general')}"
     rf"|(?:(?!\b(?:because|since|as|due|which)\b)[^.;,(]){{0,80}}?{any_of('of others')}){_TURNS}"
 )
+# "I previously stated the answer is B.", not "I said it was a clot, so the answer is B."
+_RECALLED = pattern(any_of("recalled"))
+_CONCLUDES = pattern(rf";|{any_of('clause')}")
 # "Answer: C", and below "Exam tip: …" or "In stable patients, the answer is A."
 _ASIDE = pattern(rf"\W*{any_of('another case')}(?=[^\w:]*:)")
 _OF_A_GROUP = pattern(
@@ -161,7 +170,8 @@ _OF_A_CASE = pattern(
 )
 # "Saying that the answer is B would be an error."
 _WRONG_BEHIND = pattern(
-    rf"[^.,;]{{0,60}}(?:, which )?{any_of('is', 'would be')}\s?{any_of('wrong')}"
+    r"(?:(?!\b(?:because|since)\b)[^.,;]){0,60}"
+    rf"(?:, which )?{any_of('is', 'would be')}\s?{any_of('wrong')}"
 )
 # "Bei Kindern ist die beste Option A."
 _OF_SOME = pattern(
@@ -244,11 +254,12 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
 
 
 def _is_aside(line: str, start: int, cue: Cue) -> bool:
-    """Return whether a statement is about other patients than the one of an earlier statement."""
+    """Return whether a statement is about other patients than an earlier one, or recalls one."""
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     if cue.tentative:
         return True
-    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before)
+    clause = _CONCLUDES.split(before)[-1]
+    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before) or _RECALLED.search(clause)
     return about_others is not None and not _replaces(line, start, cue)
 
 
@@ -348,9 +359,7 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
         before = line[max(start, noun.start() - 40) : noun.start()]
         another = (_ANOTHER if noun["english"] else _ANOTHER_FOREIGN).search(before)
         if not another and (cue := _linked(line, noun, end, options)):
-            # "Correct answer: C", and below "Your answer: B", not "So your answer is B"
-            yours = cue.colon and _YOURS.fullmatch(line[: noun.start()])
-            yield replace(cue, weak=True) if yours else cue
+            yield replace(cue, weak=True) if _is_lesser(line, noun, cue) else cue
     for unlinked in (_BOXED, _CHANGE):
         for match in unlinked.finditer(line, start, end):
             yield Cue(match.start(), match.end(), colon=True)
@@ -366,10 +375,32 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
             yield Cue(match.start(), match.start("value"), colon=False, weak=weak)
     label = _LINE_LABEL.match(line, start, end)
     if label and not _ANOTHER_LABEL.search(label[0]):
-        yield Cue(start, label.end(), colon=True, weak="guess" in label[0].lower())
+        before = label["before"]
+        foreign = not before.isascii() or _NOUN.match(before) is not None
+        own = foreign or _HEADING.fullmatch(before) is not None
+        yield Cue(start, label.end(), True, weak=not own or "guess" in label[0].lower())
     label = (_UNSIGNED.match(line) or _OPTION_LABEL.match(line)) if start == 0 else None
-    if label and (label.groupdict().get("final") or _is_alone(line[label.end() :], options)):
-        yield Cue(0, label.end(), colon=True)
+    if label is None:
+        return
+    final, value = label.groupdict().get("final"), line[label.end() :]
+    if final or _is_alone(value, options):
+        # "Correct answer: C", and below "Answer D: Warfarin" over a remark on it
+        titles = label.re is _UNSIGNED and not final and len(words(value)) > 1
+        yield Cue(0, label.end(), colon=True, weak=titles)
+
+
+def _is_lesser(line: str, noun: re.Match[str], cue: Cue) -> bool:
+    """Return whether a label may be of another answer than the reply's, if there is one.
+
+    "Your answer: B", not "So your answer is B"; "Dissenting answer: B"; "答案A: …" over a remark.
+    """
+    before = line[: noun.start()]
+    if not cue.colon:
+        return not before.strip() and _OVER_A_REMARK.match(line, noun.end()) is not None
+    if _YOURS.fullmatch(before):
+        return True
+    qualified = noun["english"] and _QUALIFIED.fullmatch(before)
+    return bool(qualified) and _HEADING.fullmatch(before) is None
 
 
 def _is_alone(value: str, options: OptionTexts) -> bool:

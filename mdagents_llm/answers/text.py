@@ -69,8 +69,13 @@ _TURN_END = re.compile(
     r"|<(?:seed:)?(?i:eos|eo[adhmpt])>(?! [a-z])|<｜end▁of▁sentence｜>"
     r"|<[|｜](?:User|hy_User)[|｜]>|\[e~\["
     r"|\[\|(?:endofturn|user)\|\]|<\|turn>user|<end_of_utterance>|</assistant>"
+    r"|\[unused10\]"
 )
-_STRUCK_OUT = re.compile(r"~~[^~\n]{1,300}~~")
+_STRUCK_OUT = re.compile(r"~~[^~\n]{1,300}~~|<(?:del|strike)>[^<\n]{1,300}</(?:del|strike)>")
+# Between texts, "<s>" and "</s>" are no tokens of a model.
+_STRUCK_OUT_SHORT = re.compile(r"(?<=[^\s>\]])\s*<s>[^<\n]{1,300}</s>")
+# A box whose content is on lines of its own.
+_OPEN_BOX = re.compile(r"(\\f?box(?:ed)?\s?\{)\s*\n\s*")
 _LATEX_FONT = re.compile(
     r"\\(?:text(?:bf|it|rm|tt|sf|normal|sc|up)?|math(?:bf|it|rm|tt|sf|bb|cal|normal)|bf|rm|[hm]box"
     r"|emph|underline|bm|boldsymbol|operatorname|displaystyle|huge|Huge|[lL]arge)\b\s?"
@@ -146,7 +151,7 @@ def without_thoughts(text: str) -> str:
     Text after the token that ends the model's turn is dropped.
     """
     said = _THOUGHTS_CLOSE.split(without_blocks(text))[-1]
-    said = _THOUGHTS_OPEN.split(said)[0]
+    said = _STRUCK_OUT_SHORT.sub("", _THOUGHTS_OPEN.split(said)[0])
     ends = (end.start() for end in _TURN_END.finditer(said))
     return next((said[:end] for end in ends if said[:end].strip()), said)
 
@@ -177,6 +182,7 @@ def plain_lines(text: str) -> list[str]:
     answer.
     """
     if _MARKUP_SIGN.search(text):
+        text = _OPEN_BOX.sub(r"\1", text)
         text = _STRUCK_OUT.sub("", _SPECIAL_TOKEN.sub("\n", text))
         text = _LATEX_SPACE.sub(" ", _ESCAPED_SIGN.sub("", _LATEX_FONT.sub("", text)))
         text = _ANSWER_TAG_CLOSE.sub("\n", _ANSWER_TAG_OPEN.sub("\nAnswer: ", text))

@@ -73,7 +73,7 @@ _MANY_LETTERS = re.compile(r"[\s(\[{\"']*(?P<letters>[A-J]{2,10})(?![\w-])")
 
 _HEDGES = rf"(?:{any_of('hedge')}[\s,:]*)*"
 _JOINER = rf"(?:,?\s?{any_of('or')}|[/\\,&+?|→>・·•-]|\.\.)"
-_EDGE = r"(?=\s?(?:$|[)\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b|[⺀-힣]))"
+_EDGE = r"(?=\s?(?:$|[()\]}.,;:/&?!\"'>、。-]|(?:or|and|depending|are|both)\b|[⺀-힣]))"
 # Directly after a label or a whole option text: "C or D", "C (or D)", "C) aspirin and D) heparin".
 _SECOND = re.compile(
     rf"[\s)\]}}\"'(.]*{_JOINER}[\s,(/]*{_HEDGES}[\s(\[{{\"'/]*(?P<letter>[A-J]){_EDGE}"
