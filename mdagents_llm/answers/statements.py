@@ -18,7 +18,8 @@ from mdagents_llm.answers.value import NONE, SEVERAL, Reading, Sense, read_value
 _LINK_CHARS = 160
 _MOST_LINKS = 4
 _LONGEST_TITLE = 40  # characters
-_CONTEXT_CHARS = 400  # read around a statement; a looping reply may have thousands on one line
+_CONTEXT_CHARS = 400  # read around a statement
+_MOST_CUES = 32  # read on a long line, from its end; a looping reply may have thousands on one line
 
 _NOUN = pattern(
     rf"(?P<english>{any_of('english answer')})|{any_of('answer')}|(?P<best>{any_of('best answer')})"
@@ -223,6 +224,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
         lines: Lines of the reply without markup.
         options: Options of the question.
     """
+    lines = list(map(_last_cues, lines))
     decided: Reading | None = None
     decided_weakly = False
     listed = {index for run in option_lists(lines) for index in run}
@@ -251,6 +253,16 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             elif decided is not None and decided.letter == stated.reading.letter:
                 decided = NONE
     return decided
+
+
+def _last_cues(line: str) -> str:
+    """Return the end of a line that has many nouns and other beginnings of a statement."""
+    if len(line) <= _CONTEXT_CHARS:
+        return line
+    starts = sorted(
+        match.start() for cues in (_NOUN, _BOXED, _CHANGE, _CHOSEN) for match in cues.finditer(line)
+    )
+    return line if len(starts) <= _MOST_CUES else line[starts[-_MOST_CUES] :]
 
 
 def _is_aside(line: str, start: int, cue: Cue) -> bool:

@@ -1058,6 +1058,16 @@ def test_a_loop_takes_no_more_work_the_longer_it_is(passage: str) -> None:
     assert long <= short + 40_000 // len(passage) + 500  # and one comparison for each copy
 
 
+@pytest.mark.parametrize(
+    "passage", ["答案 C ", "答案是C。", "Answer: C ", "故选C，", r"\boxed{C} "]
+)
+def test_a_loop_on_one_line_takes_little_work_if_the_reply_goes_on(passage: str) -> None:
+    end = "\nThe dose depends on the weight of the patient."
+    short, long = (_calls(passage * (size // len(passage)) + end) for size in (1_000, 16_000))
+    assert parse_answer(passage * 2_000 + end, OPTIONS).letter == "C"
+    assert long <= short + 4 * 16_000 // len(passage)
+
+
 def test_what_is_nested_deeply_is_read_without_recursion() -> None:
     depth = 5_000
     assert parse_answer('{"answer": ' * depth + '"C"' + "}" * depth, OPTIONS).letter in (None, "C")
