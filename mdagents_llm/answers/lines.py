@@ -31,7 +31,11 @@ _DISMISSED = pattern(rf"\W*{any_of('dismissed')}")
 # "Therefore, the best next step is:" announces an answer; "Options:" and "Blood group" do not.
 _ANNOUNCES = pattern(rf"{any_of('states')}\W*$")
 _SINGLES_OUT = pattern(any_of("best"))
-_OTHERWISE = pattern(any_of("otherwise", "denied"))
+# "First-line in pregnancy:", not "Best next step in management:"
+_OTHERWISE = pattern(
+    rf"{any_of('otherwise', 'denied', 'general')}"
+    rf"|{any_of('of others')}(?! (?:management|treatment)\b)"
+)
 _TITLE = re.compile(r"\W*\w[\w'-]*(?:[ /]\W?\w[\w'-]*){0,3}\W?(?<![.!?;。])")
 # Headings of a list that weighs this question's options: "Checking each option:", "Votes:".
 _REVIEWS = pattern(any_of("reviews"))

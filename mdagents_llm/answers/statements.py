@@ -157,8 +157,10 @@ _OF_OTHERS = pattern(
     rf"|(?:(?!\b(?:because|since|as|due|which)\b)[^.;,(]){{0,80}}?{any_of('of others')}){_TURNS}"
 )
 # "I previously stated the answer is B.", not "I said it was a clot, so the answer is B."
-_RECALLED = pattern(any_of("recalled"))
-_CONCLUDES = pattern(rf";|{any_of('clause')}")
+_RECALLED = pattern(
+    rf"{any_of('recalled')},?(?: that)?(?: (?:the|my|its))?"
+    r"(?: (?:correct|right|best|final)){0,2}\W*$"
+)
 # "Answer: C", and below "Exam tip: …" or "In stable patients, the answer is A."
 _ASIDE = pattern(rf"\W*{any_of('another case')}(?=[^\w:]*:)")
 _OF_A_GROUP = pattern(
@@ -270,8 +272,7 @@ def _is_aside(line: str, start: int, cue: Cue) -> bool:
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     if cue.tentative:
         return True
-    clause = _CONCLUDES.split(before)[-1]
-    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before) or _RECALLED.search(clause)
+    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before) or _RECALLED.search(before)
     return about_others is not None and not _replaces(line, start, cue)
 
 
@@ -431,10 +432,12 @@ def _linked(line: str, noun: re.Match[str], end: int, options: OptionTexts) -> C
         if _ELSEWHERE.search(_CHOICES.sub("", line[noun.end() : link.start()])):
             break
         colon, tentative = bool(link["sign"]), bool(link["tentative"])
-        # "答案解析:" announces no answer
         whole = not colon or _IN_BRACKETS.fullmatch(line, noun.end(), link.start()) is not None
-        announces = None if noun["english"] else whole
-        last = Cue(noun.start(), link.end(), colon, tentative, bool(noun["best"]), announces)
+        announces = True if whole and not noun["english"] else None
+        # "答案解析:" below an answer announces none
+        explains = not (whole or noun["english"] or line[link.end() :].strip(" :*"))
+        weak = bool(noun["best"]) or explains
+        last = Cue(noun.start(), link.end(), colon, tentative, weak, announces)
         if read_value(line[link.end() :], options, colon=last.colon).sense is not Sense.SILENT:
             return last
     if last is None and not line[noun.end() :].strip(" .*"):
