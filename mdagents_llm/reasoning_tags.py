@@ -87,9 +87,10 @@ IN_TAGS = "its text was in reasoning tags"
 """Note about a reply without visible text (`ChatReply.note`)."""
 _BEGINNING = re.compile("[<\\[◁]")  # first characters of tags
 _LIKELY = re.compile(r"[<\[◁][/|｜a-z]", re.IGNORECASE)  # first two, rare in other texts
-_EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
-_ANY = re.compile("|".join(map(re.escape, _EVERY_TAG)), re.IGNORECASE)
-_LONGEST = max(map(len, _EVERY_TAG)) - 1  # maximum characters of an incomplete tag
+EVERY_TAG = (*_TAGS, *_CLOSING, *_MARKS)
+"""Every tag of reasoning and around it, in lower case."""
+_ANY = re.compile("|".join(map(re.escape, EVERY_TAG)), re.IGNORECASE)
+_LONGEST = max(map(len, EVERY_TAG)) - 1  # maximum characters of an incomplete tag
 
 
 @cache
@@ -149,7 +150,7 @@ class ThinkTags:
         """Return the start and end of the next tag; the end is None if the tag is incomplete."""
         if found := _any_of(self._closing).search(text):
             return found.span()
-        tags = self._closing or _EVERY_TAG
+        tags = self._closing or EVERY_TAG
         for begin in _BEGINNING.finditer(text, max(0, len(text) - _LONGEST)):
             tail = text[begin.start() :].lower()
             if any(tag.startswith(tail) for tag in tags):

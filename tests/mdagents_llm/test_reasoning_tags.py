@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mdagents_llm import reasoning_tags
 from mdagents_llm.reasoning_tags import (
+    EVERY_TAG,
     ThinkTags,
     split_leading_reasoning,
     split_reasoning,
@@ -285,6 +285,6 @@ def test_in_data_a_closing_tag_within_a_sentence_is_a_mention(text: str, visible
     assert without_reasoning_of_data(text) == visible
 
 
-@pytest.mark.parametrize("tag", reasoning_tags._EVERY_TAG)
+@pytest.mark.parametrize("tag", EVERY_TAG)
 def test_no_tag_is_passed_over_by_the_fast_path(tag: str) -> None:
     assert split_reasoning(f"{tag}a") != (f"{tag}a", "")
