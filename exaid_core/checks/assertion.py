@@ -309,7 +309,7 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
         return False
     if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(between, finding, after):
         return False
-    return not _new_statement().search(between)
+    return not (_new_statement().search(between) or _is_suspected(kind, between, after))
 
 
 def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
@@ -326,6 +326,15 @@ def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
         return _any("state").search(first) is None
     is_list = len(others) > 1 or _OR.match(after)
     return not is_list and not _NO_OBJECT.match(first) and not _any("sign").search(first)
+
+
+def _is_suspected(kind: str, between: str, after: str) -> bool:
+    """Return whether a finding is suspected, unlike what a cue before it denies."""
+    if kind not in ("history", "negation", "denial"):
+        return False
+    if _suspected().search(between):
+        return True
+    return _other_denied().search(between) is not None and _likelier().match(after) is not None
 
 
 def _found_on(between: str, finding: str, after: str) -> bool:
@@ -407,6 +416,23 @@ def _new_statement() -> re.Pattern[str]:
     return re.compile(
         rf"(?:[,:]|{_any('and').pattern})\s*(?:\w+\s+){{0,3}}?{_any('new').pattern}", re.IGNORECASE
     )
+
+
+@cache
+def _suspected() -> re.Pattern[str]:
+    return re.compile(
+        rf"(?:[,:]|{_any('and').pattern})\s*{_any('suspected').pattern}[^,]*\Z", re.IGNORECASE
+    )
+
+
+@cache
+def _other_denied() -> re.Pattern[str]:
+    return re.compile(rf"(?:,|{_any('and').pattern})\s+\Z", re.IGNORECASE)
+
+
+@cache
+def _likelier() -> re.Pattern[str]:
+    return re.compile(rf"\s+{_any('likelier').pattern}", re.IGNORECASE)
 
 
 @cache

@@ -85,6 +85,15 @@ def test_a_denial_that_is_part_of_the_alert_or_of_something_else(text: str) -> N
         "No antibiotics yet despite septic shock",
         "Not a candidate for tPA as the patient is comatose",
         "Not anticoagulated due to massive GI bleed",
+        "Not a surgical candidate given septic shock.",
+        "No CT given hemodynamic instability.",
+        "No thrombolysis given massive GI bleed.",
+        "No CT given ongoing hemorrhagic shock.",
+        "No beta-blocker in view of cardiogenic shock.",
+        "MI unlikely because of tamponade on echo.",
+        "Sepsis less likely given hemorrhagic shock.",
+        "Sepsis is less likely in this case because she is in cardiogenic shock.",
+        "Bleeding not controlled: hemorrhagic shock",
     ],
 )
 def test_the_reason_of_a_denial_is_not_denied(text: str) -> None:
@@ -115,9 +124,67 @@ def test_the_reason_of_a_denial_is_not_denied(text: str) -> None:
         "No hypotension secondary to septic shock",
         "No hemodynamic instability due to septic shock",
         "No complications due to respiratory failure or cardiac arrest",
+        "The lactate is unlikely due to septic shock.",
+        "Septic shock is unlikely because of normal lactate.",
+        "Sepsis is unlikely given the absence of septic shock.",
+        "No fluids given for septic shock.",
+        "No epinephrine given before cardiac arrest.",
+        "No signs of PE given concern for massive PE",
     ],
 )
 def test_a_denied_reason(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Pulmonary embolism is unlikely, cardiac tamponade most likely.",
+        "This is not sepsis, most likely cardiogenic shock.",
+        "Sepsis is unlikely and cardiogenic shock is most likely.",
+        "Sepsis is unlikely, and cardiogenic shock is favored.",
+        "I doubt sepsis and suspect cardiogenic shock.",
+        "Septic shock less likely, hemorrhagic shock more likely.",
+        "PE is less likely, tamponade is the leading diagnosis.",
+        "This is not PE, more consistent with cardiac tamponade.",
+        "Rather than sepsis, cardiogenic shock is more likely.",
+        "No rash, suspected anaphylaxis.",
+        "No trauma, concern for ruptured AAA.",
+        "Denies fever, likely septic shock.",
+        "At risk of bleeding, likely hemorrhagic shock.",
+        "History of asthma, likely anaphylaxis.",
+        "No bystander CPR, remained in asystole",
+    ],
+)
+def test_a_danger_suspected_beside_what_is_denied(text: str) -> None:
+    assert find_alert(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No signs of septic shock, suspected or otherwise.",
+        "No shock, suspected or otherwise.",
+        "No fever, rash, or signs consistent with anaphylaxis.",
+        "No rash, no concern for anaphylaxis.",
+        "No history of, or concern for, anaphylaxis.",
+        "No fever, hypotension, suspected infection, or septic shock.",
+        "There is no massive PE, likely segmental.",
+        "He does not have shock, likely dehydration.",
+        "I do not think that sepsis and septic shock are likely.",
+        "I do not think sepsis and septic shock are most likely.",
+        "No sepsis, PE, or shock suspected.",
+        "Sepsis rather than cardiogenic shock is most likely.",
+        "Neither sepsis nor cardiogenic shock is most likely.",
+        "The absence of fever makes septic shock less likely, hypovolemia more likely.",
+        "If hypotension persists, suspect cardiac tamponade.",
+        "Without treatment, likely septic shock.",
+        "Allergies: penicillin, suspected anaphylaxis.",
+        "Mother had sepsis, suspected septic shock.",
+        "Cardiac arrest is more likely with hypothermia.",
+    ],
+)
+def test_a_suspicion_that_is_denied_or_conditional_or_of_something_else(text: str) -> None:
     assert list(find_alerts(text)) == []
 
 
