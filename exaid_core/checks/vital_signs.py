@@ -24,7 +24,7 @@ _UNIT = r"(?:%|mm ?hg|mmol/l|meq/l|bpm|/min)"
 # The number is a time, a dose, or part of a hazard ratio.
 _NO_VALUE = (
     r"(?!\s?-?\s?(?:secs?|seconds?(?! degree)|min(?:s|utes?)? (?:later|ago|after|before|into)|hrs?"
-    r"|hours?|days?|weeks?|months?|years?|mg|mcg|leads?|doses?)\b"
+    r"|hours?|days?|weeks?|months?|y(?:ea)?rs?|y/?o|mg|mcg|leads?|doses?)\b"
     r"|\s?\(\d\d\s?% ?ci)"
 )
 
@@ -71,6 +71,7 @@ _GIVEN = re.compile(  # oxygen or a dose, not the sign: "currently 40% FiO2"
     re.IGNORECASE,
 )
 
+_DATE = r"[0-3]?\d/[0-3]?\d/(?:19|20)?\d\d(?!\d)"
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)\b"  # "Sat 22 Nov"
 
 
@@ -128,7 +129,7 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
         r"|(?:mm ?hg )?(?:\(?systolic|(?:by )?\(?(?:palp\w*|dop(?:pler)?\b)))",
         is_pair=True,
     ),
-    "coma scale": _VitalSign(3, 9, tail=r"(?!\s?-?\s?years?\b)"),
+    "coma scale": _VitalSign(3, 9, tail=_NO_VALUE),
     "heart rate": _VitalSign(10, 30, tail=rf"(?!\s?(?:%|points?|ms\b)){_NO_VALUE}"),
     # A relative risk is abbreviated RR as well, and has decimals.
     "respiratory rate": _VitalSign(
@@ -419,9 +420,10 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"(?:[\s:=(),*_~|\"↓↑→-]|;(?=\s?value\b)|->|\(!\)|'s\b|{_words('filler', 'from').pattern})"
     )
     own = rf"(?!{_words('another', 'not of', 'goal').pattern})"
-    # "on admission was", "on high-flow nasal cannula:"
+    amount = r"\d{1,4}(?:\.\d)?\s?(?:l|liters?|ml)\b"
+    # "on admission was", "on high-flow nasal cannula:", "after 2 L crystalloid:"
     phrase = (
-        rf"{_words('phrase').pattern}(?:\s{own}[^\W\d][\w'-]*){{1,5}}?"
+        rf"{_words('phrase').pattern}(?:\s{own}(?:[^\W\d][\w'-]*|{amount})){{1,5}}?"
         rf"(?:\s{_words('is').pattern}|\s?[:=])"
     )
     # behind an arrow: "72% -> 100% NRB", but not "95% -> 72% NRB"
@@ -434,7 +436,7 @@ def _reading(tail: str) -> re.Pattern[str]:
         rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"
         rf"(?:(?P<change>{ARROW}|{_words('change').pattern})|[–~-]|\bto\b)\s?"
         rf"(?:{_NUMBER}(?:\s?/\s?\d{{2,3}}(?!\d)|\s?%)?\sto\s){{0,3}})?"
-        rf"(?P<last>{_NUMBER})(?![\d.]*\d)(?!\s?%?\s?{_words('or more').pattern})"
+        rf"(?!{_DATE})(?P<last>{_NUMBER})(?![\d.]*\d|:\d)(?!\s?%?\s?{_words('or more').pattern})"
         rf"(?(change)(?!{given})){tail}",
         re.IGNORECASE,
     )
