@@ -41,6 +41,7 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _APART = re.compile(r"[,:]|\s-\s")
+_IN_BRACKETS = re.compile(r",[^(]*\(\s*\Z")
 _DASH = re.compile(r"(?<=\S)\s+[|–-]\s")
 _STATEMENT = re.compile(  # behind a dash
     r"\s*(?:(?:now|\w+ly)\s+)*(?:in|(?:the\s+)?(?:patient|pt)(?:\s+in)?)\s+", re.IGNORECASE
@@ -288,10 +289,8 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     is_value = kind in (*_DENYING, "denial", *_PAST) and _PLAIN_VALUE.fullmatch(finding)
     if is_value and (_APART.search(between) or _any("given").search(between)):
         return False
-    if kind == "threshold":
-        return _BOUND.search(finding) is not None
-    if kind == "condition":
-        return ": " not in between and not _any("now").search(between)
+    if kind in ("condition", "threshold"):
+        return _is_conditional(kind, between, finding, after)
     if kind in _PAST and _any("present").search(between):
         return False
     if kind == "history" and (
@@ -310,6 +309,25 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(between, finding, after):
         return False
     return not (_new_statement().search(between) or _is_suspected(kind, between, after))
+
+
+def _is_conditional(kind: str, between: str, finding: str, after: str) -> bool:
+    """Return whether a finding belongs to a condition or threshold before the text `between`.
+
+    The present value behind it does not: "if SBP < 80 (now 62)", "if fluids fail, … (BP 62/30)".
+    """
+    has_bound = _BOUND.search(finding) is not None
+    if has_bound and _bound_and_now().search(finding):
+        return False
+    if kind == "threshold":
+        return has_bound
+    if ": " in between or _any("now").search(between):
+        return False
+    if has_bound or not _PLAIN_VALUE.fullmatch(finding):
+        return True
+    is_now = _any("now").search(finding) or _any("now").match(after.lstrip())
+    is_apart = _APART.search(between) or _DASH.search(between)
+    return not (is_now and is_apart) and not _IN_BRACKETS.search(between)
 
 
 def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
@@ -415,6 +433,14 @@ def _new_statement() -> re.Pattern[str]:
     """Return a pattern for new statements: "no fever, then he developed …", "…, … occurred"."""
     return re.compile(
         rf"(?:[,:]|{_any('and').pattern})\s*(?:\w+\s+){{0,3}}?{_any('new').pattern}", re.IGNORECASE
+    )
+
+
+@cache
+def _bound_and_now() -> re.Pattern[str]:
+    """Return a pattern for a bound and the present value: "GCS <8 (currently 6"."""
+    return re.compile(
+        rf"(?:{_BOUND.pattern}).*{_any('now').pattern}\W{{1,3}}\d", re.IGNORECASE | re.DOTALL
     )
 
 

@@ -168,6 +168,42 @@ def test_a_goal_beside_a_harmless_or_another_value(text: str) -> None:
     assert list(find_alerts(text)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Intubate if GCS <8 (currently 6)", "GCS <8 (currently 6"),
+        ("Intubate if GCS falls below 8 (currently 6)", "GCS falls below 8 (currently 6"),
+        ("Escalate for MAP <55 (now 48)", "MAP <55 (now 48"),
+        ("Notify physician for MAP < 55, currently 48", "MAP < 55, currently 48"),
+        ("Call rapid response if SBP <80 - SBP 62 now", "SBP 62"),
+        ("Start norad if MAP < 65 - MAP now 48", "MAP now 48"),
+        ("If no response to fluids, start norad (BP 62/30)", "BP 62/30"),
+        ("If SpO2 < 80, intubate (GCS 6 now)", "GCS 6"),
+    ],
+)
+def test_the_present_value_behind_a_condition_or_threshold(text: str, found: str) -> None:
+    assert list(find_alerts(text)) == [found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Intubate if GCS <8 (currently 13)",
+        "Intubate if GCS <8 now",
+        "If SBP <80 now, start norepinephrine",
+        "Start pressors if MAP <55 - MAP now 75",
+        "if GCS is currently 8, consider intubation",
+        "Call if SpO2 < 80 (was 95)",
+        "If BP 70/40, call rapid response",
+        "If hypotensive (BP 70/40), call rapid response",
+        "If hypotensive, start norad (MAP < 55)",
+        "If BP <80, call (HR <30)",
+    ],
+)
+def test_a_condition_or_threshold_without_a_dangerous_present_value(text: str) -> None:
+    assert list(find_alerts(text)) == []
+
+
 # Tables and records of public reports: care_fe#12433, blue-button#86.
 
 
@@ -449,6 +485,17 @@ def test_a_value_that_was_measured_right(text: str) -> None:
         "No response to sternal rub",
         "no palpable radial or femoral pulses",
         "absent femoral and carotid pulses",
+        "nitro in RV infarct dropped preload; pt arrested",
+        "Pt coded in CT.",
+        "Pt collapsed in triage.",
+        "MTP activated at 0230",
+        "Major trauma - MTP activated.",
+        "Massive transfusion protocol (MTP) was activated.",
+        "BP: not recordable",
+        "Pulse: not palpable",
+        "Carotid pulse: absent",
+        "Pupils dilated & fixed.",
+        "both pupils are dilated and not reacting to light",
     ],
 )
 def test_short_forms_of_a_danger(text: str) -> None:
@@ -456,7 +503,21 @@ def test_short_forms_of_a_danger(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["absent pulses in the left foot", "no palpable pedal pulses", "seizing for 1 min"]
+    "text",
+    [
+        "absent pulses in the left foot",
+        "no palpable pedal pulses",
+        "seizing for 1 min",
+        "pt arrested by police",
+        "PT codes for billing",
+        "MTP not activated",
+        "DP pulse: not palpable",
+        "BP: not recordable in left arm",
+        "Left carotid pulse absent",
+        "Carotid pulses: present",
+        "Pupils not fixed & dilated",
+        "Pupils dilated, reactive",
+    ],
 )
 def test_what_looks_like_these_forms(text: str) -> None:
     assert list(find_alerts(text)) == []
