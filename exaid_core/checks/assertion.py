@@ -27,6 +27,8 @@ _MOST_WORDS_OF_AN_ITEM = 8
 """Maximum number of words, besides the finding and up to the next comma; more are a sentence."""
 
 _PAST = ("history", "event", "improving", "past")
+_AT_ONCE = {"event": ("today", "lately"), "history": ("lately",)}
+"""Kind of a cue -> kinds of words right behind a finding that end it."""
 _DENYING = ("order", "negation")
 
 ARROW = r"(?:-{1,3}>|={1,2}>|>>|[→⇒»])"
@@ -279,7 +281,7 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     """Return whether a cue applies to the finding that follows after the text `between`."""
     if kind == "no_cue" or (kind in _DENYING and _stands_alone(between, finding, after)):
         return False
-    if kind == "event" and _at_once_today().match(after):
+    if _at_once(*_AT_ONCE.get(kind, ())).match(after):
         return False
     if kind == "improving" and _any("again").search(after):
         return False
@@ -483,12 +485,12 @@ def _effect() -> re.Pattern[str]:
 
 @cache
 def _today() -> re.Pattern[str]:
-    return re.compile(rf"[^,]{{0,25}}?{_any('today').pattern}", re.IGNORECASE)
+    return re.compile(rf"[^,]{{0,25}}?{_any('today', 'lately').pattern}", re.IGNORECASE)
 
 
 @cache
-def _at_once_today() -> re.Pattern[str]:
-    return re.compile(rf"\s+(?:early\s+|just\s+)?{_any('today').pattern}", re.IGNORECASE)
+def _at_once(*kinds: str) -> re.Pattern[str]:
+    return re.compile(rf"\s+(?:early\s+|just\s+)?{_any(*kinds).pattern}", re.IGNORECASE)
 
 
 @cache

@@ -114,7 +114,8 @@ _VITAL_SIGNS: Mapping[str, _VitalSign] = {
     "oxygen saturation": _VitalSign(
         20,
         85,
-        tail=r"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|per h|:\d|"
+        tail=r"(?!\s?%?[\s(]{1,2}mixed\s+venous\b)"
+        r"(?!\s?(?:mm|kpa|ml|mg|min|l\b|lit|years?|degrees?|/|per h|:\d|"
         rf"{_MONTH})){_NO_VALUE}",
         is_percentage=True,
     ),

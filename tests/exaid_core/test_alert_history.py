@@ -23,6 +23,12 @@ from exaid_core.checks.alerts import find_alert, find_alerts
         "Pt is a 60 yo M w h/o EtOH abuse BIBA after being found down, unresponsive",
         "58F hx breast ca, tamponade on echo today",
         "history of atrial fibrillation transferred with massive PE",
+        "Pt brought with h/o unresponsiveness since morning",
+        "h/o consumption of poison, unconscious since 2 hours",
+        "h/o massive hematemesis 2 hours back",
+        "History of cardiac arrest 2 hours ago.",
+        "Hx of asthma, apneic since morning",
+        "s/p cardiac arrest since morning",
     ],
 )
 def test_an_event_of_today_behind_the_history(text: str) -> None:
@@ -46,6 +52,11 @@ def test_an_event_of_today_behind_the_history(text: str) -> None:
         "cardiac arrest 10 yrs ago",
         "Cardiac arrest (10y ago)",
         "resolved septic shock",
+        "h/o unresponsiveness since childhood",
+        "h/o apnea since 3 years",
+        "h/o tamponade on echo",
+        "VF arrest 2017 s/p ICD",
+        "Old anterior STEMI",
     ],
 )
 def test_a_danger_of_the_past(text: str) -> None:
@@ -69,6 +80,9 @@ def test_a_danger_of_the_past(text: str) -> None:
         "Septic shock 11/2026, now on norepinephrine",
         "Septic shock in November 2026",
         "PMHx HTN, septic shock",
+        "Cardiac arrest at 2017 s/p ICD shock",
+        "VF arrest 2017 s/p PCI",
+        "85 year old anterior STEMI",
     ],
 )
 def test_a_danger_of_the_last_hours_or_days(text: str) -> None:
@@ -174,6 +188,11 @@ def test_a_danger_that_somebody_else_reports(text: str) -> None:
         "His brother was comatose last week",
         "Counseled on signs of anaphylaxis",
         "Allergies: PCN -> anaphylaxis",
+        "ADR: Trimethoprim -> anaphylaxis",
+        "Adverse reactions: ceftriaxone (anaphylactic shock, 2015)",
+        "Less concerning for STEMI",
+        "Code stroke cancelled",
+        "Consent: risks - bleeding, perforation, cardiac arrest",
     ],
 )
 def test_a_danger_that_resolves_is_of_others_or_feared(text: str) -> None:
@@ -231,6 +250,13 @@ def test_a_danger_that_resolves_is_of_others_or_feared(text: str) -> None:
         "VF arrest (2010), s/p amiodarone",
         "Counseling about smoking deferred as in septic shock",
         "Wife is unresponsive on the floor",
+        "ADR: ceftriaxone -> anaphylaxis, now on epinephrine",
+        "ADR: anaphylaxis",
+        "Adverse reaction: patient developed anaphylaxis after ceftriaxone",
+        "Less concerning for PE than for STEMI",
+        "More or less suggestive of tamponade",
+        "Code stroke called at 10:00",
+        "risk - cardiac arrest imminent",
     ],
 )
 def test_a_danger_that_only_looks_resolved_feared_or_of_others(text: str) -> None:
@@ -246,6 +272,8 @@ def test_a_danger_that_only_looks_resolved_feared_or_of_others(text: str) -> Non
         "VF converted to sinus rhythm after one shock.",
         "VF terminated, now sinus",
         "Pulseless VT, cardioverted, now in sinus rhythm with BP 120/80.",
+        "Was in septic shock on admission, now off pressors, shock resolved",
+        "In septic shock, now off pressors, shock has resolved.",
     ],
 )
 def test_a_state_that_is_over(text: str) -> None:
@@ -274,6 +302,9 @@ def test_a_state_that_is_over(text: str) -> None:
         "Unresponsive, now awake only to pain",
         "Unresponsive then briefly back, now alert only to voice",
         "Obtunded, now oriented x0",
+        "In septic shock, shock not resolved",
+        "In septic shock, cardiogenic shock resolved",
+        "In septic shock on pressors, shock resolved then recurred",
     ],
 )
 def test_a_state_that_is_not_over(text: str) -> None:

@@ -395,6 +395,8 @@ def test_the_value_after_a_change(text: str) -> None:
         "She sat in 30 degree position",
         "Sat 22 Nov",
         "Sat 22:15",
+        "O2 sat 71% mixed venous",
+        "SpO2 71% (mixed venous)",
     ],
 )
 def test_another_specimen_site_or_meaning(text: str) -> None:
@@ -428,6 +430,8 @@ def test_another_specimen_site_or_meaning(text: str) -> None:
         "sat in the 60s",
         "Sat on RA 70%",
         "sat with NRB 70%",
+        "O2 sat 71% central venous line placed",
+        "O2 sat 71% on room air, mixed venous pending",
     ],
 )
 def test_a_value_of_the_blood(text: str) -> None:
