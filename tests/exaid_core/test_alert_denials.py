@@ -179,6 +179,7 @@ def test_a_danger_suspected_beside_what_is_denied(text: str) -> None:
         "The absence of fever makes septic shock less likely, hypovolemia more likely.",
         "If hypotension persists, suspect cardiac tamponade.",
         "Without treatment, likely septic shock.",
+        "This may cause bleeding and probably hemorrhagic shock.",
         "Allergies: penicillin, suspected anaphylaxis.",
         "Mother had sepsis, suspected septic shock.",
         "Cardiac arrest is more likely with hypothermia.",
