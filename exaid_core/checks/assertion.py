@@ -30,6 +30,7 @@ _PAST = ("history", "event", "improving", "past")
 _AT_ONCE = {"event": ("today", "lately"), "history": ("lately",)}
 """Kind of a cue -> kinds of words right behind a finding that end it."""
 _DENYING = ("order", "negation")
+_DENIED_OR_FEARED = ("denial", "feared")
 
 ARROW = r"(?:-{1,3}>|={1,2}>|>>|[→⇒»])"
 """Regular expression for an arrow between two values."""
@@ -43,7 +44,10 @@ _BOUND = re.compile(
     re.IGNORECASE,
 )
 _APART = re.compile(r"[,:]|\s-\s")
-_IN_BRACKETS = re.compile(r",[^(]*\(\s*\Z")
+_IN_BRACKETS = re.compile(  # "if …, start norad (BP 62/30)"
+    r",\s*(?!e\.g|such as)\w[^(]*\(\s*\Z", re.IGNORECASE
+)
+_BRACKETS_END = re.compile(r"[^)]*\)\W*\Z")
 _DASH = re.compile(r"(?<=\S)\s+[|–-]\s")
 _STATEMENT = re.compile(  # behind a dash
     r"\s*(?:(?:now|\w+ly)\s+)*(?:in|(?:the\s+)?(?:patient|pt)(?:\s+in)?)\s+", re.IGNORECASE
@@ -288,7 +292,7 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
     if kind in _DENYING and _stands_behind_dash(between, finding, after):
         return False
     # "Risk of aspiration, GCS 5": a value is measured, whatever is denied or feared before it.
-    is_value = kind in (*_DENYING, "denial", *_PAST) and _PLAIN_VALUE.fullmatch(finding)
+    is_value = kind in (*_DENYING, *_DENIED_OR_FEARED, *_PAST) and _PLAIN_VALUE.fullmatch(finding)
     if is_value and (_APART.search(between) or _any("given").search(between)):
         return False
     if kind in ("condition", "threshold"):
@@ -305,7 +309,7 @@ def _reaches(kind: str, between: str, finding: str, after: str) -> bool:
         return False
     if kind == "order" and is_value and _OTHER_OBJECT.fullmatch(between):
         return _BOUND.search(finding) is not None
-    is_behind_colon = kind == "denial" and between.startswith(":")
+    is_behind_colon = kind in _DENIED_OR_FEARED and between.startswith(":")
     if ("," in between or is_behind_colon) and _stated_of_it().match(after):
         return False
     if kind != "condition" and _AFTER_OBJECT.search(between) and _found_on(between, finding, after):
@@ -329,7 +333,8 @@ def _is_conditional(kind: str, between: str, finding: str, after: str) -> bool:
         return True
     is_now = _any("now").search(finding) or _any("now").match(after.lstrip())
     is_apart = _APART.search(between) or _DASH.search(between)
-    return not (is_now and is_apart) and not _IN_BRACKETS.search(between)
+    is_in_brackets = _IN_BRACKETS.search(between) and _BRACKETS_END.match(after)
+    return not (is_now and is_apart) and not is_in_brackets
 
 
 def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
@@ -350,10 +355,13 @@ def _stands_behind_dash(between: str, finding: str, after: str) -> bool:
 
 def _is_suspected(kind: str, between: str, after: str) -> bool:
     """Return whether a finding is suspected, unlike what a cue before it denies."""
-    if kind not in ("history", "negation", "denial"):
+    if kind not in ("negation", "denial"):
         return False
     if _suspected().search(between):
-        return True
+        return not (
+            _any("unsuspected").match(after.lstrip(" ,"))
+            or _any("parallel").match(between.lstrip())
+        )
     return _other_denied().search(between) is not None and _likelier().match(after) is not None
 
 
@@ -410,7 +418,7 @@ def _cue_before() -> re.Pattern[str]:
     # are checked once, not once per kind.
     groups = (
         f"(?P<{kind.replace(' ', '_')}>{'|'.join(cue.words() for cue in _cues(kind))})"
-        for kind in ("no cue", "condition", "threshold", *_PAST, *_DENYING, "denial")
+        for kind in ("no cue", "condition", "threshold", *_PAST, *_DENYING, *_DENIED_OR_FEARED)
     )
     return re.compile(rf"(?<!{LETTER})(?=\w)(?:{'|'.join(groups)})(?!{LETTER})", re.IGNORECASE)
 
@@ -460,7 +468,9 @@ def _other_denied() -> re.Pattern[str]:
 
 @cache
 def _likelier() -> re.Pattern[str]:
-    return re.compile(rf"\s+{_any('likelier').pattern}", re.IGNORECASE)
+    return re.compile(
+        rf"\s+{_any('likelier').pattern}(?!\s+{_any('denied').pattern})", re.IGNORECASE
+    )
 
 
 @cache

@@ -130,6 +130,7 @@ def test_the_reason_of_a_denial_is_not_denied(text: str) -> None:
         "No fluids given for septic shock.",
         "No epinephrine given before cardiac arrest.",
         "No signs of PE given concern for massive PE",
+        "No penicillin given anaphylaxis",
     ],
 )
 def test_a_denied_reason(text: str) -> None:
@@ -152,7 +153,8 @@ def test_a_denied_reason(text: str) -> None:
         "No trauma, concern for ruptured AAA.",
         "Denies fever, likely septic shock.",
         "At risk of bleeding, likely hemorrhagic shock.",
-        "History of asthma, likely anaphylaxis.",
+        "No PE, likely pneumonia with septic shock",
+        "Not consistent with sepsis, most likely cardiogenic shock",
         "No bystander CPR, remained in asystole",
     ],
 )
@@ -183,6 +185,21 @@ def test_a_danger_suspected_beside_what_is_denied(text: str) -> None:
         "Allergies: penicillin, suspected anaphylaxis.",
         "Mother had sepsis, suspected septic shock.",
         "Cardiac arrest is more likely with hypothermia.",
+        "In anterior MI, cardiogenic shock is more likely.",
+        "History of asthma, probable anaphylaxis to shellfish",
+        "PMH: CAD, suspected STEMI 2018",
+        "Denies chest pain, suspected shock or arrest",
+        "No chest pain, concern for tamponade, or shock",
+        "No evidence suggestive of PE, consistent with tamponade",
+        "Not consistent with sepsis, suspicious for septic shock",
+        "No rash, favor viral over anaphylaxis",
+        "Denies LOC, likely syncope versus cardiac arrest",
+        "PE is unlikely, tamponade most likely excluded.",
+        "No JVD, suspicion for tamponade low",
+        "Watch for sepsis, probable shock, and arrest.",
+        "Return precautions for fever, suspected anaphylaxis",
+        "Protocols for sepsis and suspected septic shock",
+        "To prevent sepsis, septic shock is most likely",
     ],
 )
 def test_a_suspicion_that_is_denied_or_conditional_or_of_something_else(text: str) -> None:

@@ -198,6 +198,9 @@ def test_the_present_value_behind_a_condition_or_threshold(text: str, found: str
         "If hypotensive (BP 70/40), call rapid response",
         "If hypotensive, start norad (MAP < 55)",
         "If BP <80, call (HR <30)",
+        "If severe, (GCS 3-8), intubate",
+        "If hypotensive, such as (BP 70/40), give fluids",
+        "If fluid refractory, start epinephrine (SBP 70), as per protocol",
     ],
 )
 def test_a_condition_or_threshold_without_a_dangerous_present_value(text: str) -> None:
