@@ -19,13 +19,16 @@ from exaid_core.checks.cue_finder import CueFinder, Found
 from exaid_core.checks.spoken_values import in_digits
 
 _APART = r"[^\w,;:.!?\n]+"  # between words of a phrase
+_LONGEST_GAP = 300
+"""Maximum number of characters between a name and the first digit behind it."""
+
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
 _UNIT = r"(?:%|mm ?hg|mmol/l|meq/l|bpm|/min)"
 # The number is a time, a dose, or part of a hazard ratio.
 _NO_VALUE = (
     r"(?!\s?-?\s?(?:secs?|seconds?(?! degree)|min(?:s|utes?)? (?:later|ago|after|before|into)|hrs?"
     r"|hours?|days?|weeks?|months?|y(?:ea)?rs?|y/?o|mg|mcg|leads?|doses?)\b"
-    r"|\s?\(\d\d\s?% ?ci)"
+    r"|-\d\d?\s(?:hours|days|weeks|months|years)\b|\s?\(\d\d\s?% ?ci)"
 )
 
 
@@ -431,6 +434,7 @@ def _reading(tail: str) -> re.Pattern[str]:
     pure = rf"(?<=100)(?:{_GIVEN.pattern}|\s?%?\s?(?:nrb|non-?rebreather)\b)"
     given = rf"(?:{pure}|\s?%?\s?{_DOSE}|{_PIECES})"
     return re.compile(
+        rf"(?=\D{{0,{_LONGEST_GAP}}}\d)"  # for speed
         rf"(?P<filler>\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
         rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"
         rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>(?<!-)[>≥]|{_words('more').pattern}))?=?\s?"
