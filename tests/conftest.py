@@ -207,10 +207,12 @@ def rows() -> list[CallRow]:
 
 @pytest.fixture
 def make_runtime(provider: FakeProvider, rows: list[CallRow]) -> Callable[..., Runtime]:
-    """Makes a `Runtime` whose endpoints are the fake provider; its pauses take no time."""
+    """Makes a `Runtime` with the fake provider as its endpoints; pauses pass on its clock alone."""
+    slept = 0.0
 
     async def no_pause(seconds: float) -> None:
-        pass
+        nonlocal slept
+        slept += seconds
 
     def make(**changes: Any) -> Runtime:
         settings: dict[str, Any] = {
@@ -224,7 +226,7 @@ def make_runtime(provider: FakeProvider, rows: list[CallRow]) -> Callable[..., R
                 }
             ),
             "ledger": Ledger(rows.append),
-            "clock": Clock(),
+            "clock": Clock(monotonic=lambda: time.monotonic() + slept),
             "sleep": no_pause,
         }
         return Runtime(**(settings | changes))

@@ -25,6 +25,7 @@ FATAL = frozenset(
 """Errors that every further attempt at the same model would repeat."""
 
 _REFUSED = (ErrorKind.SETTING_REFUSED, ErrorKind.STREAM_REFUSED)
+_BUSY = (ErrorKind.RATE_LIMIT, ErrorKind.OVERLOADED)
 _FATAL_IN_A_ROW = 3
 _FORBIDDEN = 403
 _MOST_SETTINGS = 5  # settings that can be refused, one after the other
@@ -51,9 +52,10 @@ class RetryPolicy:
 
     max_retries: int = 5
     """Maximum number of retries. Two cases do not count and are bounded by `timeout` alone: a rate
-    limit that names a pause of a second or more, and an endpoint that has replied before but is
-    unreachable now. A refused setting does not count either; there are only a few. Nor does an
-    attempt during which this process was stopped."""
+    limit or an overload (unless it names a pause below a second, or the call is a background call
+    and it names none), and an endpoint that has replied before but is unreachable now. A refused
+    setting does not count either; there are only a few. Nor does an attempt during which this
+    process was stopped."""
     timeout: float = 600.0
     """Seconds of a call after which there are no more retries, excluding its time in the queue and
     while this process was stopped."""
@@ -136,6 +138,7 @@ class Retry:
         started, number, before = self._monotonic(), 1, first.waited
         queued = paused = stopped = 0.0
         failures = 0  # only those that count toward `max_retries`
+        unasked = 0  # errors after which only the backoff says how long to wait
         while True:
             waited = before + paused + queued
             try:
@@ -149,8 +152,11 @@ class Retry:
                     number += 1
                     continue  # without a pause: the provider omits the setting from now on
                 is_outage = self._is_an_outage(error)
-                failures += not (is_outage or _is_asked_to_wait(error) or error.stopped)
-                pause = self._pause(error, number if is_outage else failures, is_outage=is_outage)
+                is_asked = _is_asked_to_wait(error)
+                is_free = is_outage or is_asked or _is_busy(error, request)
+                failures += not (is_free or error.stopped)
+                unasked += not (is_outage or is_asked or error.stopped)
+                pause = self._pause(error, number if is_outage else unasked, is_outage=is_outage)
                 # Time in the queue is not the endpoint's fault and does not count.
                 queued += error.queued
                 stopped += error.stopped
@@ -226,7 +232,15 @@ class Retry:
 
 
 def _is_asked_to_wait(error: ProviderError) -> bool:
-    return error.kind is ErrorKind.RATE_LIMIT and (error.retry_after or 0.0) >= _SHORTEST_PAUSE
+    return error.kind in _BUSY and (error.retry_after or 0.0) >= _SHORTEST_PAUSE
+
+
+def _is_busy(error: ProviderError, request: ChatRequest) -> bool:
+    """Return whether an endpoint is at a limit, says nothing of its end, and the call can wait.
+
+    Background calls cannot: each would hold up the end of the run by the timeout of a call.
+    """
+    return error.kind in _BUSY and error.retry_after is None and not request.labels.background
 
 
 def _is_too_long(error: ProviderError, policy: RetryPolicy) -> bool:

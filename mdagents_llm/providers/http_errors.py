@@ -74,6 +74,8 @@ _OF_A_MINUTE = re.compile(
     r"|/ ?(min|sec|second)"
 )
 _SHORTEST_OF_DAYS = 3600  # seconds; the same as `SHORTEST_OF_QUOTA` for limits that name a period
+_TOO_LARGE = "request too large"
+"""OpenAI's wording for a request of more tokens than the limit of a minute."""
 _OF_QUOTA = (None, 400, 403, 412, 429, 500)
 """HTTP statuses of an exhausted quota besides 402: 400 is Anthropic's, 412 Fireworks's."""
 _CONTEXT = (
@@ -268,6 +270,8 @@ def _kind(
     if status in _OF_QUOTA and _has(words, _LIMIT):
         return ErrorKind.RATE_LIMIT if _is_over_soon(words) else ErrorKind.QUOTA
     if status == TOO_MANY_REQUESTS or (status in (None, 400, 403, 500) and _has(words, _RATE)):
+        if _TOO_LARGE in words:
+            return ErrorKind.CONTEXT_LENGTH
         return ErrorKind.QUOTA if _outlasts_a_call(words, pause) else ErrorKind.RATE_LIMIT
     if _has(words, _NO_CHANNEL) or _has_no_route(status, words):
         return ErrorKind.MODEL_NOT_FOUND

@@ -23,7 +23,9 @@ class CallFlags(Flags):
         AtLeast1 | None,
         StartFlag("concurrent questions [2 per connection; local 1 per connection; batch 500]"),
     ] = None
-    max_retries: Annotated[int, Field(ge=0), StartFlag("retries of a failed call")] = 5
+    max_retries: Annotated[
+        int, Field(ge=0), StartFlag("retries of a failed call, besides waits for a limit")
+    ] = 5
     timeout: Annotated[Positive, StartFlag("stop retrying a call after S seconds", "S")] = 600.0
     attempt_timeout: Annotated[
         Positive | None,

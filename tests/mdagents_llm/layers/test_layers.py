@@ -267,9 +267,52 @@ async def test_waits_that_the_endpoint_asks_for_are_no_failures_but_end_with_the
     assert all(3.0 <= pause <= 3.3 for pause in pauses[:9])
 
 
+@pytest.mark.parametrize("asked", [None, 30.0])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ErrorKind.RATE_LIMIT,  # benchmark-radar#171: of a minute, without a pause
+        ErrorKind.OVERLOADED,  # llama-swap#146: "Loading model", for minutes
+    ],
+)
+async def test_a_limit_or_an_overload_is_waited_for_until_the_timeout(
+    kind: ErrorKind, asked: float | None
+) -> None:
+    now, pauses = [0.0], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        now[0] += seconds
+
+    def answer(request: ChatRequest) -> str:
+        if now[0] >= ready:
+            return '{"answer": "A"}'
+        raise ProviderError("busy", kind=kind, retry_after=asked)
+
+    retry = Retry(
+        FunctionModel(answer),
+        RetryPolicy(),
+        name="openai/gpt",
+        rng=random.Random(0),
+        monotonic=lambda: now[0],
+        sleep=sleep,
+    )
+    ready = 500.0
+    assert (await retry.generate(REQUEST)).text == '{"answer": "A"}'
+    assert pauses[0] <= (0.25 if asked is None else 33.0)
+    assert max(pauses) <= 60.0
+    assert sum(pauses) <= ready + 60.0
+    background = replace(REQUEST, labels=replace(REQUEST.labels, background=True))
+    for request, least, most in ((REQUEST, 500, 600), (background, 0 if asked is None else 500, 8)):
+        now[0], ready = 0.0, 10_000.0
+        with pytest.raises(ProviderError):
+            await retry.generate(request)
+        assert least <= now[0] <= (most if asked is None else 600)
+
+
 @pytest.mark.parametrize("asked", [0.0, 0.001, 0.9])
 async def test_a_pause_that_is_none_is_lengthened_and_its_attempt_counts(asked: float) -> None:
-    # The same as without a header: a proxy's `Retry-After: 0` must not use up all attempts at once.
+    # A proxy's `Retry-After: 0` must not use up all attempts at once.
     pauses: list[float] = []
     model = in_turn(*[rate_limited(asked)] * 100)
     with pytest.raises(ProviderError):

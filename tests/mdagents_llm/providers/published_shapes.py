@@ -340,6 +340,33 @@ SHAPES = {
         "Azure: content filtering",
         streams=True,
     ),
+    "a request above the tokens of a minute": Shape(
+        "openai",
+        "context_length",
+        {
+            "error": {
+                "message": "Request too large for gpt-4o in organization org-x on tokens per min "
+                "(TPM): Limit 30000, Requested 31538. The input or output tokens must be reduced "
+                "in order to run successfully.",
+                "type": "tokens",
+                "code": "rate_limit_exceeded",
+            }
+        },
+        "shell_gpt#653",
+        429,
+    ),
+    "a limit of a minute without a pause": Shape(
+        "openai",
+        RETRIED,
+        {
+            "message": "Tokens per minute limit exceeded - too many tokens processed.",
+            "type": "too_many_tokens_error",
+            "param": "quota",
+            "code": "token_quota_exceeded",
+        },
+        "benchmark-radar#171",
+        429,
+    ),
     "Claude blocked": Shape(
         "anthropic",
         REFUSED,
