@@ -11,7 +11,7 @@ REFUSING = re.compile(
     r"|not (yet )?implemented|unimplemented|not enabled|only enabled|not configurable"
     r"|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|cannot be (set|used|specified)"
     r"|only (the default|\S{1,20} (is|are) (allowed|supported|accepted))"
-    r"|must be (set to )?(false|disabled|1\b)|must be verified"
+    r"|(must|(may|can) only) be (set to )?(false|disabled|1\b)|must be verified"
 )
 """Wordings by which endpoints refuse a setting as such, as opposed to its value."""
 PASSING = re.compile(
@@ -24,7 +24,10 @@ _ECHO = re.compile(
     r"|(?<=input at pos )\d"  # llama.cpp, before the reply
 )
 """Pattern at which an error message begins to echo the request or the reply."""
-_KEY = re.compile(r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|bearer )[-_A-Za-z0-9*.]{6,}")
+_KEY = re.compile(
+    r"(?i)\b(sk-|gsk_|hf_|AIza|nvapi-|xai-(?!grok)|fw_|tgp_v1_|pplx-|csk-|r8_|dapi|AKIA"
+    r"|key[-_=]|api_?key=|bearer )[-_A-Za-z0-9*.]{6,}"
+)
 _SHORTEST_KEY = 8  # characters; shorter keys are not masked
 _LONGEST_MESSAGE = 200  # characters
 

@@ -12,7 +12,6 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 from mdagents_llm.files.json_text import parse_json
@@ -41,11 +40,7 @@ class EventStream:
         self._is_bare = False  # whether the data has no field name
 
     def feed(self, piece: bytes) -> list[str]:
-        """Return the data of the events that a piece completes.
-
-        Raises:
-            ValueError: The piece is not UTF-8.
-        """
+        """Return the data of the events that a piece completes; bytes that are no UTF-8 are `�`."""
         if self._has_return or b"\r" in piece:
             piece = self._without_returns(piece)
         *lines, rest = piece.split(b"\n")
@@ -54,16 +49,14 @@ class EventStream:
             lines[0] = b"".join([*self._rest, lines[0]])
             self._rest = []
         for line in lines:
-            self._read(line.decode(), found)
+            self._read(line.decode(errors="replace"), found)
         if rest:
             self._rest.append(rest)
         return found
 
     def end(self) -> list[str]:
         """Return the data of the last events; one that was cut off is dropped."""
-        found: list[str] = []
-        with suppress(UnicodeDecodeError):  # cut off inside a character
-            found = self.feed(b"\n")
+        found = self.feed(b"\n")
         self._dispatch(found, is_last=True)
         return found
 
@@ -111,7 +104,7 @@ class EventStream:
 
 
 async def read_events(pieces: AsyncIterator[bytes], beginning: bytes = b"") -> AsyncIterator[str]:
-    """Yield the data of the events of a stream, with the errors of `EventStream.feed`.
+    """Yield the data of the events of a stream.
 
     Args:
         pieces: Content of the stream as it arrives.
@@ -198,6 +191,8 @@ def is_bare(content: bytes) -> bool:
 def whole_json(content: bytes) -> Any:
     """Return the JSON value of a content, after which a gateway may add the end of a stream.
 
+    Bytes that are no UTF-8 become `�`.
+
     Raises:
         ValueError: The content is not JSON.
         RecursionError: It is nested too deeply.
@@ -205,9 +200,10 @@ def whole_json(content: bytes) -> Any:
     try:
         return parse_json(content)
     except ValueError:
-        text = _without_mark(content).decode()
+        text = _without_mark(content).decode(errors="replace")
         value, end = json.JSONDecoder().raw_decode(text)
-        if not is_stream(text[end:].encode()):
+        rest = text[end:].strip()
+        if rest and not is_stream(rest.encode()):
             raise
         return value
 

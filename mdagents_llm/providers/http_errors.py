@@ -40,6 +40,8 @@ _QUOTA = (
     "insufficient funds",
     "out of credits",
     "used all available credits",  # xAI
+    "credits are depleted",  # Gemini
+    "credits_required",  # Anthropic
     "exceeded_current_quota",  # Moonshot
     "arrearage",  # Model Studio
     "accountoverdue",  # Volcengine
@@ -47,6 +49,8 @@ _QUOTA = (
     "余额不足",  # Zhipu: insufficient balance
     "使用上限",  # Zhipu: usage limit
 )
+_OF_TOKENS = "error-code#token-limit"
+"""Address by which Model Studio tells a limit of a minute from a spent quota."""
 _BUDGET = re.compile(
     r"(?<!token )(?<!thinking )(?<!reasoning )budget limit exceeded|guardrail budget exceeded"
 )
@@ -97,11 +101,13 @@ _CONTEXT = (
     "too many tokens",
     "maximum prompt length",  # xAI
     "prompt token count",  # Copilot
+    "model token limit",  # Moonshot
 )
 _TOO_LONG = re.compile(
-    r"\b(input|prompt)( length)?( \d+)? (is )?(too long|exceeds (the )?max(imum)? length)\b"
+    r"\b(input|prompt|user message)( length)?( \d+)? (is )?"
+    r"(too long|exceeds (the )?max(imum)?( allowed)?( input)? length)\b"
 )
-"""Wordings of Anthropic, Ollama and Volcengine about a prompt."""
+"""Wordings of Anthropic, Ollama, Volcengine and others about a prompt."""
 _SCHEMA = (
     "response_format",
     "text.format",  # the Responses API
@@ -157,6 +163,14 @@ _NO_MODEL = (
     "invalid model name",  # LiteLLM
     "provided model identifier is invalid",  # Bedrock
     "on-demand throughput",  # Bedrock, for a model without an inference profile
+    "model_not_available",  # Together
+    "dedicated_endpoint_not_running",
+    "unknown_model",  # GitHub Models
+    "unavailable_model",
+)
+_MISSING_MODEL = re.compile(
+    r"(?<!moderation )(?<!guardrail )\bmodel not found\b"
+    r"|\bthe model ['\"`][^'\"`\s]{1,100}['\"`] (does not exist|(was |is )?not found)"
 )
 _NOT_SUPPORTED = re.compile(
     r"(?<!an )(?<!a )\bnot supported model:? (?!\w*(?:parameter|option|input|output|field|setting"
@@ -201,6 +215,7 @@ _RATE = (
     "requests per minute",
 )
 _SATURATED = ("负载已饱和",)  # one-api, which calls it a quota
+_DEGRADED = "degraded function"  # NVIDIA, with status 400
 _BUSY = ("overloaded", "at capacity", "no capacity", "engine_overloaded")
 
 
@@ -254,6 +269,7 @@ def _kind(
         404: ErrorKind.MODEL_NOT_FOUND,
         408: ErrorKind.TIMEOUT,
         409: ErrorKind.SERVER,
+        410: ErrorKind.MODEL_NOT_FOUND,
         413: ErrorKind.CONTEXT_LENGTH,
         424: ErrorKind.SERVER,  # TGI: the generation failed
         425: ErrorKind.SERVER,
@@ -264,7 +280,7 @@ def _kind(
     }
     if _has(words, _SATURATED):
         return ErrorKind.OVERLOADED
-    is_spent = _has(words, _QUOTA) or _BUDGET.search(words)
+    is_spent = _OF_TOKENS not in words and (_has(words, _QUOTA) or _BUDGET.search(words))
     if status == 402 or (status in _OF_QUOTA and is_spent):
         return ErrorKind.QUOTA
     if status in _OF_QUOTA and _has(words, _LIMIT):
@@ -301,7 +317,7 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
     """Return the kind of a 400 error by its message; None if the message is inconclusive."""
     if _is_too_long(words):
         return ErrorKind.CONTEXT_LENGTH
-    if _has(words, _NO_MODEL) or _NOT_SUPPORTED.search(words):
+    if any((_has(words, _NO_MODEL), _NOT_SUPPORTED.search(words), _MISSING_MODEL.search(words))):
         return ErrorKind.MODEL_NOT_FOUND
     if _has(words, _AUTH) or _BARRED.search(words):
         return ErrorKind.AUTH
@@ -309,7 +325,8 @@ def _kind_of_words(words: str, asked_with_schema: bool) -> ErrorKind | None:
         return ErrorKind.BAD_BODY
     if asked_with_schema and _has(words, _SCHEMA):
         return ErrorKind.SCHEMA_UNSUPPORTED
-    if "stream" in words and PASSING.search(words):  # behind a gateway
+    is_passing = "stream" in words and PASSING.search(words)  # behind a gateway
+    if is_passing or _DEGRADED in words:
         return ErrorKind.SERVER
     return ErrorKind.OVERLOADED if _has(words, _BUSY) else None
 

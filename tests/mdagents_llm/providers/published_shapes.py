@@ -340,6 +340,65 @@ SHAPES = {
         "Azure: content filtering",
         streams=True,
     ),
+    "a limit of a minute that is called a quota": Shape(
+        "openai",
+        RETRIED,
+        {
+            "error": {
+                "message": "You exceeded your current quota, please check your plan and billing "
+                "details. For details, see: "
+                "https://help.aliyun.com/zh/model-studio/error-code#token-limit",
+                "type": "insufficient_quota",
+                "code": "insufficient_quota",
+            }
+        },
+        "opencode#23722",
+        429,
+    ),
+    "no credit for a model": Shape(
+        "anthropic",
+        DOWN,
+        {
+            "type": "error",
+            "error": {
+                "type": "rate_limit_error",
+                "message": "Usage credits are required for this model.",
+                "details": {"error_code": "credits_required"},
+            },
+        },
+        "hermes-agent#109553",
+        429,
+    ),
+    "a model that GitHub does not know": Shape(
+        "openai",
+        DOWN,
+        {"error": {"code": "unknown_model", "message": "Unknown model: x"}},
+        "gh-models#65",
+        400,
+    ),
+    **{
+        f"a model that is not served: {code}": Shape(
+            "openai", DOWN, {"error": {"code": code, "message": "It cannot be called"}}, source, 400
+        )
+        for code, source in (
+            ("model_not_available", "puter#3168"),
+            ("dedicated_endpoint_not_running", "puter#3168"),
+            ("unavailable_model", "ours"),
+        )
+    },
+    "a temperature beside thinking": Shape(
+        "openai",
+        ANSWERED,
+        {
+            "error": {
+                "message": "`temperature` may only be set to 1 when thinking is enabled or in "
+                "adaptive mode. Please consult the documentation"
+            }
+        },
+        "one-hub#529",
+        400,
+        then=True,
+    ),
     "a request above the tokens of a minute": Shape(
         "openai",
         "context_length",
@@ -932,6 +991,39 @@ SHAPES = {
             (DOWN, 429, "openai", "今日免费额度已用完", "ours"),
             ("bad_request", 400, "openai", "Input validation: stop sequence too long", "ours"),
             ("context_length", 400, "openai", "Messages too long for requested model", "ours"),
+            (
+                "context_length",
+                400,
+                "openai",
+                "Your request exceeded model token limit: 262144 (requested: 566084)",
+                "kimi-cli#2011",
+            ),
+            (
+                "context_length",
+                400,
+                "openai",
+                "Input length 877338 exceeds the maximum allowed input length of 639968 tokens",
+                "ours",
+            ),
+            ("context_length", 400, "openai", "The user message is too long.", "ours"),
+            ("bad_request", 400, "openai", "Validation: the stop message is too long", "ours"),
+            (
+                RETRIED,
+                400,
+                "openai",
+                "Function id '1b': DEGRADED function cannot be invoked",
+                "freellmapi#522",
+            ),
+            (DOWN, 429, "gemini", "Your prepayment credits are depleted.", "dyad#3626"),
+            (
+                DOWN,
+                410,
+                "openai",
+                "The model 'foo' has reached its end of life on 2026-09-01",
+                "NemoClaw#11902",
+            ),
+            (DOWN, 400, "openai", "Model not found: foo", "ours"),
+            (DOWN, 400, "openai", "The model 'foo' does not exist", "ours"),
             (DOWN, 429, "openai", "Weekly/Monthly Limit Exhausted.", "openclaw#33813"),
             (DOWN, 429, "openai", "已达到 5 小时的使用上限。", "dirge#818"),
             (

@@ -514,6 +514,22 @@ def test_what_looks_like_a_key_is_masked(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "start",
+    [
+        *("nvapi-", "xai-", "fw_", "tgp_v1_", "pplx-", "csk-", "r8_", "dapi", "AKIA"),
+        *("https://host/v1?api_key=", "https://host/v1?key="),
+    ],
+)
+def test_a_key_of_the_endpoint_behind_a_gateway_is_masked(start: str) -> None:
+    assert masked_line(f"Upstream refused {start}0Ab9cD8eF7gH6") == f"Upstream refused {start}***"
+
+
+@pytest.mark.parametrize("text", ["API_KEY_INVALID", "the model xai-grok-4-fast", "Map inapis"])
+def test_what_is_no_key_is_shown(text: str) -> None:
+    assert masked_line(text) == text
+
+
+@pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({"retry-after-ms": "250"}, 0.25),

@@ -76,6 +76,19 @@ async def _reply(
 @pytest.mark.parametrize(
     "body",
     [
+        _stream(FIRST.replace("\\u00e9", "é"), *END).replace("é".encode(), b"\xc3"),
+        WHOLE.replace(b"\\u00e9", b"\xc3"),
+        WHOLE.replace(b"\\u00e9", b"\xc3") + b"\ndata: [DONE]\n\n",
+    ],
+    ids=["stream", "whole", "whole, with the end of a stream"],
+)
+async def test_one_broken_byte_costs_one_character(body: bytes) -> None:  # llama.cpp#28926
+    assert (await _reply(body)).text == "H\ufffdllo"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
         pytest.param(_stream(": keep-alive", FIRST, ":", *END), id="comments"),
         # https://github.com/mnfst/llm-gateway/issues/2053
         pytest.param(
