@@ -43,6 +43,7 @@ from mdagents_llm.providers.checks import (
 from mdagents_llm.providers.error_body import ErrorBody, raise_error_in
 from mdagents_llm.providers.event_stream import DONE, Extent
 from mdagents_llm.providers.filters import is_filters
+from mdagents_llm.providers.finish_reasons import weightier
 from mdagents_llm.providers.picture_body import PictureText
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
@@ -208,6 +209,7 @@ class AnthropicChat(SdkChat):
     ) -> ChatReply:
         """Return the reply of a stream; `usage` and `blocks` are filled in by its events."""
         stop, has_ended, model = None, False, self._model
+        pieces = 0  # at the last stop reason
         async for event in self._until_end(events, blocks.extent):
             if event == DONE:  # of gateways
                 continue
@@ -224,7 +226,10 @@ class AnthropicChat(SdkChat):
                 case "content_block_delta":
                     blocks.add(event)
                 case "message_delta":
-                    stop = event["delta"].get("stop_reason") or stop
+                    if later := event["delta"].get("stop_reason"):
+                        is_same = pieces == blocks.extent.pieces
+                        stop = weightier(later, stop) if is_same else later
+                        pieces = blocks.extent.pieces
                     blocks.extent.has_ended = stop is not None
                     _merge(usage, event.get("usage") or {})
                 case "message_stop":

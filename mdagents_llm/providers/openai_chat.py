@@ -32,6 +32,7 @@ from mdagents_llm.providers.checks import (
 from mdagents_llm.providers.error_body import ErrorInReplyError, has_error, raise_error_in
 from mdagents_llm.providers.event_stream import DONE, Extent
 from mdagents_llm.providers.filters import is_filters
+from mdagents_llm.providers.finish_reasons import first_word, is_cut, weightier
 from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
 from mdagents_llm.providers.refused import STREAM, Refused
@@ -43,18 +44,6 @@ from mdagents_llm.text import well_formed
 _LIMITS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """Names of the token limit of a reply; if a model refuses one, the other is sent."""
 _STREAM_OPTIONS = "stream_options"
-_LENGTH = frozenset(
-    [
-        "length",
-        "model_length",
-        "token_limit",
-        "incomplete",
-        "model_context_window_exceeded",
-        "repetition",
-    ]
-)
-"""Finish reasons of a truncated reply, besides `max_tokens` and the like: OpenAI, Mistral, watsonx,
-gateways to Gemini and Anthropic, Z.ai, and vLLM, which ends a loop."""
 _BROKEN_OFF = frozenset(
     [
         "abort",
@@ -179,6 +168,7 @@ class OpenAIChat(SdkChat):
         check_object(message)
         served = served_model(raw.get("model"), self._model)
         finish, cost = choice.get("finish_reason"), reported_cost(raw.get("usage"))
+        finish = _told(finish, choice) if finish else finish
         reply = made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
         return at_its_limit(reply, self._limit(request))
 
@@ -250,6 +240,7 @@ class Chunks:
         self._has_deltas = False
         self._pieces: dict[str, list[str]] = {}
         self.finish: str | None = None
+        self._pieces_at_finish = 0
         self.usage: Any = None
         self.extent = Extent()
         self.is_done = False
@@ -298,7 +289,11 @@ class Chunks:
                 self._pieces = {}  # a whole message after its parts
             delta, finish = delta or {"content": choice.get("text")}, choice.get("finish_reason")
             self._add(delta, is_last=bool(finish) and self.finish is None)
-            self.finish = finish or self.finish
+            if finish:
+                finish = _told(finish, choice)
+                is_same = self._pieces_at_finish == self.extent.pieces
+                self.finish = weightier(finish, self.finish) if is_same else finish
+                self._pieces_at_finish = self.extent.pieces
             self.extent.note(finish)
 
     def _add(self, delta: Mapping[str, Any], *, is_last: bool = False) -> None:
@@ -329,6 +324,11 @@ def check_object(value: object) -> None:
     """
     if not isinstance(value, dict):
         raise TypeError("a part of the reply is not an object")
+
+
+def _told(finish: Any, choice: Mapping[str, Any]) -> Any:
+    """Return the finish reason of a choice; OpenRouter may call the model's own one `stop`."""
+    return weightier(finish, choice.get("native_finish_reason"))
 
 
 def _says(message: Mapping[str, Any]) -> bool:
@@ -521,13 +521,11 @@ def _cached_in_total(more: object, reasoning: object, read: object, written: obj
 def _stop_reason(finish: object, refusal: object) -> StopReason:
     if isinstance(finish, dict):  # SGLang's own API
         finish = finish.get("type")
-    name = str(finish).lower()
-    if refusal or is_filters(name):
+    if refusal or is_filters(str(finish)):
         return StopReason.REFUSAL
-    first = name.partition(":")[0].strip().replace("-", "_")
+    first = first_word(finish)
     is_error = first.startswith(("error", "malformed_")) or first.endswith("_error")
     if is_error or first in _BROKEN_OFF:
         message = f"the endpoint broke the reply off (finish reason {finish})"
         raise ProviderError(message, kind=ErrorKind.SERVER)
-    is_cut = first.startswith("max_") or first in _LENGTH
-    return StopReason.LENGTH if is_cut else StopReason.STOP
+    return StopReason.LENGTH if is_cut(first) else StopReason.STOP

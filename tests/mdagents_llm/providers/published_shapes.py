@@ -1435,6 +1435,16 @@ FRAMES = {
         "rexxars/eventsource-parser#31",
         streams=True,
     ),
+    **{
+        f"Claude's {reason}, then a stop": Shape(
+            "anthropic",
+            comes,
+            _events(START, EMPTY, _piece('{"answ'), _message_delta(reason), _message_delta(), STOP),
+            "ours",
+            streams=True,
+        )
+        for reason, comes in (("refusal", REFUSED), ("max_tokens", UNREADABLE))
+    },
     "names and data apart": Shape(
         "anthropic",
         ANSWERED,

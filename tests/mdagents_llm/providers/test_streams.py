@@ -74,6 +74,44 @@ async def _reply(
 
 
 @pytest.mark.parametrize(
+    ("finishes", "reason"),
+    [
+        (("length", "stop"), StopReason.LENGTH),  # vllm#2266
+        (("content_filter", "stop"), StopReason.REFUSAL),  # openrag#462
+        (("stop", "length"), StopReason.LENGTH),
+        (("tool_calls", "stop"), StopReason.STOP),
+        (("length", "llo", "stop"), StopReason.STOP),  # more text followed the first
+    ],
+)
+async def test_a_stop_after_a_reason_says_nothing(
+    finishes: tuple[str, ...], reason: StopReason
+) -> None:
+    events = [_chunk(one) if one == "llo" else _chunk(finish=one) for one in finishes]
+    assert (await _reply(_stream(FIRST, *events, USAGE, "data: [DONE]"))).stop_reason is reason
+
+
+@pytest.mark.parametrize("finish", ["stop", "tool_calls"])
+@pytest.mark.parametrize(
+    ("native", "reason"),
+    [
+        ("MAX_TOKENS", StopReason.LENGTH),
+        ("SAFETY", StopReason.REFUSAL),
+        ("end_turn", StopReason.STOP),
+        (None, StopReason.STOP),
+        ({"odd": 1}, StopReason.STOP),
+    ],
+)
+async def test_the_reason_of_the_model_itself_is_read(
+    finish: str, native: object, reason: StopReason
+) -> None:  # go-openrouter#43
+    choice = {"finish_reason": finish, "native_finish_reason": native}
+    whole = json.dumps({"choices": [{"message": {"content": "Héllo"}} | choice]}).encode()
+    last = "data: " + json.dumps({"choices": [{"delta": {}} | choice]})
+    for body in (whole, _stream(FIRST, SECOND, last, "data: [DONE]")):
+        assert (await _reply(body)).stop_reason is reason
+
+
+@pytest.mark.parametrize(
     "body",
     [
         _stream(FIRST.replace("\\u00e9", "é"), *END).replace("é".encode(), b"\xc3"),
