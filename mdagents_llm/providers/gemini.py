@@ -13,7 +13,14 @@ from google.genai import types
 from google.genai.errors import APIError
 from google.genai.models import AsyncModels
 
-from mdagents_llm.chat import ChatReply, ChatRequest, OnText, StopReason, TokenUsage
+from mdagents_llm.chat import (
+    ChatMessage,
+    ChatReply,
+    ChatRequest,
+    OnText,
+    StopReason,
+    TokenUsage,
+)
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
@@ -32,6 +39,7 @@ from mdagents_llm.providers.event_stream import Extent, until_end
 from mdagents_llm.providers.filters import WithheldError, booking, is_withheld
 from mdagents_llm.providers.http_errors import OTHER_SHAPES, status_error
 from mdagents_llm.providers.picture_body import any_picture
+from mdagents_llm.providers.refusals import SYSTEM
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.streamed_text import ShownText, joined
 from mdagents_llm.providers.waits import retry_after_seconds
@@ -167,6 +175,7 @@ class GeminiChat:
         if config is not None:
             sent = [name for name in _REFUSABLE if getattr(config, name) is not None]
             sent += _THINKING if config.thinking_config is not None else ()
+            sent += [SYSTEM] if config.system_instruction else ()
             refusable = (*sent, STREAM)
             self._refused.raise_for(refusable, _HOST, status, words, said.param, said.code)
         headers = getattr(error.response, "headers", None) or {}
@@ -193,18 +202,22 @@ class GeminiChat:
             whole: Whether to include settings that the model has refused, since an earlier batch
                 may have sent them.
         """
+        refused = Refused() if whole else self._refused
+        messages = refused.taken(request.messages)
         contents = [
             types.Content(
                 role="model" if message.role == "assistant" else "user",
                 parts=[*map(_part, message.parts())],
             )
-            for message in request.messages
+            for message in messages
             if message.role != "system"
         ]
-        return contents, self._config(request, Refused() if whole else self._refused)
+        return contents, self._config(request, messages, refused)
 
-    def _config(self, request: ChatRequest, refused: Refused) -> types.GenerateContentConfig:
-        system = "\n\n".join(m.content for m in request.messages if m.role == "system")
+    def _config(
+        self, request: ChatRequest, messages: Iterable[ChatMessage], refused: Refused
+    ) -> types.GenerateContentConfig:
+        system = "\n\n".join(m.content for m in messages if m.role == "system")
         schema = request.schema
         refused_thinking = any(name in refused for name in _THINKING)
         return types.GenerateContentConfig(

@@ -35,6 +35,7 @@ from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.finish_reasons import first_word, is_cut, weightier
 from mdagents_llm.providers.picture_body import content_of
 from mdagents_llm.providers.pool import Pool
+from mdagents_llm.providers.refusals import SYSTEM
 from mdagents_llm.providers.refused import STREAM, Refused
 from mdagents_llm.providers.sdk_chat import SdkChat
 from mdagents_llm.providers.streamed_text import ShownText, is_replay, joined
@@ -137,6 +138,7 @@ class OpenAIChat(SdkChat):
     def body(self, request: ChatRequest, *, whole: bool = False) -> dict[str, object]:
         """Return the request body for the endpoint, with the arguments of `SdkChat.body`."""
         info, refused = self._info, Refused() if whole else self._refused
+        messages = refused.taken(request.messages)
         limit: str = info.max_tokens_field
         settings: dict[str, object] = {
             _LIMITS[limit] if limit in refused else limit: self._limit(request)
@@ -148,7 +150,7 @@ class OpenAIChat(SdkChat):
         settings |= _thinking(info)
         body: dict[str, object] = {
             "model": self._model,
-            "messages": [{"role": m.role, "content": content_of(m)} for m in request.messages],
+            "messages": [{"role": m.role, "content": content_of(m)} for m in messages],
             **{name: value for name, value in settings.items() if name not in refused},
         }
         if request.schema is not None:
@@ -218,7 +220,8 @@ class OpenAIChat(SdkChat):
 
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
         settings = ("temperature", self._info.seed_field, _STREAM_OPTIONS, STREAM)
-        return [name for name in (*settings, *_LIMITS, *_EFFORT) if name in body]
+        sent = [name for name in (*settings, *_LIMITS, *_EFFORT) if name in body]
+        return [*sent, *system_of(body.get("messages"))]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
         """Return whether an error means that the model supports only the other API."""
@@ -314,6 +317,11 @@ class Chunks:
     def _append(self, name: str, piece: str) -> None:
         self.extent.pieces += name not in _REASONING
         self._pieces.setdefault(name, []).append(piece)
+
+
+def system_of(messages: Any) -> list[str]:
+    """Return `SYSTEM` in a list if the messages of a body have that role; else an empty list."""
+    return [SYSTEM] if any(one["role"] == SYSTEM for one in messages or ()) else []
 
 
 def check_object(value: object) -> None:

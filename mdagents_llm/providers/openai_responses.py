@@ -28,6 +28,7 @@ from mdagents_llm.providers.openai_chat import (
     OpenAIChat,
     check_object,
     made,
+    system_of,
     text_of,
 )
 from mdagents_llm.providers.picture_body import data_uri, detail_of
@@ -78,7 +79,9 @@ class OpenAIResponses(OpenAIChat):
         body: dict[str, object] = {
             "model": self._model,
             # With a `type`, vLLM before June 2026 refuses the text of an assistant.
-            "input": [{"role": m.role, "content": _content(m)} for m in request.messages],
+            "input": [
+                {"role": m.role, "content": _content(m)} for m in refused.taken(request.messages)
+            ],
             **{name: value for name, value in settings.items() if name not in refused},
         }
         if request.schema is not None:
@@ -120,7 +123,8 @@ class OpenAIResponses(OpenAIChat):
     def _refusable(self, body: Mapping[str, Any]) -> list[str]:
         settings = ("temperature", "store", "reasoning", _LIMIT, STREAM)
         summary = [_SETTING] if _SUMMARY in body.get("reasoning", {}) else []
-        return [*summary, *(name for name in settings if name in body)]
+        sent = [name for name in settings if name in body]
+        return [*summary, *sent, *system_of(body.get("input"))]
 
     def _is_elsewhere(self, status: int | None, words: str) -> bool:
         if self._elsewhere.search(words):

@@ -33,6 +33,13 @@ _OF_THINKING = {  # the first two are Anthropic's, which are distinct settings
     "reasoning.summary": re.compile(r"(?i)\bsummar(y|ies)\b"),  # OpenAI, part of `reasoning`
 }
 _BAD_VALUE = re.compile(r"(?i)must be (one of|greater)|mandatory|invalid|should be|cannot be")
+SYSTEM = "system"
+"""Name of the setting that is the role of a system prompt."""
+_OF_SYSTEM = re.compile(
+    r"(?i)\b(system|developer)[ _-]?(role|instruction|message|prompt)s?\b|['\"`]system['\"`]"
+)
+_IN_MESSAGES = ("", "role", "messages")
+"""Settings that an error about the role of a message may name."""
 _CLAUSE = re.compile(r"[.;\n]\s")
 _FARTHEST = 80  # maximum characters between a setting's name and the words that refuse it
 
@@ -43,7 +50,7 @@ def is_refused(
     """Return whether an error means that an endpoint refuses a setting, such as `seed`, at all.
 
     Args:
-        setting: Name of the setting as it was sent.
+        setting: Name of the setting as it was sent; `SYSTEM` for the role of a system prompt.
         status: HTTP status; None for an error inside a reply.
         message: The endpoint's error message.
         about: Setting that the error is about; empty if the endpoint does not name it separately.
@@ -59,6 +66,10 @@ def is_refused(
         return any(
             named.search(one) and (REFUSING.search(one) or _BAD_VALUE.search(one))
             for one in clauses
+        )
+    if setting == SYSTEM:
+        return about in _IN_MESSAGES and any(
+            _OF_SYSTEM.search(one) and REFUSING.search(one) for one in clauses
         )
     if about not in ("", setting):
         return False

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import NoReturn
 
+from mdagents_llm.chat import ChatMessage
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.error_text import masked_line
-from mdagents_llm.providers.refusals import is_refused, is_streamed_only
+from mdagents_llm.providers.refusals import SYSTEM, is_refused, is_streamed_only
 from mdagents_llm.terminal.printing import print_line
 
 STREAM = "stream"
@@ -29,6 +31,23 @@ class Refused:
 
     def __contains__(self, setting: str) -> bool:
         return setting in self._names
+
+    def taken(self, messages: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
+        """Return a prompt as the model takes it: a refused system prompt begins the first turn."""
+        if SYSTEM not in self._names:
+            return messages
+        system = "".join(f"{one.content}\n\n" for one in messages if one.role == "system")
+        turns = tuple(one for one in messages if one.role != "system")
+        if not turns or turns[0].role != "user":
+            turns = (ChatMessage("user", ""), *turns)
+        first, size = turns[0], len(system)
+        merged = replace(
+            first,
+            content=system + first.content,
+            shared=tuple(size + length for length in first.shared),
+            pictures_at=size + first.pictures_at,
+        )
+        return (merged, *turns[1:])
 
     def raise_for(
         self,

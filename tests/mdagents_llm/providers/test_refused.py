@@ -14,19 +14,24 @@ from aiohttp import web
 from mdagents_llm.chat import ChatMessage, ChatRequest
 from mdagents_llm.config import Environment
 from mdagents_llm.endpoints import ModelSpec, Runtime
+from mdagents_llm.errors import ProviderError
 from mdagents_llm.ledger import CallRow
 from mdagents_llm.llm_registry import ModelRegistry
 from mdagents_llm.model_configs import ModelInfo, Thinking, load_model_configs
 from mdagents_llm.providers.anthropic_messages import _with_budget
 from mdagents_llm.providers.gemini import _thinking
 from mdagents_llm.providers.refusals import is_refused
+from mdagents_llm.providers.refused import Refused
 from tests.mdagents_llm.providers.shapes import (
     ANSWER,
     REQUEST,
     RETRIED,
+    SPECS,
     USAGE,
     Shape,
+    completion,
     delta,
+    served,
     stream,
     what_comes,
 )
@@ -56,6 +61,88 @@ def test_words_that_refuse_to_be_told_how_to_think(
     sent: tuple[str, ...], refused: tuple[str, ...], words: str
 ) -> None:
     assert tuple(name for name in sent if is_refused(name, 400, words)) == refused
+
+
+SYSTEM_REFUSED = {
+    "developer instruction": "Developer instruction is not enabled for models/x",  # new-api#989
+    "system role": "System role not supported",  # vllm#2964
+    "value of a role": "Unsupported value: 'messages[0].role' does not support 'system' with this "
+    "model.",  # baml#2109
+}
+OF_GEMINI = {
+    "candidates": [{"content": {"parts": [{"text": ANSWER}]}, "finishReason": "STOP"}],
+    "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+}
+OF_RESPONSES = {
+    "output": [{"type": "message", "content": [{"type": "output_text", "text": ANSWER}]}],
+    "status": "completed",
+}
+WHOLE = {"openai": completion(), "gemini": OF_GEMINI, "responses": OF_RESPONSES}
+
+
+@pytest.mark.parametrize("words", SYSTEM_REFUSED.values(), ids=SYSTEM_REFUSED)
+@pytest.mark.parametrize("wire", WHOLE)
+async def test_a_refused_system_prompt_begins_the_first_turn(
+    wire: str, words: str, make_runtime: Callable[..., Runtime], rows: list[CallRow]
+) -> None:
+    param = "messages[0].role" if "role'" in words else None
+    error = {"code": "unsupported_value", "message": words, "param": param}
+    shape = Shape(wire, "", {"error": error}, "", 400, then=True)
+    provider, name, path = SPECS[wire]
+    asks = ChatMessage("user", "Which one?")
+    request = ChatRequest((ChatMessage("system", "Be short."), asks), 200)
+    async with served(shape, WHOLE[wire]) as (address, asked):
+        keys = Environment(dict.fromkeys(("OPENAI_API_KEY", "GOOGLE_API_KEY"), "test-key"))
+        spec = ModelSpec(
+            provider, name, f"{address}{path}", api="responses" if wire == "responses" else ""
+        )
+        async with aclosing(ModelRegistry(make_runtime(environment=keys))) as registry:
+            model = registry.model(spec)
+            for _ in range(2):
+                assert (await model.generate(request)).text == ANSWER
+    assert len(asked) == 3
+    assert [row.outcome for row in rows] == ["setting_refused", "ok", "ok"]
+    turns = [body.get("messages") or body.get("input") or body["contents"] for body in asked]
+    for body, turn in zip(asked[1:], turns[1:], strict=True):
+        (only,) = turn
+        assert only["role"] == "user"
+        assert "Be short.\\n\\nWhich one?" in json.dumps(only)
+        assert "systemInstruction" not in body
+
+
+@pytest.mark.parametrize(
+    ("messages", "taken"),
+    [
+        ((), ("Be short.\n\n",)),
+        ((ChatMessage("assistant", "A"),), ("Be short.\n\n", "A")),
+        ((ChatMessage("user", "Q", (1,), (), 1),), ("Be short.\n\nQ",)),
+    ],
+)
+def test_a_prompt_without_a_system_role(
+    messages: tuple[ChatMessage, ...], taken: tuple[str, ...]
+) -> None:
+    prompt = (ChatMessage("system", "Be short."), *messages)
+    refused = Refused()
+    assert refused.taken(prompt) is prompt
+    with pytest.raises(ProviderError, match="System role"):
+        refused.raise_for(["system"], "host", 400, "System role not supported")
+    first, *rest = refused.taken(prompt)
+    assert (first.content, *(one.content for one in rest)) == taken
+    assert first.role == "user"
+    assert all(end == len(first.content) for end in (*first.shared, first.pictures_at or 11))
+
+
+@pytest.mark.parametrize(
+    ("words", "about"),
+    [
+        ("The system is not available", ""),
+        ("temperature is not supported by this system", ""),
+        ("System role not supported", "temperature"),
+        ("The system prompt is too long", ""),
+    ],
+)
+def test_words_that_refuse_no_system_prompt(words: str, about: str) -> None:
+    assert not is_refused("system", 400, words, about)
 
 
 @pytest.mark.parametrize(
