@@ -52,10 +52,9 @@ class RetryPolicy:
 
     max_retries: int = 5
     """Maximum number of retries. Two cases do not count and are bounded by `timeout` alone: a rate
-    limit or an overload (unless it names a pause below a second, or the call is a background call
-    and it names none), and an endpoint that has replied before but is unreachable now. A refused
-    setting does not count either; there are only a few. Nor does an attempt during which this
-    process was stopped."""
+    limit or an overload (see `Retry` for exceptions), and an endpoint that has replied before but
+    is unreachable now. A refused setting does not count either; there are only a few. Nor does an
+    attempt during which this process was stopped."""
     timeout: float = 600.0
     """Seconds of a call after which there are no more retries, excluding its time in the queue and
     while this process was stopped."""
@@ -81,6 +80,12 @@ class Retry:
     calls rejected together do not come back together), and exponential backoff with full jitter
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). An endpoint that
     asks for a pause longer than the timeout of a call is given up, as with an exhausted quota.
+
+    A rate limit or an overload counts toward `max_retries` if it names a pause below a second. One
+    that names none also counts after a call has waited its whole time in vain, until the next
+    reply: otherwise a quota that looks like a limit would hold up each question of a run by that
+    time. Of background calls, which hold up the end of a run, only rate limits that name a pause of
+    a second or more do not count.
 
     Args:
         inner: Model to call.
@@ -118,6 +123,8 @@ class Retry:
         self._replied = set[str]() if replied is None else replied
         self._fatal_in_a_row = 0
         self._has_seen = False  # a picture
+        self._replies = 0
+        self._in_vain = -1  # replies when a call was given up that had waited for another one
 
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         """Answer one request, retrying transient errors; raise the error of the last attempt.
@@ -137,8 +144,9 @@ class Retry:
         first = in_transit(request)
         started, number, before = self._monotonic(), 1, first.waited
         queued = paused = stopped = 0.0
-        failures = 0  # only those that count toward `max_retries`
+        failures = refusals = 0  # failures: only those that count toward `max_retries`
         unasked = 0  # errors after which only the backoff says how long to wait
+        replies = self._replies
         while True:
             waited = before + paused + queued
             try:
@@ -148,14 +156,13 @@ class Retry:
             except ProviderError as error:
                 if not self._is_retryable(error):
                     raise
-                if error.kind in _REFUSED and number <= _MOST_SETTINGS:
+                refusals += error.kind in _REFUSED
+                if error.kind in _REFUSED and refusals <= _MOST_SETTINGS:
                     number += 1
                     continue  # without a pause: the provider omits the setting from now on
                 is_outage = self._is_an_outage(error)
-                is_asked = _is_asked_to_wait(error)
-                is_free = is_outage or is_asked or _is_busy(error, request)
-                failures += not (is_free or error.stopped)
-                unasked += not (is_outage or is_asked or error.stopped)
+                failures += not (is_outage or self._is_to_wait(error, request) or error.stopped)
+                unasked += not (is_outage or _is_asked_to_wait(error) or error.stopped)
                 pause = self._pause(error, number if is_outage else unasked, is_outage=is_outage)
                 # Time in the queue is not the endpoint's fault and does not count.
                 queued += error.queued
@@ -165,6 +172,8 @@ class Retry:
                 allowed = self._policy.max_retries
                 if _is_too_long(error, self._policy) and not request.labels.background:
                     raise self._paused(error, pause) from error
+                if elapsed >= self._policy.timeout and error.kind in _BUSY:
+                    self._in_vain = max(self._in_vain, replies)
                 if failures > allowed or allowed == 0 or elapsed >= self._policy.timeout:
                     raise
                 if on_text is not None:
@@ -187,6 +196,7 @@ class Retry:
                 if is_new or self._fatal_in_a_row >= _FATAL_IN_A_ROW:
                     raise self._down(error) from error
             raise
+        self._replies += 1
         self._replied.add(self._name)
         self._has_seen |= any(message.pictures for message in request.messages)
         self._fatal_in_a_row = 0
@@ -224,6 +234,14 @@ class Retry:
     def _is_an_outage(self, error: ProviderError) -> bool:
         return error.kind is ErrorKind.UNREACHABLE and self._has_replied
 
+    def _is_to_wait(self, error: ProviderError, request: ChatRequest) -> bool:
+        """Return whether an error is a limit or an overload that does not count."""
+        if request.labels.background:
+            return error.kind is ErrorKind.RATE_LIMIT and _is_asked_to_wait(error)
+        if error.kind in _BUSY and error.retry_after is None:
+            return self._in_vain != self._replies
+        return _is_asked_to_wait(error)
+
     def _pause(self, error: ProviderError, failures: int, *, is_outage: bool) -> float:
         asked = (error.retry_after or 0.0) * (1 + 0.1 * self._rng.random())
         cap = self._policy.probe if is_outage else self._policy.cap
@@ -233,14 +251,6 @@ class Retry:
 
 def _is_asked_to_wait(error: ProviderError) -> bool:
     return error.kind in _BUSY and (error.retry_after or 0.0) >= _SHORTEST_PAUSE
-
-
-def _is_busy(error: ProviderError, request: ChatRequest) -> bool:
-    """Return whether an endpoint is at a limit, says nothing of its end, and the call can wait.
-
-    Background calls cannot: each would hold up the end of the run by the timeout of a call.
-    """
-    return error.kind in _BUSY and error.retry_after is None and not request.labels.background
 
 
 def _is_too_long(error: ProviderError, policy: RetryPolicy) -> bool:

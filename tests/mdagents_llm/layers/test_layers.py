@@ -303,11 +303,27 @@ async def test_a_limit_or_an_overload_is_waited_for_until_the_timeout(
     assert max(pauses) <= 60.0
     assert sum(pauses) <= ready + 60.0
     background = replace(REQUEST, labels=replace(REQUEST.labels, background=True))
-    for request, least, most in ((REQUEST, 500, 600), (background, 0 if asked is None else 500, 8)):
+    is_short = asked is None or kind is ErrorKind.OVERLOADED
+    for request, is_counted in ((REQUEST, False), (background, is_short), (REQUEST, not asked)):
         now[0], ready = 0.0, 10_000.0
         with pytest.raises(ProviderError):
             await retry.generate(request)
-        assert least <= now[0] <= (most if asked is None else 600)
+        most = 600.0 if not is_counted else 8.0 if asked is None else 5 * 33.0
+        assert (0 if is_counted else 500) <= now[0] <= most
+    now[0] = 10_000.0
+    assert (await retry.generate(REQUEST)).attempts == 1
+    now[0], ready = 0.0, 500.0
+    assert (await retry.generate(REQUEST)).attempts > 6
+
+
+async def test_a_setting_refused_after_an_overload_is_left_out_at_once() -> None:
+    pauses: list[float] = []
+    refused = ProviderError("no seed", kind=ErrorKind.SETTING_REFUSED, status=400)
+    busy = ProviderError("Loading model", kind=ErrorKind.OVERLOADED, status=503)
+    model = in_turn(*[busy] * 8, refused, refused, '{"answer": "A"}')
+    reply = await retrying(model, pauses, max_retries=1).generate(REQUEST)
+    assert reply.attempts == 11
+    assert len(pauses) == 8
 
 
 @pytest.mark.parametrize("asked", [0.0, 0.001, 0.9])
