@@ -25,8 +25,10 @@ _ECHO = re.compile(
 )
 """Pattern at which an error message begins to echo the request or the reply."""
 _KEY = re.compile(
-    r"(?i)\b(sk-|gsk_|hf_|AIza|nvapi-|xai-(?!grok)|fw_|tgp_v1_|pplx-|csk-|r8_|dapi|AKIA"
-    r"|key[-_=]|api_?key=|bearer )[-_A-Za-z0-9*.]{6,}"
+    r"(?i)\b(sk-|gsk_|hf_|AIza|key[-_=]|api_?key=|bearer "
+    # Their beginnings are also those of words and models: `dapivirine`, `pplx-70b-online`.
+    r"|(?:nvapi-|xai-(?!grok)|fw_|tgp_v1_|pplx-(?!\d+b\b)|csk-|r8_|dapi|AKIA)(?=[-_A-Za-z]*\d)"
+    r")[-_A-Za-z0-9*.]{6,}"
 )
 _SHORTEST_KEY = 8  # characters; shorter keys are not masked
 _LONGEST_MESSAGE = 200  # characters

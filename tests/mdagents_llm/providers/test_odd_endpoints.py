@@ -524,7 +524,13 @@ def test_a_key_of_the_endpoint_behind_a_gateway_is_masked(start: str) -> None:
     assert masked_line(f"Upstream refused {start}0Ab9cD8eF7gH6") == f"Upstream refused {start}***"
 
 
-@pytest.mark.parametrize("text", ["API_KEY_INVALID", "the model xai-grok-4-fast", "Map inapis"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("API_KEY_INVALID", "the model xai-grok-4-fast", "Map inapis", "dapivirine", "fw_version"),
+        "Invalid model 'pplx-70b-online'",
+    ],
+)
 def test_what_is_no_key_is_shown(text: str) -> None:
     assert masked_line(text) == text
 
