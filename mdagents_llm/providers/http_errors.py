@@ -101,7 +101,7 @@ _CONTEXT = (
     "too many tokens",
     "maximum prompt length",  # xAI
     "prompt token count",  # Copilot
-    "model token limit",  # Moonshot
+    "exceeded model token limit",  # Moonshot
 )
 _TOO_LONG = re.compile(
     r"\b(input|prompt|user message)( length)?( \d+)? (is )?"

@@ -1006,6 +1006,7 @@ SHAPES = {
                 "ours",
             ),
             ("context_length", 400, "openai", "The user message is too long.", "ours"),
+            ("bad_request", 400, "openai", "max_tokens 9 exceeds the model token limit", "ours"),
             ("bad_request", 400, "openai", "Validation: the stop message is too long", "ours"),
             (
                 RETRIED,
