@@ -37,6 +37,8 @@ class Refused:
         if SYSTEM not in self._names:
             return messages
         system = "".join(f"{one.content}\n\n" for one in messages if one.role == "system")
+        if not system:
+            return messages
         turns = tuple(one for one in messages if one.role != "system")
         if not turns or turns[0].role != "user":
             turns = (ChatMessage("user", ""), *turns)

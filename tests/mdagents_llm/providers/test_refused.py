@@ -126,6 +126,7 @@ def test_a_prompt_without_a_system_role(
     assert refused.taken(prompt) is prompt
     with pytest.raises(ProviderError, match="System role"):
         refused.raise_for(["system"], "host", 400, "System role not supported")
+    assert refused.taken(messages) is messages
     first, *rest = refused.taken(prompt)
     assert (first.content, *(one.content for one in rest)) == taken
     assert first.role == "user"
