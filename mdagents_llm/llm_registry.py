@@ -291,6 +291,7 @@ class ModelRegistry:
             sleep=runtime.sleep,
             notes=_notes(spec, runtime.environment, runtime.configs),
             replied=runtime.replied,
+            in_batches=runtime.batching is not None,
         )
         # A local model is limited by its context, and a grammar bounds its replies.
         if spec.is_local:

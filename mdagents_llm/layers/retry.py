@@ -84,8 +84,8 @@ class Retry:
     A rate limit or an overload counts toward `max_retries` if it names a pause below a second. One
     that names none also counts after a call has waited its whole time in vain, until the next
     reply: otherwise a quota that looks like a limit would hold up each question of a run by that
-    time. Of background calls, which hold up the end of a run, only rate limits that name a pause of
-    a second or more do not count.
+    time. Of background calls, which hold up the end of a run, and of calls in batches, each of
+    which takes hours, only rate limits that name a pause of a second or more do not count.
 
     Args:
         inner: Model to call.
@@ -97,6 +97,7 @@ class Retry:
         sleep: Function awaited for each pause, in seconds.
         notes: Kind of error -> hint for the user when it ends the run.
         replied: Names of models that have replied, also to other processes; None: none has.
+        in_batches: Whether calls are made in batches.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Retry:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         notes: Mapping[ErrorKind, str] | None = None,
         replied: set[str] | None = None,
+        in_batches: bool = False,
     ) -> None:
         self._inner = inner
         self._policy = policy
@@ -121,6 +123,7 @@ class Retry:
         self._sleep = sleep
         self._notes = notes or {}
         self._replied = set[str]() if replied is None else replied
+        self._in_batches = in_batches
         self._fatal_in_a_row = 0
         self._has_seen = False  # a picture
         self._replies = 0
@@ -236,7 +239,7 @@ class Retry:
 
     def _is_to_wait(self, error: ProviderError, request: ChatRequest) -> bool:
         """Return whether an error is a limit or an overload that does not count."""
-        if request.labels.background:
+        if request.labels.background or self._in_batches:
             return error.kind is ErrorKind.RATE_LIMIT and _is_asked_to_wait(error)
         if error.kind in _BUSY and error.retry_after is None:
             return self._in_vain != self._replies

@@ -188,6 +188,15 @@ async def test_a_line_that_failed_is_asked_again_in_another_batch(
     assert the_sum_of(rows) == served_by(provider)
 
 
+async def test_a_line_at_a_limit_is_not_asked_again_in_batch_after_batch(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow]
+) -> None:
+    provider.fail_next("429", times=100)
+    with pytest.raises(ExceptionGroup):
+        await bench.ask(questions(1), retry=RetryPolicy(max_retries=2))
+    assert [row.outcome for row in rows] == ["rate_limit"] * 3
+
+
 async def test_a_line_that_can_only_fail_is_an_error_of_its_call(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
 ) -> None:
