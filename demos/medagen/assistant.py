@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,19 @@ _LOG = logging.getLogger(__name__)
 _REMEMBERED = 5  # earlier messages in the prompt
 _LANGUAGES = {Language.ENGLISH: "English", Language.VIETNAMESE: "Vietnamese"}
 _PROMPT = Path(__file__).with_name("prompt.txt")
+_UNANSWERED = "the model has not answered"  # while it works, and if the user leaves meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A message to which the rules have been applied."""
+
+    messages: Sequence[str]
+    """Messages of the user in the conversation, in order."""
+    language: Language
+    evidence: Evidence
+    """What is known before the model and its tools are called."""
+    prompt: Sequence[BaseMessage]
 
 
 class MedagenAssistant:
@@ -112,20 +126,27 @@ class MedagenAssistant:
         text = clean(well_formed(request.text)).strip()
         if not text and not request.image_url:
             raise ConfigError("the message is empty: write what is wrong, or add a picture")
+        earlier: list[tuple[Role, str]] = []
         result: TriageResult | None = None
         try:
             id_ = await self._session(request)
             async with self._store.turn(id_, request.user_id, patience=self._deadline) as turn:
                 earlier = [(one.role, one.text) for one in turn.messages]
-                result = await self._triaged(id_, request, text, earlier, until, on_event)
+                read = self._read(request, text, earlier)
+                # Store it before the model is called, since the user may leave at any moment.
+                stored = told(None, _UNANSWERED, read.evidence, read.language, id_)
                 turn.say(Role.USER, text or IMAGE)
-                turn.say(Role.ASSISTANT, result.recommendation, result.model_dump(mode="json"))
+                turn.say(Role.ASSISTANT, stored.recommendation, stored.model_dump(mode="json"))
+                await self._store.keep(turn)
+                result = await self._answered(id_, request, read, until, on_event)
+                turn.correct(result.recommendation, result.model_dump(mode="json"))
         except (UnknownSessionError, SessionBusyError):
             raise
         except Exception as error:  # noqa: BLE001 - what cannot be remembered is still answered
             _LOG.error("a conversation cannot be read or stored: %s", type(error).__name__)
             if result is None:
-                result = await self._triaged("", request, text, [], until, on_event)
+                read = self._read(request, text, earlier)
+                result = await self._answered("", request, read, until, on_event)
         on_event(FinalAnswer(result=result))
         return result
 
@@ -134,30 +155,45 @@ class MedagenAssistant:
             return (await self._store.start(request.user_id)).id
         return (await self._store.session(request.session_id, request.user_id)).id
 
-    async def _triaged(
-        self,
-        session_id: str,
-        request: TriageRequest,
-        text: str,
-        earlier: Sequence[tuple[Role, str]],
-        until: float,
-        on_event: Callable[[Event], None],
-    ) -> TriageResult:
-        image_url = request.image_url
+    def _read(
+        self, request: TriageRequest, text: str, earlier: Sequence[tuple[Role, str]]
+    ) -> _Read:
+        """Apply the rules to a message and the earlier ones of its conversation."""
         said = [one for role, one in earlier if role is Role.USER and one != IMAGE]
         messages = [*said, text] if text else said
         language = language_of(messages)
-        on_event(ActionStart(tool=TRIAGE_RULES, input={"symptoms": messages}))
         rules, earlier_words = self._screened(messages, language)
-        on_event(Observation(tool=TRIAGE_RULES, output=rules.model_dump(mode="json")))
-        toolbox = Toolbox(self._services, language, image_url)
-        prompt = self._messages(earlier, text, rules, language, has_picture=bool(image_url))
+        evidence = Evidence(
+            rules=rules,
+            earlier_words=earlier_words,
+            more_rules=(),
+            level=None,
+            findings=None,
+            guidelines=(),
+            has_picture=bool(request.image_url),
+            message=text or picture_sent(language),
+        )
+        prompt = self._messages(earlier, text, rules, language, has_picture=bool(request.image_url))
+        return _Read(messages, language, evidence, prompt)
+
+    async def _answered(
+        self,
+        session_id: str,
+        request: TriageRequest,
+        read: _Read,
+        until: float,
+        on_event: Callable[[Event], None],
+    ) -> TriageResult:
+        rules = read.evidence.rules.model_dump(mode="json")
+        on_event(ActionStart(tool=TRIAGE_RULES, input={"symptoms": read.messages}))
+        on_event(Observation(tool=TRIAGE_RULES, output=rules, session_id=session_id))
+        toolbox = Toolbox(self._services, read.language, request.image_url)
         draft: Draft | None = None
         failure: str | None = None
         try:
             with workflow(self._spans, "medagen"):
                 async with asyncio.timeout_at(until):
-                    draft = await react(self._model, toolbox, prompt, on_event)
+                    draft = await react(self._model, toolbox, read.prompt, on_event)
         except TimeoutError:
             failure = f"the model has not answered within {self._deadline:g} s"
         except NoDraftError as error:
@@ -170,17 +206,14 @@ class MedagenAssistant:
         except Exception as error:  # noqa: BLE001 - whatever it is, the user gets an answer
             _LOG.exception("the model's part failed: %s", type(error).__name__)
             failure = "the model's part failed"
-        evidence = Evidence(
-            rules=rules,
-            earlier_words=earlier_words,
+        evidence = replace(
+            read.evidence,
             more_rules=tuple(toolbox.rules),
             level=toolbox.level,
             findings=toolbox.findings or None,
             guidelines=tuple(toolbox.guidelines),
-            has_picture=bool(image_url),
-            message=text or picture_sent(language),
         )
-        return told(draft, failure, evidence, language, session_id)
+        return told(draft, failure, evidence, read.language, session_id)
 
     def _screened(self, messages: Sequence[str], language: Language) -> tuple[RulesResult, str]:
         """Return the result of the rules, and the words of earlier messages that it rests on."""

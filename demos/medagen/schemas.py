@@ -219,6 +219,8 @@ class Observation(BaseModel):
     tool: str
     output: dict[str, object]
     """For `triage_rules`, which always comes first: a `RulesResult`."""
+    session_id: str = ""
+    """For the rules' first result: the conversation in which the message is now stored."""
 
 
 class FinalAnswer(BaseModel):

@@ -120,7 +120,9 @@ class Turn:
         self.messages = messages
         """Earlier messages of the session, oldest first."""
         self.said: list[Message] = []
-        """New messages of this turn, stored when it succeeds."""
+        """New messages of this turn, stored when it succeeds, or earlier by `SessionStore.keep`."""
+        self.kept = 0
+        """Number of new messages that are already stored."""
         self._now = now
 
     def say(self, role: Role, text: str, data: Mapping[str, Any] | None = None) -> None:
@@ -128,6 +130,10 @@ class Turn:
         number = len(self.messages) + len(self.said) + 1
         text = text.replace("\0", "")
         self.said.append(Message(number, role, text, self._now(), dict(data or {})))
+
+    def correct(self, text: str, data: Mapping[str, Any] | None = None) -> None:
+        """Replace the last new message of this turn, also if it is already stored."""
+        self.say(self.said.pop().role, text, data)
 
 
 Now = Callable[[], datetime]
@@ -321,7 +327,8 @@ class SessionStore:
         """Run a turn with exclusive access to its session, across all tasks and processes.
 
         The new messages are stored together when the block succeeds. After an error, a cancellation
-        or the end of the process, none of them is stored and the session is free.
+        or the end of the process, only those that `keep` has stored remain, and the session is
+        free.
 
         Args:
             session_id: Id of the session.
@@ -342,6 +349,16 @@ class SessionStore:
             yield turn
             if turn.said:
                 await self._store(turn)
+
+    async def keep(self, turn: Turn) -> None:
+        """Store the new messages of a turn already now, whatever becomes of it.
+
+        Raises:
+            SessionBusyError: Another turn of the session wrote meanwhile.
+            StorageError: The messages cannot be stored.
+        """
+        await self._store(turn)
+        turn.kept = len(turn.said)
 
     @asynccontextmanager
     async def _alone(self, session_id: str, *, patience: float) -> AsyncIterator[None]:
@@ -369,7 +386,11 @@ class SessionStore:
         changed = {"updated": self._now().isoformat(), "turns": turn.session.turns + 1}
         try:
             async with self._database.begin() as connection:
-                await connection.execute(insert(_MESSAGES), rows)
+                for row in rows[: turn.kept]:
+                    own = (_MESSAGES.c.session_id == id_) & (_MESSAGES.c.number == row["number"])
+                    await connection.execute(update(_MESSAGES).where(own).values(row))
+                if rows[turn.kept :]:
+                    await connection.execute(insert(_MESSAGES), rows[turn.kept :])
                 await connection.execute(
                     update(_SESSIONS).where(_SESSIONS.c.id == id_).values(changed)
                 )

@@ -174,6 +174,12 @@
     if (session) $("report").href = `/api/reports/${encodeURIComponent(session)}?user_id=${user}`;
   };
 
+  const keep = (session) => {
+    tab.set("medagen-session", session);
+    tab.drop("medagen-unsent");
+    link();
+  };
+
   // -- a turn ------------------------------------------------------------------------------------
 
   let socket, turn, tries = 0;
@@ -187,6 +193,7 @@
     steps.open = true;
     const working = say("p", "working", "soft");
     turn = { article: show("assistant", working, steps), list, steps, working, text, image };
+    tab.set("medagen-unsent", text); // until the server has stored it
   };
   const end = (...parts) => {
     turn.working.remove();
@@ -209,15 +216,15 @@
   const does = {
     thought: ({ text }) => step("thought", quote("span", text)),
     action_start: ({ tool, input }) => step("action_start", say("span", `tool.${tool}`), " ", quote("span", brief(input))),
-    observation({ tool, output }) {
+    observation({ tool, output, session_id }) {
+      if (session_id) keep(session_id);
       const isRules = tool === "triage_rules" && output.triage_level;
       if (isRules && output.triage_level === "emergency") warn();
       const told = isRules ? [say("span", `level.${output.triage_level}`), ". ", quote("span", output.reasoning ?? "")] : [quote("span", brief(output))];
       step("observation", say("span", `tool.${tool}`), ": ", ...told);
     },
     final_answer({ result }) {
-      tab.set("medagen-session", result.session_id);
-      link();
+      keep(result.session_id);
       end(...answer(result));
     },
     error({ message }) {
@@ -309,6 +316,7 @@
       words = await (await fetch("/page/words.json")).json();
       speak(language);
       await restore();
+      $("text").value ||= tab.get("medagen-unsent") ?? "";
     } catch {
       $("state").textContent = "Máy chủ không trả lời. Nếu khẩn cấp, hãy gọi 115. – The server does not answer. If it is urgent call 115 (Vietnam) or your local emergency number.";
       setTimeout(start, LONGEST_PAUSE / 5);

@@ -90,11 +90,8 @@ class ScriptedAssistant:
         language = Language.ENGLISH if text.isascii() else Language.VIETNAMESE
         rules = self.rules(TriageInput(symptoms=(text,)), language)
         on_event(ActionStart(tool="triage_rules", input={"symptoms": [text]}))
-        on_event(Observation(tool="triage_rules", output=rules.model_dump(mode="json")))
-        if "WAIT" in text:
-            await self.go.wait()
-        for number in range(10_000 if "STEPS" in text else 1):
-            on_event(Thought(text=f"I look at step {number}: {text}"))
+        output = rules.model_dump(mode="json")
+        on_event(Observation(tool="triage_rules", output=output, session_id=session))
         result = TriageResult(
             triage_level=rules.triage_level,
             symptom_summary=text,
@@ -116,13 +113,17 @@ class ScriptedAssistant:
             guidelines=("fever-home-01",),
             fallback="the model did not answer in time" if "FAIL" in text else None,
         )
-        on_event(FinalAnswer(result=result))
         self._said[session][1].extend(
             (
                 Entry(role=Role.USER, text=text, at=NOW),
                 Entry(role=Role.ASSISTANT, text=result.recommendation, at=NOW, result=result),
             )
         )
+        if "WAIT" in text:
+            await self.go.wait()
+        for number in range(10_000 if "STEPS" in text else 1):
+            on_event(Thought(text=f"I look at step {number}: {text}"))
+        on_event(FinalAnswer(result=result))
         return result
 
     def rules(self, given: TriageInput, language: Language) -> RulesResult:

@@ -308,6 +308,46 @@ async def test_cancelled_at_any_moment(assistant: MedagenAssistant, provider: Fa
     assert last.triage_level is Level.EMERGENCY
 
 
+@pytest.mark.sweep
+async def test_a_user_who_leaves_at_any_moment_keeps_the_emergency(
+    assistant: MedagenAssistant, provider: FakeProvider
+) -> None:
+    """As bayesimpact/bayes-platform 673: a reload during the answer lost it, here the emergency."""
+    provider.when(None, careful)
+    chance = random.Random(21)
+    seen = 0
+    for _ in range(25):
+        events: list[Event] = []
+        await cancel_sometime(assistant.triage(asked(CHEST), events.append), chance, steps=120)
+        sessions = [one.session_id for one in events if isinstance(one, Observation)]
+        if not sessions:
+            continue  # nothing has been shown
+        seen += 1
+        kept = (await assistant.conversation(sessions[0], "ann")).entries
+        assert [one.text for one in kept[:1]] == [CHEST]
+        assert kept[1].result is not None
+        assert kept[1].result.triage_level is Level.EMERGENCY
+        later = await assistant.triage(asked("it began an hour ago", session_id=sessions[0]))
+        assert later.triage_level is Level.EMERGENCY
+        assert len((await assistant.conversation(sessions[0], "ann")).entries) == 4
+    assert seen
+
+
+async def test_a_conversation_that_can_no_longer_be_stored_still_counts(
+    assistant: MedagenAssistant, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object) -> None:
+        raise StorageError("the disk is full")
+
+    provider.when(None, says("self_care"))
+    first = await assistant.triage(asked(CHEST))
+    monkeypatch.setattr(SessionStore, "_store", full)
+    events: list[Event] = []
+    later = await assistant.triage(asked(COLD, session_id=first.session_id), events.append)
+    assert (later.triage_level, later.session_id) == (Level.EMERGENCY, "")
+    assert len([one for one in events if isinstance(one, Observation)]) == 1
+
+
 # -- pictures ---------------------------------------------------------------------------------
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from playwright.async_api import Page, expect
 
 from demos.medagen.limits import Limits
+from demos.medagen.schemas import Event, TriageRequest, TriageResult
 from mdagents_llm.web.address import listen
-from tests.demos.medagen.scripted import ScriptedAssistant, serving
+from tests.demos.medagen.scripted import ScriptedAssistant, nothing, serving
 from tests.support.browser import CHROMIUM, axe_findings, low_contrasts, open_page, problems
 
 pytestmark = [
@@ -19,6 +20,16 @@ pytestmark = [
 ]
 
 HOSTILE = "<img src=x onerror='document.title=1'><script>document.title=1</script> \u202ecold"
+
+
+class Deaf(ScriptedAssistant):
+    """Whatever is asked, nothing comes back."""
+
+    async def triage(
+        self, request: TriageRequest, on_event: Callable[[Event], None] = nothing
+    ) -> TriageResult:
+        await self.go.wait()
+        raise AssertionError
 
 
 @pytest.fixture
@@ -196,6 +207,30 @@ async def test_a_conversation_goes_on_after_a_reload_until_a_new_one_is_begun(
     await page.get_by_role("button", name="New conversation").click()
     await expect(page.get_by_role("article")).to_have_count(0)
     await expect(page.get_by_role("link", name="Call 115 now")).to_have_count(0)
+
+
+async def test_a_reload_before_the_answer_loses_no_emergency(
+    page: Page, address: str, assistant: ScriptedAssistant
+) -> None:
+    """As bayesimpact/bayes-platform 673 and dp-archive 160, where the first message was lost."""
+    await page.goto(address)
+    await say(page, "I have crushing chest pain WAIT")
+    alert = page.get_by_role("alert")
+    await expect(alert.get_by_role("link")).to_be_visible()
+    await page.reload()
+    await expect(alert.get_by_role("link")).to_be_visible()
+    await expect(page.get_by_role("log")).to_contain_text("I have crushing chest pain WAIT")
+    await expect(page.get_by_role("textbox").first).to_have_value("")
+    assert assistant.seen["ended"] == 0
+
+
+async def test_a_message_that_no_server_has_is_there_after_a_reload(page: Page) -> None:
+    async with serving(Deaf()) as address:
+        await page.goto(address)
+        await say(page, "I have crushing chest pain")
+        await expect(page.get_by_role("textbox").first).to_have_value("")
+        await page.reload()
+        await expect(page.get_by_role("textbox").first).to_have_value("I have crushing chest pain")
 
 
 async def test_a_refusal_gives_the_message_back(page: Page, assistant: ScriptedAssistant) -> None:

@@ -133,6 +133,31 @@ async def test_the_last_one_used_comes_first(database: Database) -> None:
         assert [each.id for each in await store.sessions()] == [first.id, second.id]
 
 
+async def test_what_is_kept_outlives_an_error_and_may_be_corrected(store: SessionStore) -> None:
+    session = await store.start()
+
+    async def turns(reply: str, *, fails: bool) -> None:
+        async with store.turn(session.id) as turn:
+            talk(turn, "one")
+            await store.keep(turn)
+            turn.correct(reply)
+            if fails:
+                raise RuntimeError("the model is gone")
+
+    with pytest.raises(RuntimeError, match="the model is gone"):
+        await turns("never", fails=True)
+    first = await store.messages(session.id)
+    await turns("better", fails=False)
+    said = await store.messages(session.id)
+    assert said[:2] == first
+    assert [(one.number, one.role) for one in said] == [
+        (1, Role.USER), (2, Role.ASSISTANT), (3, Role.USER), (4, Role.ASSISTANT)
+    ]  # fmt: skip
+    assert "never" not in first[1].text
+    assert said[3].text == "better"
+    assert (await store.session(session.id)).turns == 2
+
+
 async def test_an_error_in_a_turn_leaves_nothing_of_it(store: SessionStore) -> None:
     session = await store.start()
 
