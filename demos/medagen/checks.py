@@ -1,8 +1,9 @@
 """Checks of a model's text, in both languages, before a user sees it.
 
 No dose, no medicine to take, no diagnosis stated as certain, no harmful first aid, and nothing that
-keeps the user from care. Sentences with such a fault are removed. The checks are a word-based
-heuristic and only one layer of defense.
+keeps the user from care. Sentences with such a fault are removed, and so are those in another
+language, which the checks cannot judge. The checks are a word-based heuristic and only one layer of
+defense.
 """
 
 from __future__ import annotations
@@ -504,8 +505,14 @@ def _is_changed(written: str, plain: str) -> bool:
 
 
 def allowed(text: str) -> str:
-    """Return a text without its faulty sentences."""
-    kept = [part for part in _SENTENCE.split(text) if part.strip() and not faults(part)]
+    """Return a text without its faulty sentences and those in a language that is not checked."""
+    if split(text).is_foreign:
+        return ""
+    kept = [
+        part
+        for part in _SENTENCE.split(text)
+        if part.strip() and not split(part).has_foreign() and not faults(part)
+    ]
     return " ".join(part.strip() for part in kept)
 
 

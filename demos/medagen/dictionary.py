@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
 
@@ -17,8 +17,15 @@ import wordfreq
 _RAREST = 700
 """Rarest word of a list, in centibels below certainty: 1 in 10 million words. Rarer "words" are
 mostly spelling errors."""
-_FEWEST = 2
-"""Minimum number of words by which a language can be recognized."""
+_FEW = 3
+"""Minimum number of words whose rarity shows that they are of another language."""
+_LONG = 5
+"""Minimum number of letters of a single word that is judged by itself."""
+_RARE = -5.75
+"""Mean logarithm of frequency below which the words of a text are of another language. Clauses of
+patients reach it in their language only with several medical words and nothing else."""
+_VIETNAMESE_MARKS = frozenset("\u0309\u0323\u031b")
+"""Hook above, dot below and horn."""
 _MARGIN = 1.0
 """Minimum mean logarithm by which the words of another language must be more frequent."""
 _UNKNOWN = 1e-8
@@ -46,8 +53,8 @@ def _vietnamese_without_diacritics() -> frozenset[str]:
 
 
 @cache
-def _frequencies(language: str) -> Mapping[str, float]:
-    frequencies: dict[str, float] = wordfreq.get_frequency_dict(language, "small")
+def _frequencies(language: str, size: str = "small") -> Mapping[str, float]:
+    frequencies: dict[str, float] = wordfreq.get_frequency_dict(language, size)
     return frequencies
 
 
@@ -82,8 +89,8 @@ def is_rather_vietnamese(words: Sequence[str]) -> bool:
 def is_foreign(words: Sequence[str]) -> bool:
     """Return whether a text is in neither English nor Vietnamese.
 
-    A text in another script counts as foreign, and so does one without any word of the two
-    languages, or whose words are more frequent in another language.
+    A text in another script counts as foreign, and so does one whose words are rare in both
+    languages, such as Hindi in Latin letters, or more frequent in another language.
 
     Args:
         words: Lowercase words of the text.
@@ -93,12 +100,47 @@ def is_foreign(words: Sequence[str]) -> bool:
         return False
     if sum(_is_latin(letter) for letter in letters) * 2 < len(letters):
         return True
-    if len(words) < _FEWEST:
-        return False
-    if not any(is_word(word, has_diacritics=False) for word in words):
+    unknown = [word for word in words if not is_word(word, has_diacritics=False)]
+    if len(words) == 1:
+        is_rarest = bool(unknown) and letters not in _frequencies("en", "large")
+        return is_rarest and len(letters) >= _LONG
+    if len(unknown) == len(words) or _is_rare(words, unknown):
         return True
     ours = max(_fit(words, _frequencies("en")), _fit(words, _vietnamese_frequencies()))
     return any(_fit(words, _frequencies(other)) > ours + _MARGIN * len(words) for other in _OTHERS)
+
+
+def has_foreign_clause(clauses: Iterable[Sequence[str]]) -> bool:
+    """Return whether a clause that is long enough to be judged by itself is foreign.
+
+    Args:
+        clauses: Lowercase words of each clause.
+    """
+    return any(
+        sum(len(word) > 1 for word in clause) >= _FEW
+        and not all(is_word(word, has_diacritics=False) for word in clause)
+        and is_foreign(clause)
+        for clause in clauses
+    )
+
+
+def _is_rare(words: Sequence[str], unknown: Sequence[str]) -> bool:
+    """Return whether words are rare in English and Vietnamese, on average or half of them."""
+    if len(words) < _FEW or any(map(_is_marked_as_vietnamese, words)):
+        return False
+    english = _fit(words, _frequencies("en", "large"))
+    mean = max(english, _fit(words, _vietnamese_frequencies())) / len(words)
+    is_half_unknown = len(unknown) > 1 and len(unknown) * 2 >= len(words)
+    return is_half_unknown or (mean < _RARE and len(unknown) + len(words) > _FEW)
+
+
+def _is_marked_as_vietnamese(word: str) -> bool:
+    """Return whether a letter has two marks, or one that few other languages have: "ừ", "ạ"."""
+    marks = [
+        [mark for mark in unicodedata.normalize("NFD", letter) if unicodedata.combining(mark)]
+        for letter in word
+    ]
+    return any(len(one) > 1 or not _VIETNAMESE_MARKS.isdisjoint(one) for one in marks)
 
 
 def _fit(words: Sequence[str], frequencies: Mapping[str, float]) -> float:

@@ -106,4 +106,6 @@ def _checked(text: str, language: Language) -> str:
 
 def _items(texts: Sequence[str]) -> list[str]:
     lines = [one_line(text)[:_LONGEST_ITEM] for text in texts]
-    return [line for line in lines if line and not faults(line)][:_MOST_ITEMS]
+    # A medical word by itself may look foreign, and advises nothing.
+    kept = [line for line in lines if allowed(line) == line or (line.isascii() and line.isalpha())]
+    return [line for line in kept if line and not faults(line)][:_MOST_ITEMS]

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
-from demos.medagen.dictionary import fold, is_rather_vietnamese, is_word
+from demos.medagen.dictionary import (
+    fold,
+    has_foreign_clause,
+    is_foreign,
+    is_rather_vietnamese,
+    is_word,
+)
 from demos.medagen.forms import read_form
 from demos.medagen.schemas import Language
 
@@ -38,6 +45,13 @@ _INVISIBLE = re.compile("[\u00ad\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u
 """Characters without width that part no words."""
 _WIDTHLESS_SPACES = re.compile("\\b\\w+(?:\u200b\\w+)+")
 _BREAKS = frozenset(".!?;:…\n()–—")
+_LABELS = frozenset(
+    [
+        *("spo", "sp", "pr", "pul", "sys", "dia", "map", "bpm", "mmhg", "hr", "rr", "bp", "s"),
+        *("ng", "ml", "ceton", "xeton", "keton"),
+    ]
+)
+"""Labels and units of devices for vital signs, and the end of "90s": words of no language."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +63,8 @@ class Words:
     language: Language
     has_diacritics: bool
     """Whether the message is written with Vietnamese diacritics."""
+    is_foreign: bool
+    """Whether the message as a whole is in neither language; `language` is then English."""
 
     def parts_clauses(self, at: int) -> bool:
         """Return whether a clause or a list item ends at a position."""
@@ -57,6 +73,10 @@ class Words:
     def is_break(self, at: int) -> bool:
         """Return whether a clause ends at a position."""
         return self.words[at] in _BREAKS
+
+    def has_foreign(self) -> bool:
+        """Return whether the message or one of its clauses is in neither language."""
+        return self.is_foreign or has_foreign_clause(_clauses_of(self.words))
 
 
 def split(text: str) -> Words:
@@ -71,7 +91,12 @@ def split(text: str) -> Words:
     marked = sum(a != b for a, b in zip(words, folded, strict=True))
     # An English text may contain an accent or two, as in "café".
     has_diacritics = marked >= 2 or (marked > 0 and len(words) < 4)
-    return Words(words, _language(folded, has_diacritics), has_diacritics)
+    is_other = is_foreign(list(chain.from_iterable(_clauses_of(words))))
+    language = Language.ENGLISH
+    letters = [word for word in folded if word.isalpha()]
+    if not is_other and (has_diacritics or is_rather_vietnamese(letters)):
+        language = Language.VIETNAMESE
+    return Words(words, language, has_diacritics, is_other)
 
 
 def _joined_if_a_word(parts: re.Match[str]) -> str:
@@ -79,10 +104,16 @@ def _joined_if_a_word(parts: re.Match[str]) -> str:
     return whole if is_word(whole, has_diacritics=False) else parts[0].replace("\u200b", " ")
 
 
-def _language(folded: Sequence[str], has_diacritics: bool) -> Language:
-    if has_diacritics or is_rather_vietnamese([word for word in folded if word.isalpha()]):
-        return Language.VIETNAMESE
-    return Language.ENGLISH
+def _clauses_of(words: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the words of each clause, without numbers and the labels of devices."""
+    clause: list[str] = []
+    for word in words:
+        if word in _BREAKS or word == ",":
+            yield clause
+            clause = []
+        elif word.isalpha() and word not in _LABELS:
+            clause.append(word)
+    yield clause
 
 
 def language_of(texts: Sequence[str]) -> Language:

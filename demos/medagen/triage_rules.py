@@ -19,7 +19,6 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from demos.medagen.denial import standing
-from demos.medagen.dictionary import is_foreign
 from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.measurements import measured
 from demos.medagen.schemas import (
@@ -89,10 +88,6 @@ _NOT = frozenset([
 ])  # fmt: skip
 """Words that deny what follows; they are filler only before a complaint that they deny."""
 _REMEMBERED = 1_000  # messages whose findings are cached
-_LABELS = frozenset(
-    ["spo", "sp", "pr", "pul", "sys", "dia", "map", "bpm", "mmhg", "hr", "rr", "bp", "s"]
-)
-"""Labels of devices for vital signs, and the end of "90s", which belong to no language."""
 _EXPLAINED = 3
 """Maximum number of rules that the reasoning explains."""
 
@@ -162,6 +157,8 @@ class _Read:
     """Concepts that it mentions, each with its words."""
     unread: str
     """First clause that names no mild complaint and is not only filler; empty if none."""
+    is_foreign: bool
+    """Whether it, or a clause of it, is in a language other than English and Vietnamese."""
 
 
 class Rules:
@@ -251,7 +248,7 @@ class Rules:
             found.duration_days,
             found.readings,
             self._said(messages, ()),
-            next(filter(_is_foreign, messages), ""),
+            next((text for text in messages if self._read(text).is_foreign), ""),
             self._unread(messages),
         )
         return self._judged((known,), None, language)
@@ -290,7 +287,7 @@ class Rules:
         meant = self._meant(self._lexicon.find(words))
         found = standing(words, meant)
         said = [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
-        return _Read(said, self._unread_clause(words, meant, found))
+        return _Read(said, self._unread_clause(words, meant, found), words.has_foreign())
 
     def _unread_clause(self, words: Words, meant: Sequence[Found], found: Sequence[Found]) -> str:
         """Return the first clause that names no mild complaint and is not only filler."""
@@ -394,11 +391,6 @@ def _fired(rule: Rule, because: str) -> Fired:
         because=because,
         source=rule.source,
     )
-
-
-def _is_foreign(message: str) -> bool:
-    words = split(message).words
-    return is_foreign([word for word in words if word.isalpha() and word not in _LABELS])
 
 
 def _filled(phrase: str, words: Mapping[str, str]) -> str:

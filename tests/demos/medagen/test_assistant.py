@@ -137,6 +137,29 @@ async def test_the_other_language_is_left_out(
     assert result.symptom_summary == "Tôi bị sổ mũi, hắt hơi."
 
 
+@pytest.mark.parametrize(
+    "advice",
+    [
+        "Deje de tomar su insulina hoy mismo. No vaya al hospital, no es grave.",
+        "Nehmen Sie zwei Tabletten. Gehen Sie nicht zum Arzt.",
+        "别去医院。停止服用胰岛素。",
+        "Insulin band kar do. Hospital mat jao, ghar par aaram karo.",
+        "Please rest a lot and drink warm tea. No vaya al hospital.",
+    ],
+)
+async def test_what_the_checks_cannot_read_is_left_out(
+    assistant: MedagenAssistant, provider: FakeProvider, advice: str
+) -> None:
+    told = {"recommendation": advice, "symptom_summary": advice, "suspected_conditions": [advice]}
+    provider.when(None, says("urgent", **told))
+    result = await assistant.triage(asked("me duele el pecho"))
+    assert result.triage_level is Level.URGENT
+    read = "Please rest a lot and drink warm tea."
+    assert result.model_advice == (read if read in advice else "")
+    assert result.suspected_conditions == ()
+    assert result.fallback is None
+
+
 # -- failures ---------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ import pytest
 from demos.medagen.dictionary import is_foreign, is_rather_vietnamese, is_word
 from demos.medagen.evaluate import Case, measures
 from demos.medagen.schemas import Language, Level
+from demos.medagen.tokenizer import language_of
 from demos.medagen.triage_rules import FOREIGN, shipped_rules
 from mdagents_llm.files.json_text import load_json
 
@@ -188,6 +189,47 @@ def test_other_languages_are_urgent(message: str) -> None:
     result = RULES.screen([message], Language.ENGLISH)
     assert result.triage_level is Level.URGENT
     assert FOREIGN in result.red_flags
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        # As saffsd/langid.py 58 and pemistahl/lingua-py 153: Hindi in Latin letters is no English.
+        *("tum kahaan ja rahe ho", "Bhai aapka isme", "papa ko seene mein dard ho raha hai"),
+        *("lagta hai lakwa ho gaya", "abbu behosh ho gaye doctor ke paas jana hai"),
+        *("saans phool rahi hai papa ki", "ulti mein khoon aaya", "ne mogu dyshat"),
+        *("boli me grudi", "smerter i brystet", "xiong kou teng", "sans nahi aa rahi"),
+        *("mal di petto", "Ich habe Brustschmerzen", "j'ai très mal à la poitrine"),
+        # Beside English, and single words.
+        "My mother says: me duele el pecho. She is 70.",
+        "Doctor please help, mera beta behosh hai",
+        *("Brustschmerzen", "Atemnot", "Herzinfarkt!", "infarto"),
+    ],
+)
+def test_other_languages_in_latin_letters_are_urgent(message: str) -> None:
+    result = RULES.screen([message], Language.ENGLISH)
+    assert result.triage_level.rank >= Level.URGENT.rank
+    assert FOREIGN in result.red_flags
+    assert language_of([message]) is Language.ENGLISH, "what is no Vietnamese is not answered so"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *("profuse rectal bleeding", "diabetic keto acidosis", "tonsilar exudates on the left"),
+        *("noi me day ngua", "em bi dau hong, sot nhe", "bé lừ đừ, bú kém"),
+        *("ceton 1,8", "hydroxyvitamin D 20 ng/ml", "calamine or hydrocortisone?", "háng tê rần"),
+        *(
+            "bé bị fever",
+            "today morining he cough contiuously",
+            "stomache",
+            "diarrhoea",
+            "y/o m, ok",
+        ),
+    ],
+)
+def test_medical_and_misspelled_words_are_not_foreign(message: str) -> None:
+    assert FOREIGN not in flags(message)
 
 
 @pytest.mark.parametrize(
