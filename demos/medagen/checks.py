@@ -176,6 +176,12 @@ _CHANGED = re.compile(
       (?:chong\s+dong|loang\s+mau|huyet\s+ap|tieu\s+duong|tim|dong\s+kinh|hen|hang\s+ngay)\b
       (?![^.;]{{0,40}}\b(?:khi|neu|ma|chua|truoc|gap\s+doi)\b)
     | \b(?:ngung|ngừng|bo|gap\s+doi|tang|giam)\s+(?:lieu\s+)?thuoc\b | \bdouble\s+dose\b
+    | \b(?:twice|double|triple|half)\s+(?:your|the|his|her)\s+(?:usual|normal|regular|prescribed)
+      \s+(?:amount|dose|number)\b
+    | \b(?:take|use|borrow|try|give)\s+(?:\w+\s+)?(?:your|his|her|my)\s+\w+'s\s+(?:\S+\s+){{0,3}}?
+      (?:tablets|pills|medicines?|medications?|inhaler|{_MEDICINE})\b
+    | \b(?:tablets|pills|medicines?|medications?|antidepressants?|{_MEDICINE})\b[^.;]{{0,40}}
+      \bso,?\s+(?:quit|stop|drop)\s+(?:it|them|taking)\b
     """,
     re.VERBOSE,
 )
@@ -231,6 +237,7 @@ _STAY_AWAY = re.compile(
     | \b(?:manage|treat|handle|deal\ with)d?\ (?:(?:this|it|that|these|them)\ )?
       (?:\w+ly\ )?at\ home\b
     | \b(?:sleep|ride|tough)\ (?:it|this)\ (?:off|out)\b
+    | \blet\ (?:the|this|that|his|her)\ (?:seizure|fit|convulsion|stroke|attack)\ run\ its\ course\b
     | \bno\ (?:\w+\ )?{_CARE}\ (?:visit\ |trip\ |is\ )?(?:needed|necessary|required)\b
     | (?<!to\ )\bavoid\ (?:(?:calling|visiting|seeing)\ )?(?:the\ |an?\ |your\ )?{_CARE}
     | ^not\ (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:until|unless))
@@ -314,6 +321,15 @@ _HARMFUL_AID = re.compile(
       (?:spoon|wallet|belt|stick|cloth|fingers?|something|anything|object)
       \ (?:in|into|between)\ (?:the|his|her|their)\ (?:mouth|teeth)\b
     | \b(?:hold|pin|tie)\ (?:him|her|them|the\ \w+)\ down\b
+    | \bhoney\ (?:is|can\ be)\ (?:\w+ly\ )?(?:fine|ok|okay|safe|good|all\ right)\b[^.;]{0,30}
+      \b(?:bab(?:y|ies)|infants?|newborns?)\b
+    | \b(?:put|place|sit|lay)\ (?:him|her|them|the\ \w+|your\ \w+)\ (?:in|into)\ (?:an?\ )?
+      (?:ice|ice[-\ ]cold|cold)(?:\ water)?(?:\ bath)?\b[^.;]{0,40}\b(?:fever|temperature)\b
+    | \b(?:rub|wipe|sponge|put)\ (?:some\ )?(?:rubbing\ )?(?:alcohol|vodka)\ (?:on|onto|over)
+      \ (?:the|his|her|your|their)\ (?:\w+'s\ )?(?:skin|body|chest|forehead|feet)\b
+      (?=[^.;]{0,30}\b(?:cool|fever|temperature)\b)
+    | \btie\ (?:something|an?\ \w+)\ (?:\w+\ )?(?:around|above|over)\b[^.;]{0,40}
+      \b(?:bite|sting|snake)\b
     | \bpull\ (?:out\ )?the\ (?:knife|blade|object|glass|arrow|nail)\b
     | (?:^|(?<=[,;:]\ )|\b(?:nen|can|phai|thu|tu)\ )gay\ non\b(?!\ va\ (?:dau|sot|tieu|chong|kho)\b)
     | \bmoc\ hong\b | \bhut\ (?:noc|mau)\ doc\b
