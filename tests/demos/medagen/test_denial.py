@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from demos.medagen.dictionary import fold
-from demos.medagen.schemas import Level
+from demos.medagen.schemas import Language, Level
 from demos.medagen.tokenizer import language_of
 from demos.medagen.triage_rules import shipped_rules
 
@@ -627,3 +627,16 @@ def test_what_a_pet_has_raises_nothing() -> None:
         text for text in BESIDE_PETS.strip().splitlines() if level_of(text) is not Level.EMERGENCY
     }
     assert missed == set()
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("SOB: yes", Level.EMERGENCY),
+        ("chest pain (no), SOB (yes)", Level.EMERGENCY),
+        ("CP since 1h", Level.EMERGENCY),
+        ("chest pain (no), SOB (no)", Level.ROUTINE),
+    ],
+)
+def test_abbreviations_of_notes_are_answered(message: str, expected: Level) -> None:
+    assert shipped_rules().screen([message], Language.ENGLISH).triage_level is expected
