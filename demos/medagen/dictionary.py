@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import chain
+from string import ascii_lowercase
 
 import wordfreq
 
@@ -21,9 +22,20 @@ _FEW = 3
 """Minimum number of words whose rarity shows that they are of another language."""
 _LONG = 5
 """Minimum number of letters of a single word that is judged by itself."""
+_LONGER = 8
+"""Minimum number of letters of a rare English word, such as the name of a medicine, that is hardly
+of another language. In a shorter one, a wrong letter shows no error: "smerter" is not "smarter"."""
+_LONGEST = 30
+"""Maximum number of letters of a word that is searched for errors."""
 _RARE = -5.75
 """Mean logarithm of frequency below which the words of a text are of another language. Clauses of
 patients reach it in their language only with several medical words and nothing else."""
+_MEDICAL = (
+    *("itis", "osis", "emia", "uria", "algia", "ectomy", "pathy", "plegia", "lithiasis"),
+    *("pnea", "pnoea", "rrhea", "rrhoea", "rrhagia", "phagia", "phobia"),
+)
+"""Ends of medical terms in English."""
+_VOWELS = frozenset("aeiouy")
 _VIETNAMESE_MARKS = frozenset("\u0309\u0323\u031b")
 """Hook above, dot below and horn."""
 _MARGIN = 1.0
@@ -32,6 +44,8 @@ _UNKNOWN = 1e-8
 """Frequency assumed for a word that is not in a list."""
 _OTHERS = ("es", "fr", "de", "pt", "it", "nl", "pl", "tr", "id", "fil", "ro", "sv", "cs")
 """Languages in Latin script that are recognized besides English and Vietnamese."""
+_COMPOUNDING = ("de", "nl", "sv")
+"""Those that write two words as one, such as "Brustschmerzen"."""
 
 
 @lru_cache(maxsize=20_000)
@@ -86,11 +100,17 @@ def is_rather_vietnamese(words: Sequence[str]) -> bool:
     return _fit(words, _vietnamese_frequencies()) > _fit(words, _frequencies("en"))
 
 
+def are_vietnamese(words: Iterable[str]) -> bool:
+    """Return whether each of lowercase words without diacritics may be Vietnamese."""
+    return _vietnamese_without_diacritics().issuperset(words)
+
+
 def is_foreign(words: Sequence[str]) -> bool:
     """Return whether a text is in neither English nor Vietnamese.
 
     A text in another script counts as foreign, and so does one whose words are rare in both
-    languages, such as Hindi in Latin letters, or more frequent in another language.
+    languages, such as Hindi in Latin letters, or more frequent in another language. Words that
+    look like misspelled English or medical terms do not count as rare.
 
     Args:
         words: Lowercase words of the text.
@@ -102,11 +122,15 @@ def is_foreign(words: Sequence[str]) -> bool:
         return True
     unknown = [word for word in words if not is_word(word, has_diacritics=False)]
     if len(words) == 1:
-        is_rarest = bool(unknown) and letters not in _frequencies("en", "large")
-        return is_rarest and len(letters) >= _LONG
-    if len(unknown) == len(words) or _is_rare(words, unknown):
+        return bool(unknown) and len(letters) >= _LONG and _is_of_another(letters)
+    if len(unknown) == len(words) and not any(word.endswith(_MEDICAL) for word in words):
         return True
-    ours = max(_fit(words, _frequencies("en")), _fit(words, _vietnamese_frequencies()))
+    if _is_rare(words, unknown):
+        return True
+    short = [word for word in words if len(word) <= _LONG]
+    long = [word for word in words if len(word) > _LONG]
+    english = _fit(short, _frequencies("en")) + _fit(long, _frequencies("en", "large"))
+    ours = max(english, _fit(words, _vietnamese_frequencies()))
     return any(_fit(words, _frequencies(other)) > ours + _MARGIN * len(words) for other in _OTHERS)
 
 
@@ -124,14 +148,56 @@ def has_foreign_clause(clauses: Iterable[Sequence[str]]) -> bool:
     )
 
 
+def _is_of_another(word: str) -> bool:
+    """Return whether a word, or each of its two parts, is common in a language of `_OTHERS`.
+
+    What is in no list is mostly an English word with an error, or the name of a medicine.
+    """
+    if word in _frequencies("en", "large"):
+        return False
+    if any(word in _frequencies(other) for other in _OTHERS):
+        return not _resembles_english(word)
+    return any(
+        word[:at] in _frequencies(other) and word[at:] in _frequencies(other)
+        for other in _COMPOUNDING
+        for at in range(_LONG, min(len(word), _LONGEST) - _LONG + 1)
+    )
+
+
 def _is_rare(words: Sequence[str], unknown: Sequence[str]) -> bool:
     """Return whether words are rare in English and Vietnamese, on average or half of them."""
-    if len(words) < _FEW or any(map(_is_marked_as_vietnamese, words)):
+    if any(map(_is_marked_as_vietnamese, words)):
         return False
-    english = _fit(words, _frequencies("en", "large"))
-    mean = max(english, _fit(words, _vietnamese_frequencies())) / len(words)
+    english = {word for word in unknown if _resembles_english(word)}
+    unknown = [word for word in unknown if word not in english]
+    words = [word for word in words if word not in english]
+    if len(words) < _FEW:
+        return False
+    fit = max(_fit(words, _frequencies("en", "large")), _fit(words, _vietnamese_frequencies()))
     is_half_unknown = len(unknown) > 1 and len(unknown) * 2 >= len(words)
-    return is_half_unknown or (mean < _RARE and len(unknown) + len(words) > _FEW)
+    return is_half_unknown or (fit < _RARE * len(words) and len(unknown) + len(words) > _FEW)
+
+
+@lru_cache(maxsize=20_000)
+def _resembles_english(word: str) -> bool:
+    """Return whether a rare word is a medical term, an abbreviation, or has one wrong letter."""
+    is_longer = len(word) >= _LONGER
+    if is_longer and (word in _frequencies("en", "large") or word.endswith(_MEDICAL)):
+        return True
+    if word.isascii() and _VOWELS.isdisjoint(word):
+        return True
+    if not _LONG < len(word) <= _LONGEST:
+        return False
+    near = chain(
+        (word[:at] + word[at + 1 :] for at in range(len(word))),
+        (
+            word[:at] + letter + word[rest:]
+            for at in range(len(word) + 1)
+            for rest in ((at, at + 1) if is_longer else (at,))
+            for letter in ascii_lowercase
+        ),
+    )
+    return not _words("en", "large" if is_longer else "small").isdisjoint(near)
 
 
 def _is_marked_as_vietnamese(word: str) -> bool:

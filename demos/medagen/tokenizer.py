@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from demos.medagen.dictionary import (
+    are_vietnamese,
     fold,
     has_foreign_clause,
     is_foreign,
@@ -64,7 +65,8 @@ class Words:
     has_diacritics: bool
     """Whether the message is written with Vietnamese diacritics."""
     is_foreign: bool
-    """Whether the message as a whole is in neither language; `language` is then English."""
+    """Whether the message as a whole is in neither language; `language` is then English, unless
+    each word could be Vietnamese."""
 
     def parts_clauses(self, at: int) -> bool:
         """Return whether a clause or a list item ends at a position."""
@@ -94,7 +96,8 @@ def split(text: str) -> Words:
     is_other = is_foreign(list(chain.from_iterable(_clauses_of(words))))
     language = Language.ENGLISH
     letters = [word for word in folded if word.isalpha()]
-    if not is_other and (has_diacritics or is_rather_vietnamese(letters)):
+    may_be_vietnamese = not is_other or are_vietnamese(letters)
+    if may_be_vietnamese and (has_diacritics or is_rather_vietnamese(letters)):
         language = Language.VIETNAMESE
     return Words(words, language, has_diacritics, is_other)
 

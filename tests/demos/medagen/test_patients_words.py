@@ -226,10 +226,19 @@ def test_other_languages_in_latin_letters_are_urgent(message: str) -> None:
             "diarrhoea",
             "y/o m, ok",
         ),
+        *("diarhea", "headche", "nausia", "feverr", "diarhea and vomitting", "okela", "xquang"),
+        *("ibuprofin dosnt help", "mild feverr since yesteday", "semaglutide", "penicilin"),
+        *("metformin, amlodipine, atorvastatin", "acne tretinoin adapalene", "hx HTN, DM, HLD"),
+        *("plantar fasciitis", "seborrheic dermatitis", "polyuria, polydipsia, polyphagia"),
     ],
 )
 def test_medical_and_misspelled_words_are_not_foreign(message: str) -> None:
     assert FOREIGN not in flags(message)
+
+
+@pytest.mark.parametrize("message", ["buon non", "moi mat", "te chan", "o nong"])
+def test_two_words_of_vietnamese_are_answered_in_vietnamese(message: str) -> None:
+    assert language_of([message]) is Language.VIETNAMESE
 
 
 @pytest.mark.parametrize(
