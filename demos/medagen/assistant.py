@@ -126,11 +126,13 @@ class MedagenAssistant:
         text = clean(well_formed(request.text)).strip()
         if not text and not request.image_url:
             raise ConfigError("the message is empty: write what is wrong, or add a picture")
+        opened = ""
         earlier: list[tuple[Role, str]] = []
         result: TriageResult | None = None
         try:
             id_ = await self._session(request)
             async with self._store.turn(id_, request.user_id, patience=self._deadline) as turn:
+                opened = id_
                 earlier = [(one.role, one.text) for one in turn.messages]
                 read = self._read(request, text, earlier)
                 # Store it before the model is called, since the user may leave at any moment.
@@ -146,7 +148,8 @@ class MedagenAssistant:
             _LOG.error("a conversation cannot be read or stored: %s", type(error).__name__)
             if result is None:
                 read = self._read(request, text, earlier)
-                result = await self._answered("", request, read, until, on_event)
+                answer = await self._answered("", request, read, until, on_event)
+                result = answer.model_copy(update={"session_id": opened})  # the next may be stored
         on_event(FinalAnswer(result=result))
         return result
 

@@ -85,6 +85,7 @@
 
   const beginAnew = () => {
     tab.drop("medagen-session");
+    tab.drop("medagen-unsent");
     location.reload();
   };
 

@@ -367,8 +367,8 @@ async def test_a_conversation_that_can_no_longer_be_stored_still_counts(
     monkeypatch.setattr(SessionStore, "_store", full)
     events: list[Event] = []
     later = await assistant.triage(asked(COLD, session_id=first.session_id), events.append)
-    assert (later.triage_level, later.session_id) == (Level.EMERGENCY, "")
-    assert len([one for one in events if isinstance(one, Observation)]) == 1
+    assert (later.triage_level, later.session_id) == (Level.EMERGENCY, first.session_id)
+    assert [one.session_id for one in events if isinstance(one, Observation)] == [""]
 
 
 # -- pictures ---------------------------------------------------------------------------------

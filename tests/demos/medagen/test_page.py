@@ -231,6 +231,10 @@ async def test_a_message_that_no_server_has_is_there_after_a_reload(page: Page) 
         await expect(page.get_by_role("textbox").first).to_have_value("")
         await page.reload()
         await expect(page.get_by_role("textbox").first).to_have_value("I have crushing chest pain")
+        await page.get_by_role("textbox").first.press("Enter")
+        await page.locator("#anew").click()
+        await expect(page.locator("#anew")).to_be_hidden()
+        await expect(page.get_by_role("textbox").first).to_have_value("")
 
 
 async def test_a_refusal_gives_the_message_back(page: Page, assistant: ScriptedAssistant) -> None:
