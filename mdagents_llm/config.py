@@ -32,7 +32,7 @@ methods; it applies to all providers whose SDK has them."""
 _OFF = ("", "0", "false", "no", "off")
 _LIKE_IPV4 = re.compile(r"\d+(\.\d+){3}")
 _LONGEST_LABEL = 63  # characters
-_USER = re.compile(r"//[^/?#]*@")  # user name and password in a URL
+_USER = re.compile(r"(//|^)[^/]*@")  # user name and password in a URL
 
 
 class LLMRole(StrEnum):
@@ -224,12 +224,20 @@ def check_base_url(url: str, name: str) -> None:
         name: Variable or flag that set it, for the message.
 
     Raises:
-        ConfigError: The URL has no scheme or no host, contains a password or a line break, or
-            extends beyond the base.
+        ConfigError: The URL has no scheme or no host, contains a password, a query or a line
+            break, begins or ends with a space, or extends beyond the base.
     """
-    if not url.isprintable():
-        raise ConfigError(f"{name} contains a line break or an invisible character; type it again")
-    shown = _USER.sub("//***@", url)
+    if not url.isprintable() or url != url.strip():
+        raise ConfigError(
+            f"{name} contains a line break or an invisible character, or begins or ends with a "
+            "space; type it again"
+        )
+    if set(url) & set("?#"):  # not shown: it may hold a key
+        raise ConfigError(
+            f"{name} must hold no query and no fragment (? or #), since it is written to run.json; "
+            "put the key into its own variable"
+        )
+    shown = _USER.sub(r"\1***@", url)
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname)

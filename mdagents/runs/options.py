@@ -42,8 +42,9 @@ SWITCHES = (*(f"SKIP_{level.upper()}" for level in Difficulty), "SHOW_INTERACTIO
 
 _ENV_PREFIX = "MDAGENTS_"
 _RUN_CONFIG = "MDAGENTS_RUN_CONFIG"
+_CACHE_DIR = "MDAGENTS_CACHE_DIR"
 _NOT_FLAGS = (
-    "MDAGENTS_CACHE_DIR",
+    _CACHE_DIR,
     "MDAGENTS_DEBUG",
     "MDAGENTS_SERVE_TOKEN",
     "MDAGENTS_SHARED_DATA",
@@ -195,6 +196,16 @@ def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> N
                 f"{name} {origin_of(name)} is not a setting of this program; did you mean "
                 f"'{meant}'?"
             )
+
+
+def variables_to_resume() -> list[str]:
+    """Return the variables with this program's prefix that a resumed run needs again.
+
+    They set flags, except that `--fresh` would start it over, and the folder of weights.
+    """
+    flags = vars(make_parser().parse_args([], env_vars={}))
+    names = {_CACHE_DIR, _RUN_CONFIG, *map(_variable, flags)}
+    return sorted(names - {_variable("fresh")})
 
 
 def _is_one_slip(given: str, meant: str) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from mdagents.datasets.record_lines import ENDINGS
 from mdagents.runs.memory import collector_paused, settle_memory
-from mdagents.runs.options import SWITCHES, read_config, read_options
+from mdagents.runs.options import SWITCHES, read_config, read_options, variables_to_resume
 from mdagents.settings import Outcome, Status
 from mdagents_llm.clock import Clock
 from mdagents_llm.config import choices, parse_environment, read_variables, set_by_process
@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     from mdagents.runs.config import RunConfig
     from mdagents.runs.result import RunResult
     from mdagents.view.subprocess_view import RunView
-
-
-_NOT_AGAIN = ("MDAGENTS_DEBUG", "MDAGENTS_FRESH", "MDAGENTS_SHARED_DATA")
-"""Variables that a command to resume a run must not or need not set."""
 
 
 _FILES = (*ENDINGS, ".py", ".gguf")
@@ -402,10 +398,8 @@ class _Program:
         return f"stopped: {error}{way_on}"
 
     def _set_for_this_start(self) -> Mapping[str, str]:
-        """Return the variables that a resumed run needs again: none from `.env`, and no API key."""
-        names = [name for name in self._variables if name.startswith("MDAGENTS_")]
-        said = set_by_process([*SWITCHES, *sorted(names), *choices()])
-        return {name: value for name, value in said.items() if name not in _NOT_AGAIN}
+        """Return the variables that a resumed run needs again: none from `.env`, and no key."""
+        return set_by_process([*SWITCHES, *variables_to_resume(), *choices()])
 
     @property
     def go_on(self) -> str:

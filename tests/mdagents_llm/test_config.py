@@ -112,6 +112,12 @@ def test_a_file_of_keys_that_is_a_pipe_is_read_once(
         ("http://10.0.0.256:8000/v1", "'10.0.0.256' is not a valid host"),
         ("http://ward.example/v1\n", "contains a line break"),
         ("http://ward\tmodels/v1", "contains a line break"),
+        (" http://ward.example/v1", "begins or ends with a space"),
+        ("http://ward.example/v1 ", "begins or ends with a space"),
+        ("http://ward.example/v1?key=pw", "must hold no query"),
+        ("http://ward.example/v1#pw", "must hold no query and no fragment"),
+        ("http://u:p?w@ward.example/v1", "must hold no query"),
+        ("u:pw@ward.example/v1", "***@ward.example/v1 must begin with http"),
     ],
 )
 def test_a_base_url_without_a_host_is_named_in_one_line(url: str, said: str) -> None:
@@ -119,6 +125,7 @@ def test_a_base_url_without_a_host_is_named_in_one_line(url: str, said: str) -> 
         parse_environment({"OPENAI_BASE_URL": url})
     assert str(caught.value).startswith("OPENAI_BASE_URL ")
     assert "\n" not in str(caught.value)
+    assert "pw" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 from pydantic import ValidationInfo, field_validator
 
@@ -87,11 +86,6 @@ class ModelFlags(Flags):
     @classmethod
     def _url(cls, url: str) -> str:
         check_base_url(url, "--model-base-url")
-        if urlsplit(url).query:
-            raise ConfigError(
-                "--model-base-url must hold no query, since it is written to run.json; put the key "
-                "into OPENAI_API_KEY"
-            )
         return url
 
     @field_validator("model_role", mode="before")

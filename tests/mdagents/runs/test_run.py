@@ -527,6 +527,7 @@ def test_the_command_that_goes_on_sets_the_same_variables(
     monkeypatch.setenv("SKIP_ADVANCED", "1")
     monkeypatch.setenv("MDAGENTS_FRESH", "1")
     monkeypatch.setenv("MDAGENTS_NUM_SAMPLES", "2")
+    monkeypatch.setenv("MDAGENTS_SERVE_TOKEN", "test-key-of-a-server")
     Path(".env").write_text("MDAGENTS_SEED=4\n")
     provider.fail_next("401", times=9)
     _, _, err = run("--preset", "classic")
