@@ -33,7 +33,7 @@ from mdagents_llm.config import origin_of, read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.yaml_text import read_yaml
 from mdagents_llm.terminal.command_line import Parser, flags_in
-from mdagents_llm.terminal.did_you_mean import did_you_mean
+from mdagents_llm.terminal.did_you_mean import did_you_mean, is_one_slip
 from mdagents_llm.terminal.printing import print_line
 from mdagents_llm.web.address import add_address_flags
 
@@ -105,6 +105,8 @@ class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
             flag = str(name).replace("_", "-")
             if flag in flags:
                 raise ConfigError(f"--run-config {stream.name} has '{flag}' in two spellings")
+            if flag == "run-config":
+                raise ConfigError(f"--run-config {stream.name} cannot name another such file")
             flags[flag] = _text(value)
         return flags
 
@@ -191,7 +193,7 @@ def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> N
             bare, *known = (n.removeprefix(_ENV_PREFIX) for n in (name, *sorted(flags)))
             meant = did_you_mean(bare, known).replace("'", f"'{_ENV_PREFIX}", 1) or "; unset it"
             raise ConfigError(f"{name} {origin_of(name)} is not a setting of this program{meant}")
-        if meant := next((switch for switch in SWITCHES if _is_one_slip(name, switch)), ""):
+        if meant := next((switch for switch in SWITCHES if is_one_slip(name, switch)), ""):
             raise ConfigError(
                 f"{name} {origin_of(name)} is not a setting of this program; did you mean "
                 f"'{meant}'?"
@@ -206,20 +208,6 @@ def variables_to_resume() -> list[str]:
     flags = vars(make_parser().parse_args([], env_vars={}))
     names = {_CACHE_DIR, _RUN_CONFIG, *map(_variable, flags)}
     return sorted(names - {_variable("fresh")})
-
-
-def _is_one_slip(given: str, meant: str) -> bool:
-    """Return whether a name has one letter missing, added, replaced or swapped with the next.
-
-    Variables without this program's prefix must be that similar to count as a mistake.
-    """
-    while given and given[0] == meant[:1]:
-        given, meant = given[1:], meant[1:]
-    return given != meant and (
-        given[1:] in (meant, meant[1:])
-        or given == meant[1:]
-        or (given[:2] == meant[1::-1] and given[2:] == meant[2:])
-    )
 
 
 def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:

@@ -14,6 +14,8 @@ from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import STOPPED, print_line, print_result
 
 _NO_VALUE = re.compile(r"^argument (\S+): expected .* argument$")
+_BLANK = " \t\r\n,"
+"""Characters of a value that says nothing; lists have commas between their entries."""
 _KINDS = {int: "a whole number", float: "a number"}
 
 
@@ -68,8 +70,16 @@ class Parser(argparse.ArgumentParser):
             return self.place_of(action.option_strings[-1])
         return str(action.metavar or action.dest)
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        # "$URL" of a variable that is not set would otherwise count as a flag that is not given.
+        if any(not given.strip(_BLANK) for given in arg_strings):
+            self.error(f"{self._name_of(action)} has an empty value; give one, or leave it out")
+        return super()._get_values(action, arg_strings)
+
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         try:
+            if action.type in _KINDS and "_" in arg_string:  # Python reads 1_0 as 10
+                raise argparse.ArgumentError(action, arg_string)
             return super()._get_value(action, of_home(arg_string))
         except argparse.ArgumentError:
             if action.type not in _KINDS:

@@ -29,5 +29,19 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     return f"; did you mean '{names[near[0]]}'?" if near else ""
 
 
+def is_one_slip(given: str, meant: str) -> bool:
+    """Return whether a name has one letter missing, added, replaced or swapped with the next.
+
+    Variables without this program's prefix must be that similar to count as a mistake.
+    """
+    while given and given[0] == meant[:1]:
+        given, meant = given[1:], meant[1:]
+    return given != meant and (
+        given[1:] in (meant, meant[1:])
+        or given == meant[1:]
+        or (given[:2] == meant[1::-1] and given[2:] == meant[2:])
+    )
+
+
 def _plain(name: str) -> str:
     return _LEADING_ZEROS.sub("", name.lower().replace("_", "-"))

@@ -96,7 +96,8 @@ class ModelFlags(Flags):
             if not is_role(role) or not model:
                 raise ConfigError(f"--model-role {entry}: {form_by_role('ROLE=MODEL', role)}")
             _refuse_several(model, f"--model-role {role}")
-            chosen[role] = model
+            if chosen.setdefault(role, model) != model:
+                raise ConfigError(f"--model-role gives {role} two models; leave one out")
         return chosen
 
     @field_validator("api", "reasoning_effort", "reasoning_tokens", "max_tokens", mode="before")

@@ -212,6 +212,10 @@ WRONG_USE = [
     (["--model", "gemini-2.5-flash"], "no key for google"),
     (["--model", "local/none.gguf"], "no GGUF file none.gguf"),
     (["--model-role", "experts=gpt-4o"], "write ROLE=MODEL with a role of router"),
+    (["--model-role", "expert=o3", "--model-role", "expert=o4-mini"], "gives expert two models"),
+    (["--model-base-url", ""], "--model-base-url has an empty value"),
+    (["--resume", ""], "--resume has an empty value"),
+    (["--max-tokens", ","], "--max-tokens has an empty value"),
     (["--difficulty", "hard"], "--difficulty is 'hard' but must be one of adaptive, basic"),
     (["--num-experts", "11"], "--num-experts is 11 but must be 1 to 10"),
     (["--num-rounds", "0"], "--num-rounds is 0 but must be 1 to 10"),
@@ -381,6 +385,12 @@ def test_a_flag_in_two_spellings_is_refused(run: Run) -> None:
     assert run("--run-config", "run.yaml")[::2] == (
         2, "error: --run-config run.yaml has 'num-samples' in two spellings\n"
     )  # fmt: skip
+
+
+def test_a_file_of_flags_names_no_other_one(run: Run) -> None:
+    Path("run.yaml").write_text("run-config: other.yaml\n")
+    said = "error: --run-config run.yaml cannot name another such file\n"
+    assert run("--run-config", "run.yaml")[::2] == (2, said)
 
 
 def test_a_mistyped_name_in_a_file_is_named_with_the_file(run: Run) -> None:

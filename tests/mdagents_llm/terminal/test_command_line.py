@@ -73,6 +73,9 @@ def parser() -> Parser:
         ("--number x", "--number is 'x' but must be a whole number"),
         ("--share 1/2", "--share is '1/2' but must be a number"),
         ("--share", "--share needs a value (see prog --help)"),
+        ("--number 1_0", "--number is '1_0' but must be a whole number"),
+        ("--share 1_0.5", "--share is '1_0.5' but must be a number"),
+        ("--level ,", "--level has an empty value; give one, or leave it out (see prog --help)"),
     ],
 )
 def test_a_wrong_command_line_is_one_sentence(words: str, message: str) -> None:
@@ -84,3 +87,19 @@ def test_a_wrong_command_line_is_one_sentence(words: str, message: str) -> None:
 def test_a_right_command_line_is_parsed() -> None:
     options = parser().parse_args(["--level", "basic", "--number", "3", "two"])
     assert (options.level, options.number, options.name) == ("basic", 3, "two")
+
+
+@pytest.mark.parametrize("flag", ["--level", "--number", "--free", "--maybe"])
+@pytest.mark.parametrize("value", ["", " ", ",", " , "])
+def test_an_empty_value_is_refused(flag: str, value: str) -> None:
+    made = parser()
+    made.add_argument("--free", default="")
+    made.add_argument("--maybe", nargs="?", const="")
+    with pytest.raises(ConfigError, match=rf"^{flag} has an empty value; give one"):
+        made.parse_args([flag, value])
+    assert made.parse_args(["--maybe"]).maybe == ""
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^NAME has an empty value"):
+        parser().parse_args([""])
