@@ -43,6 +43,7 @@ from mdagents_llm.terminal.printing import (
     print_line,
     print_result,
     reaches_any_screen,
+    unusable,
 )
 from mdagents_llm.text import counted
 from mdagents_llm.web.address import has_screen
@@ -134,7 +135,7 @@ def main(
         return interrupted(lambda: program.go_on)
     except Exception as error:
         if program.is_planning and isinstance(error, OSError) and error.filename:
-            print_line(f"error: {error.filename} cannot be used: {error.strerror}")
+            print_line(unusable(error))
             return WRONG_USE
         if is_debugging():
             raise

@@ -102,10 +102,20 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
                 raise
             print_line(f"error: {NOWHERE}")
             return WRONG_USE
+        except OSError as error:  # such as a name of more than 255 bytes
+            if not error.filename:
+                raise
+            print_line(unusable(error))
+            return WRONG_USE
         except KeyboardInterrupt:
             return interrupted(lambda: _AGAIN)
 
     return guarded
+
+
+def unusable(error: OSError) -> str:
+    """Return the error line about a file that the system refuses."""
+    return f"error: {error.filename} cannot be used: {error.strerror}"
 
 
 def _is_in_a_folder() -> bool:

@@ -193,3 +193,21 @@ def test_another_missing_file_is_not_taken_for_the_working_directory() -> None:
 
     with pytest.raises(FileNotFoundError):
         main()
+
+
+@pytest.mark.parametrize("program", ["view", "export", "data check", "score --input", "ratings"])
+def test_a_name_that_no_file_can_have_is_one_line(program: str, tmp_path: Path) -> None:
+    # Public reports: EleutherAI/lm-evaluation-harness 1454 and 2966.
+    more = ["ratings.csv"] if program == "ratings" else []
+    done = subprocess.run(
+        [sys.executable, "-m", "mdagents", *program.split(), "a" * 300, *more],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(REPOSITORY)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {'a' * 300}")
+    assert line.endswith(" cannot be used: File name too long")
