@@ -25,10 +25,14 @@ from platformdirs import user_cache_path
 from mdagents_llm.errors import NOWHERE, ConfigError
 from mdagents_llm.files.home import of_home
 from mdagents_llm.model_configs import ProviderInfo, load_model_configs
+from mdagents_llm.terminal.did_you_mean import is_one_slip
 
 TYPED_CALLS = "LLM_TYPED_CALLS"
 """Variable that routes calls through the typed methods of the SDKs, for tools that wrap these
 methods; it applies to all providers whose SDK has them."""
+_ADDRESSES = {"API_BASE", "API_BASE_URL", "API_URL", "BASE_URL"}
+"""Endings of the variables that other programs read for a base URL: `OPENAI_API_BASE` of older
+SDKs and LiteLLM, `ANTHROPIC_API_URL` of LangChain."""
 _OFF = ("", "0", "false", "no", "off")
 _LIKE_IPV4 = re.compile(r"\d+(\.\d+){3}")
 _LONGEST_LABEL = 63  # characters
@@ -93,6 +97,23 @@ class Environment:
     def base_url(self, provider: ProviderInfo) -> str:
         """Return the base URL that the user set for a provider; empty for the default one."""
         return self.variables.get(provider.base_url_variable, "")
+
+    def unread_base_url(self, provider: ProviderInfo) -> str:
+        """Return the variable by which the user has named another endpoint in vain; empty if none.
+
+        It is a variable of another program (`OPENAI_API_BASE`) or misspelled (`OPENAI_BASE_URl`).
+        """
+        read = provider.base_url_variable
+        if not read or self.base_url(provider):
+            return ""
+        starts = {key.upper().removesuffix("API_KEY") for key in provider.keys}
+        for name, url in self.variables.items():
+            given = name.upper()
+            rests = {given.removeprefix(start) for start in starts if given.startswith(start)}
+            is_meant = rests & _ADDRESSES or given == read or is_one_slip(given, read)
+            if rests and is_meant and _place_of(url) != _place_of(provider.base_url):
+                return name
+        return ""
 
     def model(self, provider: ProviderInfo) -> str:
         """Return the default model of a provider; empty if it has none."""
@@ -273,6 +294,11 @@ def _is_host(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _place_of(url: str) -> str:
+    """Return the host and port of a URL as written; empty if it has none."""
+    return url.partition("//")[2].partition("/")[0].lower()
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:

@@ -13,8 +13,7 @@ from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.request import getproxies
 
 from mdagents_llm.chat import ChatModel
 from mdagents_llm.clock import Clock
@@ -342,8 +341,9 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     """Check that a model is reachable with the current settings, without calling it.
 
     Raises:
-        ConfigError: The provider is unknown, its key is missing or not usable, the GGUF file does
-            not exist, SSL_CERT_FILE names no certificates, or a proxy cannot be used.
+        ConfigError: The provider is unknown, its key is missing or not usable, a variable names
+            its endpoint in vain, the GGUF file does not exist, SSL_CERT_FILE or SSLKEYLOGFILE names
+            no usable file, or a proxy cannot be used.
     """
     if spec.is_local:
         if not is_embedded(spec, configs) and not Path(spec.name).is_file():
@@ -355,6 +355,11 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
     if provider is None:
         raise ConfigError(
             f"unknown provider '{spec.provider}': it must be one of {', '.join(configs.names())}"
+        )
+    if not spec.base_url and (unread := environment.unread_base_url(provider)):
+        raise ConfigError(
+            f"{unread} {origin_of(unread)} is not read, so that {spec.provider} would get the "
+            f"questions; rename it to {provider.base_url_variable}, or unset it"
         )
     key = environment.key(provider)
     has_own_endpoint = spec.base_url and spec.provider == OPENAI
@@ -384,9 +389,10 @@ def check_reachable(spec: ModelSpec, environment: Environment, configs: ModelCon
             "break or a curly quotation mark; copy the key again"
         )
     is_encrypted = not (spec.base_url or provider.base_url).lower().startswith("http:")
-    # `.env` is not read by the HTTP libraries.
-    if is_encrypted and (trusted := set_by_process(("SSL_CERT_FILE",)).get("SSL_CERT_FILE")):
-        _check_certificates(trusted)
+    if is_encrypted:
+        # `.env` is not read by the HTTP libraries.
+        for name, file in set_by_process(("SSL_CERT_FILE", "SSLKEYLOGFILE")).items():
+            _check_ssl_file(name, file)
     if getproxies():
         _check_proxies(spec.base_url or provider.base_url)
 
@@ -395,7 +401,9 @@ def _check_proxies(base_url: str) -> None:
     """Check the proxies of the environment, which the HTTP libraries read when they connect."""
     import httpx2
 
-    if (host := urlsplit(base_url).hostname) and proxy_bypass(host):
+    from mdagents_llm.providers.sending import is_in_no_proxy  # takes 40 ms
+
+    if is_in_no_proxy(base_url):
         return
     for scheme, address in getproxies().items():
         if scheme not in ("all", "http", "https"):
@@ -416,15 +424,20 @@ def _check_proxies(base_url: str) -> None:
 
 
 @cache  # reading the certificates of a system takes 20 ms, and a run checks several models
-def _check_certificates(path: str) -> None:
-    """Check the file of certificates that the HTTP libraries load when they connect."""
+def _check_ssl_file(name: str, path: str) -> None:
+    """Check a file that the HTTP libraries use when they connect."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    is_log = name == "SSLKEYLOGFILE"
+    kind = "file that can be written" if is_log else "PEM file of trusted certificates"
     try:
-        ssl.create_default_context(cafile=path)
+        if is_log:
+            context.keylog_filename = path
+        else:
+            context.load_verify_locations(path)
     except OSError as error:
         why = "it has no certificates" if isinstance(error, ssl.SSLError) else error.strerror
         raise ConfigError(
-            f"SSL_CERT_FILE is {path} but must be a PEM file of trusted certificates ({why}); "
-            "correct or unset it"
+            f"{name} is {path} but must be a {kind} ({why}); correct or unset it"
         ) from None
 
 

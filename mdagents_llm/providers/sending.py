@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
+from httpx2._utils import URLPattern, get_environment_proxies
 
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.connection_errors import proxy_error, why_unreachable
@@ -88,8 +89,21 @@ def sending(endpoint: Endpoint, keep_alive: float = KEEP_ALIVE) -> dict[str, Any
 
 def goes_around_proxies(endpoint: Endpoint) -> bool:
     """Return whether the proxies of the environment are not meant for an endpoint."""
-    host = urlsplit(endpoint.base_url).hostname
-    return endpoint.is_own or bool(host and proxy_bypass(host))
+    return endpoint.is_own or is_in_no_proxy(endpoint.base_url)
+
+
+def is_in_no_proxy(base_url: str) -> bool:
+    """Return whether NO_PROXY, or a setting of the system, excepts an address from the proxies.
+
+    Python knows names and addresses, httpx2 also networks (`10.0.0.0/8`) and URLs.
+    """
+    host = urlsplit(base_url).hostname
+    if not host or proxy_bypass(host):
+        return bool(host)
+    proxies, url = get_environment_proxies(), httpx2.URL(base_url)
+    patterns = sorted(map(URLPattern, proxies))
+    nearest = next((one.pattern for one in patterns if one.matches(url)), None)
+    return nearest is not None and proxies[nearest] is None
 
 
 def guarded(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,53 @@ def test_a_missing_key_says_what_would_work(variables: dict[str, str], message: 
 
 
 @pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        # Public reports: OpenBMB/ChatDev 312, openai-python 745, screenshot-to-code 130.
+        ("openai/gpt-4o", "OPENAI_API_BASE"),
+        ("openai/gpt-4o", "OPENAI_API_BASE_URL"),
+        ("openai/gpt-4o", "openai_api_base"),
+        ("openai/gpt-4o", "OPENAI_BASE_URl"),
+        ("openai/gpt-4o", "OPENAI_BASE_URI"),
+        ("openai/gpt-4o", "OPENAI_BASEURL"),
+        ("anthropic/claude-haiku-4-5", "ANTHROPIC_API_URL"),  # LangChain's
+        ("google/gemini-2.5-flash", "GEMINI_API_BASE"),  # LiteLLM's
+        ("mistral/mistral-small", "MISTRAL_API_BASE"),
+    ],
+)
+def test_a_variable_that_names_an_endpoint_in_vain_is_refused(model: str, name: str) -> None:
+    provider, _, model = model.partition("/")
+    configs = load_model_configs()
+    read = configs.providers[provider].base_url_variable
+    variables = {f"{provider.upper()}_API_KEY": "test-key", name: "http://127.0.0.1:8000/v1"}
+    spec = ModelSpec(provider, model)
+    with pytest.raises(ConfigError, match=f"^{name} in the environment is not read, .* to {read}"):
+        check_reachable(spec, parse_environment(variables), configs)
+    own = ModelSpec(provider, model, "http://127.0.0.1:8001/v1")
+    check_reachable(own, parse_environment(variables), configs)
+    variables[read] = own.base_url
+    check_reachable(spec, parse_environment(variables), configs)
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        ("openai/gpt-4o", "OPENAI_API_BASE", "https://api.openai.com/v1/"),
+        ("openai/gpt-4o", "OPENAI_MODELS", "gpt-4o"),
+        ("openai/gpt-4o", "ANTHROPIC_API_URL", "http://127.0.0.1:8000"),
+        ("anthropic/claude-haiku-4-5", "ANTHROPIC_VERTEX_BASE_URL", "http://127.0.0.1:8000"),
+        ("xai/grok-4.3", "ZAI_BASE_URL", "http://127.0.0.1:8000"),
+        ("vllm/some-model", "LLM_BASE_URL", "http://127.0.0.1:8001"),
+        ("ollama/some-model", "OLLAMA_HOST", "0.0.0.0:11434"),
+    ],
+)
+def test_a_variable_of_another_program_is_left_alone(model: str, name: str, value: str) -> None:
+    provider, _, model = model.partition("/")
+    variables = {f"{provider.upper()}_API_KEY": "test-key", name: value}
+    check_reachable(ModelSpec(provider, model), parse_environment(variables), load_model_configs())
+
+
+@pytest.mark.parametrize(
     ("content", "why"), [(None, "No such file or directory"), ("no PEM", "it has no certificates")]
 )
 def test_a_file_without_certificates_is_refused_before_a_call(
@@ -70,6 +118,44 @@ def test_a_file_without_certificates_is_refused_before_a_call(
         check_reachable(ModelSpec("openai", "gpt-4o"), environment, configs)
     plain = ModelSpec("openai", "ward-7b", base_url="http://127.0.0.1:8000/v1")
     check_reachable(plain, environment, configs)
+
+
+def test_a_log_of_keys_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Public report: python/cpython 90480.
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "none" / "log"))
+    environment = parse_environment({"OPENAI_API_KEY": "test-key"})
+    spec, configs = ModelSpec("openai", "gpt-4o"), load_model_configs()
+    with pytest.raises(ConfigError, match=r"^SSLKEYLOGFILE is .*/log .*\(No such file or dir"):
+        check_reachable(spec, environment, configs)
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "log"))
+    check_reachable(spec, environment, configs)
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_excepted"),
+    [
+        ("127.0.0.0/8", True),
+        ("http://127.0.0.1", True),
+        ("http://127.0.0.1:8000", True),
+        ("10.0.0.1, 127.0.0.0/8", True),
+        ("10.0.0.0/8", False),
+        ("https://127.0.0.1", False),
+        ("127.0.0.0/99", False),
+    ],
+)
+def test_networks_and_urls_are_excepted_from_proxies(
+    listed: str, is_excepted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As curl, Go and httpx2 read NO_PROXY.
+    monkeypatch.setattr("mdagents_llm.endpoints.find_spec", lambda name: None)
+    monkeypatch.setenv("ALL_PROXY", "socks5h://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", listed)
+    url = "http://127.0.0.1:8000/v1"
+    assert goes_around_proxies(Endpoint(url, "", 1.0)) == is_excepted
+    with nullcontext() if is_excepted else pytest.raises(ConfigError, match="SOCKS"):
+        check_reachable(ModelSpec("openai", "m", url), parse_environment({}), load_model_configs())
 
 
 @pytest.mark.parametrize(
