@@ -5,6 +5,7 @@ A test fails if they differ. What is known to be wrong with a data set is writte
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -151,5 +152,6 @@ def write(pages: Sequence[Path] | None = None) -> list[Path]:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     for page in write():
         print(f"{page.relative_to(ROOT)} is changed")

@@ -6,6 +6,7 @@ reader's light or dark color scheme.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -202,5 +203,6 @@ def _text(kind: str, x: int, y: int, words: str, anchor: str = "middle") -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     FILE.write_text(svg(), encoding="utf-8")
     print(f"{FILE.relative_to(ROOT)} is up to date")

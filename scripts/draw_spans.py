@@ -7,6 +7,7 @@ The drawing follows the reader's light or dark color scheme. Times are those of 
 
 from __future__ import annotations
 
+import argparse
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -122,5 +123,6 @@ def _in_order(spans: Sequence[ReadableSpan]) -> Iterator[tuple[int, ReadableSpan
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     FILE.write_text(svg(spans_of_one_question()), encoding="utf-8")
     print(f"wrote {FILE.relative_to(ROOT)}")

@@ -6,6 +6,7 @@ the pace of a model, what the file holds. Only times differ between two runs of 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
@@ -148,4 +149,5 @@ def _question(case: _Case) -> str:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     sys.exit(main())

@@ -13,8 +13,11 @@ origin and license of each picture.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,10 +34,13 @@ def main() -> None:
     """Write the pictures and the questions."""
     pictures = FOLDER / "images"
     pictures.mkdir(parents=True, exist_ok=True)
-    for old in pictures.iterdir():
-        old.unlink()
-    for name, write in PICTURES.items():
-        write(pictures / name)
+    with tempfile.TemporaryDirectory() as folder:  # a missing package leaves the old ones in place
+        for name, write in PICTURES.items():
+            write(Path(folder, name))
+        for old in pictures.iterdir():
+            old.unlink()
+        for name in PICTURES:
+            shutil.copyfile(Path(folder, name), pictures / name)
     with (FOLDER / "test.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for number, (question, options, letter, images, task, why) in enumerate(QUESTIONS, start=1):
             record = {
@@ -331,4 +337,5 @@ QUESTIONS: Sequence[tuple[str, tuple[str, str, str, str], str, tuple[str, ...], 
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     main()

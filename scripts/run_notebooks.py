@@ -6,8 +6,8 @@ embedded model answers, which takes some minutes.
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
 from pathlib import Path
 
@@ -45,8 +45,14 @@ def run(path: Path, folder: Path) -> NotebookNode:
 
 def main() -> None:
     """Run the notebooks that the command line names, or all."""
-    for path in sorted(FOLDER.glob("*.ipynb")):
-        if sys.argv[1:] and path.stem not in sys.argv[1:]:
+    paths = {path.stem: path for path in sorted(FOLDER.glob("*.ipynb"))}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(paths))
+    named = parser.parse_args().names
+    if unknown := set(named) - paths.keys():
+        parser.error(f"there is no notebook {min(unknown)}")
+    for path in paths.values():
+        if named and path.stem not in named:
             continue
         with tempfile.TemporaryDirectory() as folder:
             nbformat.write(run(path, Path(folder)), path)

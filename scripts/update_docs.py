@@ -6,6 +6,7 @@ this program writes.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import dataclasses
 import html
@@ -272,5 +273,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     sys.path.insert(0, str(ROOT))
     main()

@@ -110,3 +110,25 @@ def test_drawings_are_those_of_the_script(tmp_path: Path) -> None:
         make_vqa_sample.PICTURES[name](tmp_path / name)
         with Image.open(tmp_path / name) as made, Image.open(FOLDER / "images" / name) as shipped:
             assert made.convert("RGB").tobytes() == shipped.convert("RGB").tobytes(), name
+
+
+def test_a_package_that_is_missing_leaves_the_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(path: Path) -> None:
+        raise SystemExit("skimage is missing")
+
+    images = tmp_path / "images"
+    images.mkdir()
+    (images / "01.jpg").write_bytes(b"before")
+    (images / "old.jpg").write_bytes(b"before")
+    drawn = {"07.gif": make_vqa_sample.PICTURES["07.gif"]}
+    monkeypatch.setattr(make_vqa_sample, "FOLDER", tmp_path)
+    monkeypatch.setattr(make_vqa_sample, "PICTURES", {**drawn, "01.jpg": missing})
+    with pytest.raises(SystemExit):
+        make_vqa_sample.main()
+    assert {path.name for path in images.iterdir()} == {"01.jpg", "old.jpg"}
+    monkeypatch.setattr(make_vqa_sample, "PICTURES", drawn)
+    make_vqa_sample.main()
+    assert [path.name for path in images.iterdir()] == ["07.gif"]
+    assert (tmp_path / "test.jsonl").read_text("utf-8").count("\n") == len(RECORDS)
