@@ -192,7 +192,7 @@ def make_card(path: Path) -> RunCard:
             )
             for start in manifest.invocations
         ],
-        version=manifest.version,
+        version=", ".join(manifest.versions),
         git_revision=manifest.git_revision or "",
         packages=manifest.package_versions,
         config_hash=manifest.config_hash,

@@ -60,7 +60,7 @@ def _lines(run: RunOutput) -> dict[str, str]:
         ("EXAID used", _cost(rows, lambda row: row.exaid_tokens)),
         ("paid in all", _paid(object_of(manifest, "spent"))),
         ("wall time", wall_time(manifest)),
-        ("version", text_of(manifest, "version")),
+        ("version", _versions(manifest)),
         ("git revision", text_of(manifest, "git_revision")[:_REVISION]),
         ("run", run.name),
     ]
@@ -97,6 +97,13 @@ def date_of(manifest: Mapping[str, Any]) -> str:
     started = [text_of(start, "started_at")[:10] for start in entries_of(manifest, "invocations")]
     first_and_last = dict.fromkeys([*started[:1], *started[-1:]])
     return " to ".join(filter(None, first_and_last))
+
+
+def _versions(manifest: Mapping[str, Any]) -> str:
+    """Return the versions of the program that made the records; empty if unknown."""
+    starts, last = entries_of(manifest, "invocations"), text_of(manifest, "version")
+    made = [text_of(start, "version") or last for start in starts if start.get("new_records")]
+    return ", ".join(dict.fromkeys(made)) or last
 
 
 def _pictures(rows: Sequence[ScoredRow]) -> str:

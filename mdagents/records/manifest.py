@@ -260,6 +260,8 @@ class Invocation(BaseModel):
     new_records: int = 0
     reason: str = ""
     """Why the run stopped; empty if it finished, is running, or was killed."""
+    version: str = ""
+    """Version of the program; empty if it is that of the whole run, as in runs up to 1.5.0."""
 
     @property
     def seconds(self) -> float:
@@ -279,7 +281,7 @@ class RunManifest(BaseModel):
     schema_version: str = SCHEMA_VERSION
     """Version of this format."""
     version: str = ""
-    """Version of this program; empty before 0.2.0."""
+    """Version of this program at its last start; empty before 0.2.0."""
     name: str
     """Name of the run."""
     config_hash: str
@@ -333,6 +335,13 @@ class RunManifest(BaseModel):
     """Sums over the records."""
     spent: Spent = Field(default_factory=Spent)
     """Sums over all invocations."""
+
+    @property
+    def versions(self) -> list[str]:
+        """Versions of this program that made the records; of the last start if there are none."""
+        made = {start.version or self.version: None for start in self.invocations
+                if start.new_records}  # fmt: skip
+        return list(made) or [self.version]
 
     @property
     def seconds(self) -> float:

@@ -120,6 +120,8 @@ class RunStore:
                 self._keep_earlier_run(manifest.name, now)
             earlier = earlier_run(output_dir, manifest)
             if earlier is not None:
+                for start in earlier.invocations:
+                    start.version = start.version or earlier.version or "before 0.2.0"
                 manifest.invocations = earlier.invocations + manifest.invocations
             self.manifest = manifest
             # EXAID reads a trace again when it is behind, and finds it in a file of its own.

@@ -85,6 +85,9 @@ def show_banner(
     display.say(f"output     {store.array_path}")  # a path is not wrapped
     if finished:
         say(f"resumed    {counted(finished, 'question')} already finished")
+        if before := [one for one in manifest.versions if one != manifest.version]:
+            others = ", ".join(before)
+            say(f"NOTE: earlier answers are of version {others}, new ones of {manifest.version}")
     if unsummarised:
         say(f"EXAID      resumes {counted(unsummarised, 'question')} decided before")
     if not config.batch and (left := _left_in_batches(store.folder)):

@@ -140,7 +140,7 @@ def make_manifest(
         prompt_hashes=prompt_hashes(config.method, with_exaid=config.exaid_policy is not None),
         git_revision=_git_revision(),
         package_versions=_versions("openai", "google-genai", "pydantic", "xllamacpp", PRICES),
-        invocations=[Invocation(started_at=clock.timestamp())],
+        invocations=[Invocation(started_at=clock.timestamp(), version=mdagents.__version__)],
     )
 
 

@@ -12,10 +12,13 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+import mdagents
 from mdagents.export.card import make_card, without_private
 from mdagents.export.card_text import card_text, write_card
 from mdagents.export.cli import main
+from mdagents.pages.run_card import shared_settings
 from mdagents.records.manifest import RunManifest, read_manifest
+from mdagents.scoring.rows import read_output
 from mdagents_llm.errors import ConfigError
 from tests.conftest import REPOSITORY
 from tests.fake_provider import FakeProvider
@@ -90,6 +93,27 @@ def test_an_unfinished_run_and_its_resumption(run: Run) -> None:
     assert card["finished"]
     assert len(card["starts"]) == 2
     assert sum(start["new_records"] for start in card["starts"]) >= 6
+
+
+@pytest.mark.process
+def test_a_run_of_two_versions_says_which_start_was_of_which(run: Run) -> None:
+    run(*BASIC, "--max-samples", "1", "--token-limit", "2000")
+    path = folder() / "run.json"
+    content = json.loads(path.read_text()) | {"version": "0.2.0"}
+    for start in content["invocations"]:
+        del start["version"]  # as 0.2.0 wrote it
+    path.write_text(json.dumps(content))
+    assert make_card(folder()).version == "0.2.0"
+    _, _, err = run(*BASIC, "--max-samples", "1")
+    note = "NOTE: earlier answers are of version 0.2.0, new ones of "
+    assert f"{note}{mdagents.__version__}" in " ".join(err.split())
+    manifest = manifest_of(folder())
+    assert [start.version for start in manifest.invocations] == ["0.2.0", mdagents.__version__]
+    assert manifest.version == mdagents.__version__
+    both = f"0.2.0, {mdagents.__version__}"
+    assert f"| mdagents | {both} |" in card_text(make_card(folder()))
+    shared, _ = shared_settings([read_output(folder())], ["this run"])
+    assert f"version {both}" in shared
 
 
 @pytest.mark.process
