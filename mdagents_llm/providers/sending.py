@@ -13,12 +13,12 @@ import socket
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from ipaddress import ip_address, ip_network
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
-from httpx2._utils import URLPattern, get_environment_proxies
 
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.connection_errors import proxy_error, why_unreachable
@@ -95,15 +95,24 @@ def goes_around_proxies(endpoint: Endpoint) -> bool:
 def is_in_no_proxy(base_url: str) -> bool:
     """Return whether NO_PROXY, or a setting of the system, excepts an address from the proxies.
 
-    Python knows names and addresses, httpx2 also networks (`10.0.0.0/8`) and URLs.
+    Python knows names and addresses; networks (`10.0.0.0/8`) and URLs are read here, as by httpx2.
     """
-    host = urlsplit(base_url).hostname
-    if not host or proxy_bypass(host):
-        return bool(host)
-    proxies, url = get_environment_proxies(), httpx2.URL(base_url)
-    patterns = sorted(map(URLPattern, proxies))
-    nearest = next((one.pattern for one in patterns if one.matches(url)), None)
-    return nearest is not None and proxies[nearest] is None
+    parts = urlsplit(base_url)
+    if not parts.hostname or proxy_bypass(parts.hostname):
+        return bool(parts.hostname)
+    return any(_excepts(entry.strip(), parts) for entry in getproxies().get("no", "").split(","))
+
+
+def _excepts(entry: str, parts: SplitResult) -> bool:
+    """Return whether an entry of NO_PROXY is `*`, or a network or a URL that has an address."""
+    try:
+        if "://" in entry:
+            named = urlsplit(entry)
+            is_there = named.port in (None, parts.port) and named.hostname == parts.hostname
+            return is_there and named.scheme in (parts.scheme, "all")
+        return entry == "*" or ip_address(parts.hostname or "") in ip_network(entry, strict=False)
+    except ValueError:
+        return False
 
 
 def guarded(
