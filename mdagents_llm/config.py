@@ -33,6 +33,8 @@ methods; it applies to all providers whose SDK has them."""
 _ADDRESSES = {"API_BASE", "API_BASE_URL", "API_URL", "BASE_URL"}
 """Endings of the variables that other programs read for a base URL: `OPENAI_API_BASE` of older
 SDKs and LiteLLM, `ANTHROPIC_API_URL` of LangChain."""
+_BUILT_IN = {"gemini": "https://generativelanguage.googleapis.com"}
+"""Wire protocol -> address that its SDK calls by default, where no base URL is listed."""
 _OFF = ("", "0", "false", "no", "off")
 _LIKE_IPV4 = re.compile(r"\d+(\.\d+){3}")
 _LONGEST_LABEL = 63  # characters
@@ -101,17 +103,20 @@ class Environment:
     def unread_base_url(self, provider: ProviderInfo) -> str:
         """Return the variable by which the user has named another endpoint in vain; empty if none.
 
-        It is a variable of another program (`OPENAI_API_BASE`) or misspelled (`OPENAI_BASE_URl`).
+        It is a variable of another program (`OPENAI_API_BASE`) or misspelled (`OPENAI_BASE_URl`). No
+        question leaves the user's servers by mistake where a provider needs no key or has no
+        address by default.
         """
         read = provider.base_url_variable
-        if not read or self.base_url(provider):
+        own = _place_of(provider.base_url or _BUILT_IN.get(str(provider.wire), ""))
+        if not (read and own and provider.needs_key) or self.base_url(provider):
             return ""
         starts = {key.upper().removesuffix("API_KEY") for key in provider.keys}
         for name, url in self.variables.items():
             given = name.upper()
             rests = {given.removeprefix(start) for start in starts if given.startswith(start)}
             is_meant = rests & _ADDRESSES or given == read or is_one_slip(given, read)
-            if rests and is_meant and _place_of(url) != _place_of(provider.base_url):
+            if rests and is_meant and _place_of(url) != own:
                 return name
         return ""
 
@@ -296,8 +301,9 @@ def _is_host(host: str) -> bool:
 
 
 def _place_of(url: str) -> str:
-    """Return the host and port of a URL as written; empty if it has none."""
-    return url.partition("//")[2].partition("/")[0].lower()
+    """Return the host and port of a URL as written, without the port of https."""
+    place = (url.partition("//")[2] or url).partition("/")[0]
+    return place.lower().removesuffix(":443")
 
 
 def parse_environment(variables: Mapping[str, str]) -> Environment:

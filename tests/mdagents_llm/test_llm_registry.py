@@ -88,6 +88,11 @@ def test_a_variable_that_names_an_endpoint_in_vain_is_refused(model: str, name: 
     ("model", "name", "value"),
     [
         ("openai/gpt-4o", "OPENAI_API_BASE", "https://api.openai.com/v1/"),
+        ("openai/gpt-4o", "OPENAI_API_BASE", "https://api.openai.com:443/v1"),
+        ("openai/gpt-4o", "OPENAI_API_BASE", "api.openai.com/v1"),
+        ("google/g", "GEMINI_BASE_URL", "https://generativelanguage.googleapis.com/v1beta/openai/"),
+        ("ollama/some-model", "OLLAMA_API_BASE", "http://localhost:11434"),
+        ("vllm/some-model", "VLLM_API_BASE", "http://10.0.0.9:8000/v1"),
         ("openai/gpt-4o", "OPENAI_MODELS", "gpt-4o"),
         ("openai/gpt-4o", "ANTHROPIC_API_URL", "http://127.0.0.1:8000"),
         ("anthropic/claude-haiku-4-5", "ANTHROPIC_VERTEX_BASE_URL", "http://127.0.0.1:8000"),
@@ -143,6 +148,11 @@ def test_a_log_of_keys_that_cannot_be_written_is_named(
         ("10.0.0.0/8", False),
         ("https://127.0.0.1", False),
         ("127.0.0.0/99", False),
+        ("10.0.0.1,*", True),
+        ("all://127.0.0.1", True),
+        ("http://127.0.0.1:8001", False),
+        ("http://127.0.0.1:port", False),
+        ("::1/128", False),
     ],
 )
 def test_networks_and_urls_are_excepted_from_proxies(
