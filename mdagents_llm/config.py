@@ -103,8 +103,8 @@ class Environment:
     def unread_base_url(self, provider: ProviderInfo) -> str:
         """Return the variable by which the user has named another endpoint in vain; empty if none.
 
-        It is a variable of another program (`OPENAI_API_BASE`) or misspelled (`OPENAI_BASE_URl`). No
-        question leaves the user's servers by mistake where a provider needs no key or has no
+        It is a variable of another program (`OPENAI_API_BASE`) or misspelled (`OPENAI_BASE_URl`).
+        No question leaves the user's servers by mistake where a provider needs no key or has no
         address by default.
         """
         read = provider.base_url_variable
