@@ -102,7 +102,11 @@ def date_of(manifest: Mapping[str, Any]) -> str:
 def _versions(manifest: Mapping[str, Any]) -> str:
     """Return the versions of the program that made the records; empty if unknown."""
     starts, last = entries_of(manifest, "invocations"), text_of(manifest, "version")
-    made = [text_of(start, "version") or last for start in starts if start.get("new_records")]
+    made = [  # a killed start does not know how many
+        text_of(start, "version") or last
+        for start in starts
+        if start.get("new_records") or not start.get("ended_at")
+    ]
     return ", ".join(dict.fromkeys(made)) or last
 
 

@@ -338,9 +338,12 @@ class RunManifest(BaseModel):
 
     @property
     def versions(self) -> list[str]:
-        """Versions of this program that made the records; of the last start if there are none."""
+        """Versions of this program that made the records; of the last start if there are none.
+
+        How many records a start made is not known if it was killed.
+        """
         made = {start.version or self.version: None for start in self.invocations
-                if start.new_records}  # fmt: skip
+                if start.new_records or start.ended_at is None}  # fmt: skip
         return list(made) or [self.version]
 
     @property

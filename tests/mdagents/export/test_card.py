@@ -96,12 +96,15 @@ def test_an_unfinished_run_and_its_resumption(run: Run) -> None:
 
 
 @pytest.mark.process
-def test_a_run_of_two_versions_says_which_start_was_of_which(run: Run) -> None:
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_run_of_two_versions_says_which_start_was_of_which(run: Run, is_killed: bool) -> None:
     run(*BASIC, "--max-samples", "1", "--token-limit", "2000")
     path = folder() / "run.json"
     content = json.loads(path.read_text()) | {"version": "0.2.0"}
     for start in content["invocations"]:
         del start["version"]  # as 0.2.0 wrote it
+        if is_killed:
+            start |= {"ended_at": None, "new_records": 0}
     path.write_text(json.dumps(content))
     assert make_card(folder()).version == "0.2.0"
     _, _, err = run(*BASIC, "--max-samples", "1")
