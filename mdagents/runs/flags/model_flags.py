@@ -96,8 +96,7 @@ class ModelFlags(Flags):
             if not is_role(role) or not model:
                 raise ConfigError(f"--model-role {entry}: {form_by_role('ROLE=MODEL', role)}")
             _refuse_several(model, f"--model-role {role}")
-            if chosen.setdefault(role, model) != model:
-                raise ConfigError(f"--model-role gives {role} two models; leave one out")
+            chosen[role] = model
         return chosen
 
     @field_validator("api", "reasoning_effort", "reasoning_tokens", "max_tokens", mode="before")
