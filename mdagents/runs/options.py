@@ -107,7 +107,8 @@ class _RunConfigFile(configargparse.YAMLConfigFileParser):  # type: ignore[misc]
                 raise ConfigError(f"--run-config {stream.name} has '{flag}' in two spellings")
             if flag == "run-config":
                 raise ConfigError(f"--run-config {stream.name} cannot name another such file")
-            flags[flag] = _text(value)
+            if flag != "skip" or value:  # `skip: []` skips nothing
+                flags[flag] = _text(value)
         return flags
 
 

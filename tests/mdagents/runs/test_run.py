@@ -212,7 +212,6 @@ WRONG_USE = [
     (["--model", "gemini-2.5-flash"], "no key for google"),
     (["--model", "local/none.gguf"], "no GGUF file none.gguf"),
     (["--model-role", "experts=gpt-4o"], "write ROLE=MODEL with a role of router"),
-    (["--model-role", "expert=o3", "--model-role", "expert=o4-mini"], "gives expert two models"),
     (["--model-base-url", ""], "--model-base-url has an empty value"),
     (["--resume", ""], "--resume has an empty value"),
     (["--max-tokens", ","], "--max-tokens has an empty value"),
@@ -385,6 +384,12 @@ def test_a_flag_in_two_spellings_is_refused(run: Run) -> None:
     assert run("--run-config", "run.yaml")[::2] == (
         2, "error: --run-config run.yaml has 'num-samples' in two spellings\n"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("nothing", ["[]", "''", ""])
+def test_a_file_of_flags_can_skip_nothing(run: Run, nothing: str) -> None:
+    Path("run.yaml").write_text(f"skip: {nothing}\n")
+    assert run("--run-config", "run.yaml", "--num-samples", "1", "--dry-run")[0] == 0
 
 
 def test_a_file_of_flags_names_no_other_one(run: Run) -> None:
