@@ -260,7 +260,8 @@ def check_base_url(url: str, name: str) -> None:
         )
     if set(url) & set("?#"):  # not shown: it may hold a key
         raise ConfigError(
-            f"{name} must hold no query and no fragment (? or #); put a key into its own variable"
+            f"{name} must hold no query and no fragment (? or #); leave it out, and put a key into "
+            "its own variable"
         )
     shown = _USER.sub(r"\1***@", url)
     try:
