@@ -66,6 +66,10 @@ def resources_with(writer: PdfWriter, **objects: DictionaryObject) -> Dictionary
     )
 
 
+def named(**entries: Any) -> DictionaryObject:
+    return DictionaryObject({NameObject(f"/{key}"): value for key, value in entries.items()})
+
+
 def picture() -> DecodedStreamObject:
     one = DecodedStreamObject()
     one.set_data(b"\0")
@@ -87,7 +91,9 @@ SEEN, UNSEEN = text("Dose 10 mg"), text("Dose 99 mg", 3, 600)
     [
         (SEEN + UNSEEN, f"Dose 10 mg\n{HIDDEN}"),
         (UNSEEN + SEEN, f"Dose 10 mg\n{HIDDEN}"),
-        (SEEN + text("99", 7, 600), "Dose 10 mg\n99"),  # a color may be painted through it
+        (SEEN + text("99", 7, 600) + "0 0 600 800 re f", "Dose 10 mg\n99"),  # painted through it
+        (SEEN + text("99", 7, 600), f"Dose 10 mg\n{HIDDEN}"),
+        (f"{SEEN} q {text('99', 7, 600)} Q 0 0 600 650 re f", f"Dose 10 mg\n{HIDDEN}"),
         (SEEN + text("99", "3.0", 600), f"Dose 10 mg\n{HIDDEN}"),
         ("BT /F1 12 Tf 50 700 Td (Total) Tj 3 Tr ( ) Tj [( )] TJ 0 Tr (due) Tj ET", "Total  due"),
         (f"q {UNSEEN} Q BT /F1 12 Tf 50 500 Td (Rent 5) Tj ET", f"Rent 5\n{HIDDEN}"),
@@ -100,6 +106,144 @@ SEEN, UNSEEN = text("Dose 10 mg"), text("Dose 99 mg", 3, 600)
 )  # fmt: skip
 def test_text_that_is_not_drawn_is_left_out(content: str, read: str) -> None:
     assert pages_of(drawn(content)) == [read]
+
+
+def at(x: float, y: float, words: str = "9", more: str = "/F1 12 Tf") -> str:
+    return f"BT {more} 1 0 0 1 {x} {y} Tm ({words}) Tj ET\n"
+
+
+BOX = "50 596 120 14 re"
+
+
+@pytest.mark.parametrize(
+    ("content", "is_seen"),
+    [
+        # outside the page: pypdf#1199, pdf-reader#413
+        (at(-2000, 700), False),
+        (at(50, 5000), False),
+        (at(700, 700), False),
+        (at(-20, 700), False),
+        (at(-20, 700, "999999"), True),  # half of it is shown
+        (at(-20, 700, "9", "/F1 12 Tf 30 Tc") + " BT (9) Tj ET", True),
+        ("BT /F1 12 Tf -60 700 Td [(9) -6000 (9)] TJ ET", True),
+        ("BT /F1 12 Tf -60 700 Td [(9) -3000 (9)] TJ ET", False),
+        ("BT /F1 12 Tf -60 700 Td 400 Tz [(9) -3000 (9)] TJ ET", True),
+        ("BT /F1 12 Tf -60 700 Td 40 Tw (99 9 9) Tj ET", True),
+        ("BT /F1 12 Tf 50 810 Td 20 TL (9) ' ET", True),
+        ("BT /F1 12 Tf 50 5 Td 50 TL (9) ' ET", False),
+        (f"1 0 0 1 0 -5000 cm {at(50, 5700)}", True),
+        ("q 0 1 -1 0 300 100 cm BT /F1 12 Tf 0 0 Td (9) Tj ET Q", True),
+        # clipped away: all2md#435
+        (f"q 0 0 1 1 re W n {at(50, 600)} Q", False),
+        (f"q 40 590 99 30 re W* n {at(50, 600)} Q", True),
+        (f"q 0 0 1 1 re W n Q {at(50, 600)}", True),
+        (f"q 0 0 m 300 0 l 300 900 l h W n {at(50, 600)} Q", True),
+        (f"q 0 0 m 9 0 l 9 9 l h W n {at(50, 600)} Q", False),
+        (f"q W n {at(50, 600)} Q", True),
+        (f"q (x) 0 0 1 re W n {at(50, 600)} Q", True),
+        # without a size
+        (at(50, 600, more="/F1 0 Tf"), False),
+        ("BT /F1 12 Tf 0 0 0 0 50 600 Tm (9) Tj ET", False),
+        # transparent: hiddentext-detect in Inist-CNRS/web-services#470
+        (f"/Clear gs {at(50, 600)}", False),
+        (f"/ClearFill gs {at(50, 600)}", False),
+        (f"/ClearFill gs {at(50, 600, more='/F1 12 Tf 2 Tr')}", True),
+        (f"/ClearFill gs /Dense gs {at(50, 600)}", True),
+        (f"q /Clear gs Q {at(50, 600)}", True),
+        (f"/Half gs {at(50, 600)}", True),
+        # under a box: liteparse#432, pdf-inspector#456
+        (at(50, 600) + f"0 g {BOX} f", False),
+        (at(50, 600) + f"1 g {BOX} B*", False),
+        (at(52, 600, "999999") + f"0 g {BOX} f", False),
+        (at(50, 600, "9" * 30) + f"0 g {BOX} f", True),
+        (at(50, 600) + "50 599 100 -2 re f", True),  # underlined: x-ray#3
+        (at(50, 600) + "50 605 100 1 re f", True),
+        (f"0 g {BOX} f 1 g " + at(50, 600), True),
+        (at(50, 600) + f"{BOX} S", True),
+        (at(50, 600) + f"/Half gs {BOX} f", True),
+        (at(50, 600) + f"/Multiply gs {BOX} f", True),  # marked with a pen
+        (at(50, 600) + f"/Masked gs {BOX} f", True),
+        (at(50, 600) + f"/Pattern cs /P1 scn {BOX} f", True),
+        (at(50, 600) + f"q 0 0 9 9 re W n {BOX} f Q", True),
+        (at(50, 600) + f"q 0 0 m 600 0 l 0 800 l h W n {BOX} f Q", True),
+        (at(50, 600) + f"{BOX} 10 0 580 790 re f*", True),  # with a hole
+        (at(50, 600) + f"q .7 .7 -.7 .7 0 0 cm {BOX} f Q", True),
+    ],
+)
+def test_text_that_no_reader_can_see_is_left_out(content: str, *, is_seen: bool) -> None:
+    writer = drawn(f"q {SEEN} Q {content}")
+    settings = named(
+        Clear=named(ca=NumberObject(0), CA=NumberObject(0)),
+        ClearFill=named(ca=NumberObject(0)),
+        Dense=named(ca=NumberObject(1)),
+        Half=named(ca=FloatObject(0.5)),
+        Multiply=named(BM=NameObject("/Multiply")),
+        Masked=named(SMask=named()),
+    )
+    writer.pages[0]["/Resources"][NameObject("/ExtGState")] = settings  # type: ignore[index]
+    (read,) = pages_of(writer)
+    assert ("9" in read, HIDDEN in read) == (is_seen, not is_seen)
+    assert "Dose 10 mg" in read
+
+
+@pytest.mark.parametrize(
+    ("box", "is_seen"),
+    [
+        ((0, 650, 600, 800), False),  # PyMuPDF#1875, PdfPig#1196
+        ((0, 605, 600, 800), True),
+        ((600, 800, 0, 650), False),
+        ((0, 900, 600, 1000), True),  # outside the page
+        ((0, 0, 0, 0), True),
+    ],
+)
+@pytest.mark.parametrize("rotation", [0, 90])
+def test_text_that_is_cropped_is_left_out(
+    box: tuple[float, ...], rotation: int, *, is_seen: bool
+) -> None:
+    """The rotation of a page changes nothing: pdf-inspector#318."""
+    writer = drawn(SEEN + at(50, 600))
+    writer.pages[0][NameObject("/CropBox")] = ArrayObject(map(FloatObject, box))
+    writer.pages[0][NameObject("/Rotate")] = NumberObject(rotation)
+    (read,) = pages_of(writer)
+    assert read == ("Dose 10 mg\n9" if is_seen else f"Dose 10 mg\n{HIDDEN}")
+
+
+@pytest.mark.parametrize(
+    ("entries", "before", "form", "is_seen"),
+    [
+        ({}, "", at(50, 600), True),
+        ({"BBox": (0, 0, 600, 400)}, "", at(50, 600), False),
+        ({"BBox": (0, 0, 600, 400)}, "1 0 0 1 0 300 cm", at(50, 300), True),
+        ({"Group": named()}, "/Clear gs", f"/Dense gs {at(50, 600)}", False),
+        ({}, "/Clear gs", f"/Dense gs {at(50, 600)}", True),
+        ({}, at(50, 600), f"{BOX} f", False),
+        ({"BBox": (0, 0, 600, 400)}, at(50, 600), f"{BOX} f", True),
+        ({"Group": named()}, f"{at(50, 600)} /Half gs", f"/Dense gs {BOX} f", True),
+        # letters filled with a mask, which are there as clear text too
+        ({"BBox": (0, 0, 600, 800)}, f"/Masked gs q /Clear gs {at(50, 600)} Q", "", True),
+    ],
+)
+def test_text_in_a_form_that_no_reader_can_see(
+    entries: dict[str, Any], before: str, form: str, *, is_seen: bool
+) -> None:
+    writer = drawn(f"{SEEN} q {before} /Fm Do Q")
+    drawing = DecodedStreamObject()
+    drawing.set_data(form.encode())
+    resources: Any = writer.pages[0]["/Resources"]
+    resources[NameObject("/ExtGState")] = named(
+        Clear=named(ca=NumberObject(0)),
+        Dense=named(ca=NumberObject(1)),
+        Half=named(ca=FloatObject(0.5)),
+        Masked=named(SMask=named()),
+    )
+    own = named(Font=resources["/Font"], ExtGState=resources["/ExtGState"])
+    drawing.update(named(Subtype=NameObject("/Form"), Resources=own))
+    for key, value in entries.items():
+        numbers = ArrayObject(map(FloatObject, value)) if key == "BBox" else value
+        drawing[NameObject(f"/{key}")] = numbers
+    resources["/XObject"][NameObject("/Fm")] = writer._add_object(drawing)  # noqa: SLF001
+    (read,) = pages_of(writer)
+    assert ("9" in read, HIDDEN in read) == (is_seen, not is_seen)
 
 
 @pytest.mark.parametrize(("size", "is_scan"), [("600 0 0 800", True), ("60 0 0 80", False)])
@@ -126,7 +270,7 @@ def test_invisible_text_over_a_picture_is_its_text(y: int, is_over: bool, order:
 
 
 def test_the_part_of_a_page_that_is_shown_may_be_a_scan() -> None:
-    content = f"q 300 0 0 400 0 0 cm /Im Do Q {text('Words', 3, 700)}{text('Stamp', 0, 20)}"
+    content = f"q 300 0 0 400 0 0 cm /Im Do Q {text('Words', 3, 300)}{text('Stamp', 0, 20)}"
     writer = drawn(content, Im=picture())
     writer.pages[0].cropbox = RectangleObject((0, 0, 300, 400))
     assert pages_of(writer) == ["Words\nStamp"]
@@ -137,7 +281,8 @@ def test_a_scan_may_be_in_a_form(scale: int, is_scan: bool) -> None:
     after = "BT /F1 12 Tf 50 400 Td (Rent 5) Tj ET"
     writer = drawn(f"{UNSEEN} /Fm Do {after} {SEEN}", Fm=DictionaryObject())
     form = DecodedStreamObject()
-    form.set_data(f"q 1 0 0 1.5 0 0 cm /Im Do {text('Weight 7', 3, 500)} 0 Tr q".encode())
+    weight = f"{1 / scale} 0 0 {1 / scale} 0 0 cm {text('Weight 7', 3, 500)}"
+    form.set_data(f"q 1 0 0 1.5 0 0 cm /Im Do {weight} 0 Tr q".encode())
     form[NameObject("/Subtype")] = NameObject("/Form")
     form[NameObject("/Matrix")] = ArrayObject(
         FloatObject(one) for one in (scale, 0, 0, scale, 0, 0)
@@ -185,10 +330,6 @@ def layered(content: str, off: str, **layers: tuple[str, ...] | str) -> PdfWrite
         state = named(OFF=ArrayObject(groups[one] for one in off))
     writer.root_object[NameObject("/OCProperties")] = named(D=state)
     return writer
-
-
-def named(**entries: Any) -> DictionaryObject:
-    return DictionaryObject({NameObject(f"/{key}"): value for key, value in entries.items()})
 
 
 @pytest.mark.parametrize(
