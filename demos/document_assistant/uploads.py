@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from typing import Any
 from demos.document_assistant.amounts import amount_of
 from demos.document_assistant.csv_rows import csv_rows
 from demos.document_assistant.library import Document, kind_of, shipped
+from demos.document_assistant.text_encodings import decoded, may_be_utf_16
 from demos.toolkit.database import SETTING
 from mdagents_llm.config import read_variables
 from mdagents_llm.errors import ConfigError
@@ -33,29 +33,6 @@ KINDS = (".pdf", ".docx", ".xlsx", ".txt", ".md", ".csv")
 _TEXT = (".txt", ".md", ".csv")
 _STARTS = {".pdf": b"%PDF-", ".docx": b"PK\x03\x04", ".xlsx": b"PK\x03\x04"}
 _HEADER = 1_024  # bytes in which the header of a PDF may begin
-_INTACT = 3
-"""Characters beyond ASCII that show for each damaged place that a text is UTF-8."""
-_RAREST_ZEROS = 50
-"""Maximum number of bytes for each zero of a UTF-16 text: spaces, line ends and digits have one."""
-_NONSENSE = re.compile(
-    r"(?=[^\x00-\x7f\s«»‹›“”„‘’‚–—…•€°]{5})(?!(.)\1{4})|[^\W\d_][¿¹²³¼½¾¸¤¦¬¯][^\W\d_]"
-    r"|(?=[À-ÿ][à-ÿ]{3})(?!(.)\2{3}|[áæéíðóöúýþ]{4})|[ÂÃ][¡-º¼-¿]|â€"
-    # Chinese and Korean
-    r"|[À-ÿ][¡-¦¨-ª¬-¯±-¶¸-º¼-¿][À-ÿ]|(?=[À-ÿ]{4})[À-ÿ]?[À-Þ]+[à-ÿ]"
-    # Mac Roman, DOS and TCVN3, whose letters are signs or capitals within a word
-    r"|[a-zß-ÿ][§©£¥¢†‡‰ˆ˜‹›‚][a-zß-ÿ]|\A[^“]*[a-zß-ÿ][”„][a-zß-ÿ]|[a-z](?:[ŠŽŸ][a-z]|[ŽŸ]\b)"
-    r"|(?<!\S)ˆ(?!\S)"
-    # Turkish, Lithuanian and Latvian, with letters of Icelandic where Icelandic has none
-    r"|þ(?=[b-df-hk-np-qs-tw-xz])|[a-z]{2}þ\b|\bð[a-zà-ÿ]|ðý\b"
-    r"|[ðþ]\w{0,20}[üç]|[üç]\w{0,20}[ðþ]"
-    # Hungarian, with õ where Portuguese and Estonian have none
-    r"|õ(?!e)\w{0,20}[áéíóú]|[áéíóú]\w{0,20}õ(?!e)"
-    # the euro sign of ISO-8859-15
-    r"|[0-9]\s?¤|¤\s?[0-9]"
-)
-"""What Windows-1252 makes of other encodings: five different letters and signs beyond ASCII in a
-row, or four letters in lower case that are not Icelandic, a sign within a word, the first bytes
-of UTF-8, or letters that no language of Windows-1252 has in these places."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"  # container of encrypted and of old Office files
 _READER = "demos.document_assistant.upload_reader"
 _ROOT = Path(__file__).parents[2]
@@ -106,7 +83,7 @@ async def read_upload(path: Path, *, limits: Limits | None = None, scope: str) -
     kind = path.suffix.casefold()
     content = await asyncio.to_thread(_content, path, name, limits)
     if kind in _TEXT:
-        text = _decoded(content, name)
+        text = await asyncio.to_thread(_decoded, content, name)
     else:
         text = await _parsed(content, kind, name, limits)
     return await asyncio.to_thread(_document, path, name, text, limits, scope)
@@ -164,39 +141,13 @@ def _content(path: Path, name: str, limits: Limits) -> bytes:
 
 
 def _decoded(content: bytes, name: str) -> str:
-    """Decode a text: UTF-16 with a byte order mark, UTF-8, or else Windows-1252.
-
-    U+FFFD stands where UTF-8 is damaged. A text of which Windows-1252 makes words of accented
-    letters alone is in another encoding.
-    """
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        with contextlib.suppress(UnicodeDecodeError):
-            return content.decode("utf-16")
-    if b"\0" in content and not _may_be_utf_16(content):
+    is_utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if b"\0" in content and not is_utf_16 and not may_be_utf_16(content):
         raise UploadError(f"{name} is no text, whatever its name says")
-    text = content.decode("utf-8-sig", errors="replace")
-    if "\0" not in text and _is_utf_8(content, text):
-        return text
-    with contextlib.suppress(UnicodeDecodeError):
-        text = content.decode("cp1252")
-        if "\0" not in text and not _NONSENSE.search(text):
-            return text
-    raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
-
-
-def _may_be_utf_16(content: bytes) -> bool:
-    """Return whether many zeros are the first, or the second, bytes of characters."""
-    less, more = sorted(half.count(0) for half in (content[::2], content[1::2]))
-    return not less and len(content) % 2 == 0 and _RAREST_ZEROS * more >= len(content)
-
-
-def _is_utf_8(content: bytes, text: str) -> bool:
-    """Return whether a text is UTF-8, damaged in a few places at most or cut within a character."""
-    replaced = text.count("\ufffd")
-    damaged = replaced - content.count("\ufffd".encode())
-    intact = len(text) - len(text.encode("ascii", errors="ignore")) - replaced
-    is_cut = damaged and text.endswith("\ufffd")
-    return not damaged or intact > _INTACT * (damaged - is_cut)
+    text = decoded(content)
+    if text is None:
+        raise UploadError(f"{name} is in an encoding that is not known; save it as UTF-8")
+    return text
 
 
 def _without_secrets(variables: Mapping[str, str]) -> dict[str, str]:

@@ -119,6 +119,19 @@ def test_a_word_document_in_its_order(tmp_path: Path) -> None:
         ("žmogus šiandien", "cp1257"),
         ("erősítő", "cp1250"),
         ("Total: 500,00 €", "iso8859_15"),
+        ("胸痛 華法林 5 mg", "big5"),  # jschardet#62, jschardet#66
+        ("胸が痛い", "shift_jis"),
+        ("şi are ţesut îngroşat", "iso8859_2"),
+        ("Größe 5 µg ± 2 °C", "mac_roman"),  # Detect-File-Encoding-And-Language#14
+        ("he said “quoted” words", "mac_roman"),
+        ("Nov 5: don’t", "mac_roman"),
+        ("erős fejfájás, nő, tőle", "cp1250"),
+        ("Göğüs ağrısı", "cp1254"),
+        ("sāpes krūtīs", "cp1257"),
+        ("болит голова", "cp866"),
+        ("Боль", "koi8_r"),
+        ("5 µg", "utf-7"),
+        ("胸が痛い", "iso2022_jp"),
     ],
 )
 def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encoding: str) -> None:
@@ -153,6 +166,9 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
         "He said “yes”and left, „so„",
         "Mª José, 1º, l’été, À BIENTÔT, Žižek, Ÿ",
         "ÄÖÜß, Æ Ø Å",
+        "Xørqvåd, Würzbåumgrød",  # in no list of words
+        "médius, compléte, genéve",
+        "CD3+CD4- cells, Na+ K+, +49-89-123, pos+neg-",
     ],
 )
 def test_a_western_text_is_read(tmp_path: Path, text: str) -> None:
