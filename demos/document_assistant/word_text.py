@@ -23,6 +23,7 @@ _NOT_SHOWN = ("del", "moveFrom", "Fallback")
 """Elements of WordprocessingML: deleted and moved text, and the second form of a text box."""
 _DELETED = {"tr": f"{W}trPr/{W}del", "tc": f"{W}tcPr/{W}cellDel"}
 _EMBEDDED = "(an embedded document, which is not read)"
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _WIDEST = 63
 """Maximum number of columns of a table in Word."""
 _HEADINGS = ("Heading", "Title")
@@ -77,7 +78,7 @@ class _Reader:
         """
         from docx.text.paragraph import Paragraph
 
-        begun, last = "", ""  # a paragraph whose end is deleted goes on in the next one
+        begun, last = "", ""  # a paragraph that goes on in the next one
         for child in element:
             tag = local_name(child)
             if begun.strip() and tag not in ("p", *_NOT_SHOWN) and _has_paragraph(child):
@@ -89,7 +90,7 @@ class _Reader:
                 yield _EMBEDDED
             elif tag == "p":
                 begun += "".join(self._words(child, child.find(f"{W}pPr/{W}pStyle")))
-                if child.find(f"{W}pPr/{W}rPr/{W}del") is None:
+                if not _goes_on(child):
                     label = self._lists.label(child)
                     text, begun = plain_text(begun), ""
                     if text.strip() and text != last:
@@ -153,6 +154,10 @@ class _Reader:
                 yield _SIGNS[tag]
             elif known := _special(child):
                 yield known
+            elif tag == "ruby":  # a reading, which is drawn above the word, follows it
+                for part, (start, end) in (("rubyBase", ("", "")), ("rt", "()")):
+                    for inner in child.iterchildren(f"{W}{part}"):
+                        yield f"{start}{''.join(self._words(inner, style))}{end}"
             elif tag not in _NOT_SHOWN and tag not in ("pPr", "rPr", _BOX):
                 yield from self._words(child, style)
 
@@ -170,6 +175,8 @@ def _special(element: Any) -> str:
         return str(element.get("string", ""))
     if tag == "subDoc":
         return _EMBEDDED
+    if element.tag == _DIAGRAM:
+        return "(a diagram, which is not read)"
     if tag == "OLEObject":
         return UNREAD if str(element.get("ProgID")).startswith("Equation") else _EMBEDDED
     is_equation = tag == "instrText" and (element.text or "").lstrip().upper().startswith("EQ ")
@@ -204,6 +211,13 @@ def _all(element: Any, *tags: str) -> Iterator[Any]:
                 yield child
         elif local_name(child) not in (*_NOT_SHOWN, "tbl"):
             yield from _all(child, *tags)
+
+
+def _goes_on(paragraph: Any) -> bool:
+    """Return whether the next paragraph goes on: the end is deleted, or it is a large initial."""
+    frame = paragraph.find(f"{W}pPr/{W}framePr")
+    is_initial = frame is not None and frame.get(f"{W}dropCap", "none") != "none"
+    return is_initial or paragraph.find(f"{W}pPr/{W}rPr/{W}del") is not None
 
 
 def _has_paragraph(element: Any) -> bool:

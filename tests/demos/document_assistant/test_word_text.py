@@ -338,6 +338,34 @@ def test_what_is_embedded_is_named() -> None:
     ) == ["before", EMBEDDED, f"Doses: {EMBEDDED}", EMBEDDED, "DRAFT"]
 
 
+def test_a_diagram_is_named() -> None:
+    """office_oxide#271, python-docx#1486."""
+    namespace = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+    diagram = f'<w:r><w:drawing><d:relIds xmlns:d="{namespace}"/></w:drawing></w:r>'
+    assert blocks_of(paragraph(run("Steps: "), diagram)) == [
+        "Steps: (a diagram, which is not read)"
+    ]
+
+
+@pytest.mark.parametrize(("above", "text"), [("<w:rt>{}</w:rt>", "(きょう)"), ("", "")])
+def test_the_reading_of_a_word_follows_it(above: str, text: str) -> None:
+    """python-mammoth#76."""
+    base = f"<w:rubyBase>{run('胸')}</w:rubyBase>"
+    ruby = f"<w:r><w:ruby><w:rubyPr/>{above.format(run('きょう'))}{base}</w:ruby></w:r>"
+    assert blocks_of(paragraph(ruby, run("部"))) == [f"胸{text}部"]
+
+
+@pytest.mark.parametrize(("kind", "blocks"), [
+    ("drop", ["Warfarin 5 mg"]),
+    ("margin", ["Warfarin 5 mg"]),
+    ("none", ["W", "arfarin 5 mg"]),
+])  # fmt: skip
+def test_a_large_initial_belongs_to_its_word(kind: str, blocks: list[str]) -> None:
+    """In PDF: docling#3883."""
+    initial = paragraph(f'<w:pPr><w:framePr w:dropCap="{kind}"/></w:pPr>', run("W"))
+    assert blocks_of(initial, paragraph(run("arfarin 5 mg"))) == blocks
+
+
 def test_hidden_text_is_left_out_with_a_note() -> None:
     hidden = "<w:vanish/>"
     assert blocks_of(
