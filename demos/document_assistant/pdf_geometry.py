@@ -11,6 +11,7 @@ Box = tuple[float, float, float, float]
 SAME: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 EVERYWHERE: Box = (-1e9, -1e9, 1e9, 1e9)
 NOWHERE: Box = (0.0, 0.0, 0.0, 0.0)
+_REST = 1e-6
 
 
 def product(first: Any, second: Matrix) -> Matrix:
@@ -37,8 +38,9 @@ def placed(box: Box, matrix: Matrix) -> Box:
 
 def is_upright(matrix: Matrix) -> bool:
     """Return whether a box that a matrix moves stays an upright box."""
-    a, b, c, d, *_ = matrix
-    return b == c == 0 or a == d == 0
+    a, b, c, d, *_ = map(abs, matrix)
+    straight, turned = a + d, b + c  # a quarter turn leaves a rest such as 6e-17
+    return min(straight, turned) <= _REST * max(straight, turned)
 
 
 def common(one: Box, other: Box) -> Box:

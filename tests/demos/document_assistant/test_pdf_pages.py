@@ -168,6 +168,7 @@ BOX = "50 596 120 14 re"
         (at(50, 600) + f"q 0 0 m 600 0 l 0 800 l h W n {BOX} f Q", True),
         (at(50, 600) + f"{BOX} 10 0 580 790 re f*", True),  # with a hole
         (at(50, 600) + f"q .7 .7 -.7 .7 0 0 cm {BOX} f Q", True),
+        (at(50, 600) + "q .00000001 1 -1 .00000001 0 0 cm 596 -170 14 120 re f Q", False),
     ],
 )
 def test_text_that_no_reader_can_see_is_left_out(content: str, *, is_seen: bool) -> None:
