@@ -65,8 +65,11 @@ def area(box: Any) -> float:
 def shown_part(page: Any) -> Box:
     """Return the part of a page that is shown: its crop box within its media box."""
     boxes: list[Box] = []
-    for one in (page.mediabox, page.cropbox):
-        left, low, right, high = map(float, one)
+    for name in ("mediabox", "cropbox"):
+        try:
+            left, low, right, high = map(float, getattr(page, name))
+        except (TypeError, ValueError):
+            continue  # a broken box
         box = (min(left, right), min(low, high), max(left, right), max(low, high))
         inner = common(boxes[-1], box) if boxes else box
         if has_area(inner):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, NamedTuple
@@ -36,6 +37,8 @@ _MARGIN = 0.25
 """Part of the width of a picture by which text that belongs to it may begin left of it."""
 _EDGE = 0.2
 """Part of the size of a text that a box over it may leave out at both ends."""
+_BEYOND = 0.5
+"""Part of the size of a text by which its letters may go beyond their widths, which may be 0."""
 _SHOWS = (b"Tj", b"TJ", b"'", b'"')
 _MOVES = (b"BT", b"Td", b"TD", b"Tm", b"T*", b"'", b'"')
 _FILLS = (b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*")
@@ -60,7 +63,7 @@ def page_text(page: Any, layers: Layers) -> str:
     drawing = _Drawing(page, layers)
     text = str(page.extract_text(**drawing.visitors()))
     off = {*drawing.off, *drawing.covered()}
-    for hidden in ({*off, *_unseen(drawing, page)}, off):
+    for hidden in ({*off, *_unseen(drawing)}, off):
         if not hidden:
             return text
         blanked = _Drawing(page, layers, hidden)
@@ -70,12 +73,12 @@ def page_text(page: Any, layers: Layers) -> str:
     return HIDDEN_TEXT
 
 
-def _unseen(drawing: _Drawing, page: Any) -> set[int]:
+def _unseen(drawing: _Drawing) -> set[int]:
     """Return the numbers of the invisible texts that are not what a picture shows."""
     unseen = {
         number: place for number, place in drawing.unseen.items() if number not in drawing.painted
     }
-    if not unseen or sum(map(area, drawing.pictures)) > _SCAN * area(page.cropbox):
+    if not unseen or drawing.is_scan():
         return set()
     pictures = sorted({*drawing.pictures}, key=area)[-_MOST_PICTURES:]
     return {
@@ -108,6 +111,7 @@ class _State(NamedTuple):
     spacing: float = 0.0
     word_spacing: float = 0.0
     stretch: float = 1.0
+    rise: float = 0.0
     cuts: tuple[int, Any] | None = None
     """Number of the text through which is painted, and those before it."""
 
@@ -130,7 +134,8 @@ class _Drawing:
         self._layers = layers
         self._hidden = hidden
         self._resources = [page.get("/Resources")]
-        self._state = _State(clip=shown_part(page))
+        self._page = shown_part(page)
+        self._state = _State(clip=self._page)
         self._saved: list[_State] = []
         self._is_off = [False]  # for each marked content that has begun
         self._forms: list[tuple[_State, list[_State], list[bool]]] = []
@@ -154,10 +159,20 @@ class _Drawing:
         """Return the callbacks for pypdf."""
         return {"visitor_operand_before": self._before, "visitor_operand_after": self._after}
 
+    def is_scan(self) -> bool:
+        """Return whether pictures cover most of the page."""
+        return sum(map(area, self.pictures)) > _SCAN * area(self._page)
+
     def covered(self) -> Iterator[int]:
-        """Yield the numbers of the texts over which an opaque box is painted."""
+        """Yield the numbers of the texts over which an opaque box is painted.
+
+        On a scan, a box that covers most of the page may be the paper below its picture.
+        """
         places = sorted(self._places)
+        largest = _SCAN * area(self._page) if self._boxes and self.is_scan() else math.inf
         for last, (left, low, right, high) in self._boxes:
+            if area((left, low, right, high)) > largest:
+                continue
             for at in range(bisect_left(places, (low,)), len(places)):
                 bottom, number, (start, _, end, top) = places[at]
                 if bottom > high:
@@ -268,15 +283,18 @@ class _Drawing:
     def _judge(self, texts: list[str | float], matrix: Matrix) -> None:
         """Note whether a text that is shown can be seen, and where it is."""
         state, number = self._state, self._shown
-        size, start = state.size, self._pen
+        size, stops = state.size, [self._pen]
         if state.font is not None and size is not None:
-            self._pen += sum(_advance(one, state) for one in texts)
+            for one in texts:
+                stops.append(stops[-1] + _advance(one, state))
+        self._pen = stops[-1]
         if not any(isinstance(one, str) and one.strip(_GAPS) for one in texts):
             return
-        a, b, c, d, *place = matrix
-        left, right = sorted((start, self._pen))
-        # Every letter is in the box: no font goes that far above and below the line.
-        around = placed((left, -(size or 0), right, 1.5 * (size or 0)), matrix)
+        a, b, c, d, *place = matrix = product((1, 0, 0, 1, 0, state.rise), matrix)
+        left, right = min(stops), max(stops)
+        # Every letter is in the box: no font goes that far beyond the line and its widths.
+        beyond = _BEYOND * abs(size or 0)
+        around = placed((left - beyond, -2 * beyond, right + beyond, 3 * beyond), matrix)
         is_somewhere = state.font is None or has_area(common(around, state.clip))
         if self._is_off[-1] or size == 0 or a * d == b * c or not is_somewhere:
             self.off.add(number)
@@ -299,9 +317,9 @@ class _Drawing:
 
         if id(named) not in self._fonts:
             try:
-                is_known = named["/Subtype"] != "/Type3" and not str(
-                    named.get("/Encoding")
-                ).endswith("-V")  # from the top
+                is_known = named["/Subtype"] != "/Type3" and (
+                    named["/Subtype"] != "/Type0" or str(named["/Encoding"]).endswith("H")
+                )  # others may go from the top
                 self._fonts[id(named)] = Font.from_font_resource(named) if is_known else None
             except (AttributeError, KeyError, TypeError, ValueError):
                 self._fonts[id(named)] = None
@@ -349,6 +367,7 @@ _SETS: dict[bytes, Callable[[Any], dict[str, Any]]] = {
     b"Tf": lambda values: {"size": float(values[1])},
     b"Tc": lambda values: {"spacing": float(values[0])},
     b"Tw": lambda values: {"word_spacing": float(values[0])},
+    b"Ts": lambda values: {"rise": float(values[0])},
     b"Tz": lambda values: {"stretch": float(values[0]) / 100},
     b"g": lambda _: {"is_pattern": False},
     b"rg": lambda _: {"is_pattern": False},

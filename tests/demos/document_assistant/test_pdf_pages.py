@@ -19,6 +19,7 @@ from pypdf.generic import (
     NameObject,
     NullObject,
     NumberObject,
+    PdfObject,
     RectangleObject,
     StreamObject,
     TextStringObject,
@@ -112,6 +113,8 @@ def at(x: float, y: float, words: str = "9", more: str = "/F1 12 Tf") -> str:
     return f"BT {more} 1 0 0 1 {x} {y} Tm ({words}) Tj ET\n"
 
 
+WIDTH = 556
+"""Of a digit in Helvetica."""
 BOX = "50 596 120 14 re"
 
 
@@ -127,6 +130,11 @@ BOX = "50 596 120 14 re"
         (at(-20, 700, "9", "/F1 12 Tf 30 Tc") + " BT (9) Tj ET", True),
         ("BT /F1 12 Tf -60 700 Td [(9) -6000 (9)] TJ ET", True),
         ("BT /F1 12 Tf -60 700 Td [(9) -3000 (9)] TJ ET", False),
+        ("BT /F1 12 Tf -60 700 Td [-9000 (9) 9000] TJ ET", True),
+        (f"BT /F1 12 Tf 50 700 Td [(9) {WIDTH}] TJ ET", True),
+        (f"BT /F1 12 Tf 50 700 Td -{12 * WIDTH / 1000} Tc (9) Tj ET", True),
+        ("BT /F1 12 Tf 50 -30 Td 50 Ts (9) Tj ET", True),
+        ("BT /F1 12 Tf 50 700 Td 150 Ts (9) Tj ET", False),
         ("BT /F1 12 Tf -60 700 Td 400 Tz [(9) -3000 (9)] TJ ET", True),
         ("BT /F1 12 Tf -60 700 Td 40 Tw (99 9 9) Tj ET", True),
         ("BT /F1 12 Tf 50 810 Td 20 TL (9) ' ET", True),
@@ -195,6 +203,7 @@ def test_text_that_no_reader_can_see_is_left_out(content: str, *, is_seen: bool)
         ((600, 800, 0, 650), False),
         ((0, 900, 600, 1000), True),  # outside the page
         ((0, 0, 0, 0), True),
+        ((0, 650, 600), True),  # broken
     ],
 )
 @pytest.mark.parametrize("rotation", [0, 90])
@@ -268,6 +277,29 @@ def test_invisible_text_over_a_picture_is_its_text(y: int, is_over: bool, order:
     (read,) = pages_of(drawn("".join(parts) + stamp + elsewhere, Im=picture()))
     assert read.endswith(HIDDEN)
     assert ("Total" in read, "SECRET" in read) == (is_over, False)
+
+
+@pytest.mark.parametrize("box", [ArrayObject(), NullObject(), NumberObject(1)])
+def test_the_size_of_a_page_may_be_broken(box: PdfObject) -> None:
+    writer = drawn(SEEN + UNSEEN)
+    writer.pages[0][NameObject("/MediaBox")] = box
+    assert pages_of(writer) == [f"Dose 10 mg\n{HIDDEN}"]
+
+
+@pytest.mark.parametrize(
+    ("box", "picture_size", "is_read"),
+    [
+        ("0 0 600 800", "600 0 0 800", True),
+        ("0 0 600 800", "60 0 0 80", False),
+        ("50 690 200 30", "600 0 0 800", False),
+    ],
+)
+def test_text_under_the_paper_of_a_scan_is_read(
+    box: str, picture_size: str, *, is_read: bool
+) -> None:
+    content = f"{SEEN} 1 g {box} re f q {picture_size} 0 0 cm /Im Do Q"
+    (read,) = pages_of(drawn(content, Im=picture()))
+    assert read.strip() == ("Dose 10 mg" if is_read else HIDDEN)
 
 
 def test_the_part_of_a_page_that_is_shown_may_be_a_scan() -> None:
