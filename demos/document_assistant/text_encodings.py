@@ -33,9 +33,23 @@ _LANGUAGES = {
 """Encoding -> languages whose words are looked for; Japanese has the characters of Big5."""
 _OF_SIGNS = ("big5", "gbk", "shift_jis", "euc_jp")
 """Encodings of languages without spaces: each character is looked for."""
+_LATIN = (
+    "cp1252",
+    "mac_roman",
+    "cp850",
+    "cp1250",
+    "iso8859_2",
+    "cp852",
+    "cp1254",
+    "cp1257",
+    "cp1258",
+)
+"""Encodings of languages whose words have letters of ASCII as well."""
 _MOST_WORDS = 2_000
 _SHORTEST = 3
 """Number of letters of the shortest word that is looked for."""
+_UTF_7 = re.compile(rb"\+[A-Za-z0-9/]{3,}-[A-Za-z]")
+"""A letter beyond ASCII within a word of UTF-7."""
 _PARTS = re.compile(rb"[^\s/,;:()]+")
 _LONGEST = 100
 """Number of bytes of the longest word that is looked for."""
@@ -90,10 +104,9 @@ def _hides_letters(content: bytes) -> bool:
         letters = content.decode("utf-7")
     except UnicodeDecodeError:
         return False
-    # Other letters come of notations such as CD3+CD4-.
-    return not letters.isascii() and all(
-        one < "\u0250" or "\u2000" <= one <= "\u20cf" for one in letters
-    )
+    # Other letters come of notations such as CD3+CD4-, and without a dash, of "DOAC+ASA".
+    is_western = letters == letters.encode("cp1252", "ignore").decode("cp1252", "ignore")
+    return is_western and not letters.isascii() and bool(_UTF_7.search(content))
 
 
 def _has_other_words(content: bytes) -> bool:
@@ -104,13 +117,17 @@ def _has_other_words(content: bytes) -> bool:
     found = (one.group() for one in _PARTS.finditer(content) if one.end() - one.start() <= _LONGEST)
     parts = [*islice(dict.fromkeys(one for one in found if not one.isascii()), _MOST_WORDS)]
     western, *others = _LANGUAGES
-    known = _known({part: part.decode(western) for part in parts}, western)
+    usual = {part: part.decode(western) for part in parts}
+    known: set[bytes] | None = None
     for encoding in others:
         texts = {part: part.decode(encoding, errors="replace") for part in parts}
-        changed = {part: text for part, text in texts.items() if text != part.decode(western)}
-        fewest = len(known & changed.keys())
-        if len(changed) > 2 * fewest and len(_known(changed, encoding)) > fewest:
-            return True
+        changed = {part: text for part, text in texts.items() if text != usual[part]}
+        # Lists of words are large, and few texts need one.
+        if here := len(_known(changed, encoding)):
+            known = _known(usual, western) if known is None else known
+            fewest = len(known & changed.keys())
+            if len(changed) > 2 * fewest and here > fewest:
+                return True
     return False
 
 
@@ -131,8 +148,10 @@ def _letters(text: str, encoding: str) -> tuple[str, ...]:
     """Return what is looked for in a list of words: a word, or its signs; nothing if it is none."""
     match = _WORD.fullmatch(text)
     word = match["word"] if match else ""
+    if encoding not in _LATIN and any(one.isascii() for one in word):
+        return ()
     if encoding in _OF_SIGNS:
-        return () if any(one.isascii() for one in word) else tuple(word)
+        return tuple(word)
     if len(word) < _SHORTEST or not (word.isupper() or word[1:].islower()):
         return ()
     word = word.casefold().replace("’", "'")

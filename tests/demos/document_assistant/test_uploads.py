@@ -169,6 +169,7 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
         "Xørqvåd, Würzbåumgrød",  # in no list of words
         "médius, compléte, genéve",
         "CD3+CD4- cells, Na+ K+, +49-89-123, pos+neg-",
+        "DOAC+ASA 81 mg, P2Y12+ASA-based, CCB+ATE",
     ],
 )
 def test_a_western_text_is_read(tmp_path: Path, text: str) -> None:
