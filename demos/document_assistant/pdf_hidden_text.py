@@ -299,29 +299,31 @@ class _Drawing:
         if self._is_off[-1] or size == 0 or a * d == b * c or not is_somewhere:
             self.off.add(number)
             return
-        paints = _PAINTS.get(int(state.mode), "")
+        # Fonts of Type 3 paint in this mode as well.
+        mode = 0 if state.mode == _CUTS and state.font is None else int(state.mode)
+        paints = _PAINTS.get(mode, "")
         if not (("f" in paints and state.fill) or ("s" in paints and state.outline)):
             self.unseen[number] = (place[0], place[1])
         elif state.font is not None:
             edge = min(_EDGE * (size or 0), (right - left) / 2)
             letters = placed((left + edge, 0, right - edge, (size or 0) / 2), matrix)
             self._places.append((letters[1], number, letters))
-        if state.mode == _CUTS:
+        if mode == _CUTS:
             self._set(cuts=(number, state.cuts), is_box=False)
         elif paints:
             self._paint()
 
     def _font(self, named: Any) -> Any:
         """Return the widths of a font; None if its letters may be anywhere."""
-        from pypdf.generic._font import Font
-
         if id(named) not in self._fonts:
             try:
+                from pypdf.generic._font import Font  # a private name, which may go
+
                 is_known = named["/Subtype"] != "/Type3" and (
                     named["/Subtype"] != "/Type0" or str(named["/Encoding"]).endswith("H")
                 )  # others may go from the top
                 self._fonts[id(named)] = Font.from_font_resource(named) if is_known else None
-            except (AttributeError, KeyError, TypeError, ValueError):
+            except (AttributeError, ImportError, KeyError, TypeError, ValueError):
                 self._fonts[id(named)] = None
         return self._fonts[id(named)]
 

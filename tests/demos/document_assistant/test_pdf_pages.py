@@ -302,6 +302,18 @@ def test_text_under_the_paper_of_a_scan_is_read(
     assert read.strip() == ("Dose 10 mg" if is_read else HIDDEN)
 
 
+def test_a_font_of_type_3_is_painted_in_each_mode() -> None:
+    writer = drawn(SEEN + at(50, 600, more="/F3 12 Tf 7 Tr"))
+    fonts: Any = writer.pages[0]["/Resources"]["/Font"]  # type: ignore[index]
+    fonts[NameObject("/F3")] = named(Subtype=NameObject("/Type3"))
+    assert pages_of(writer) == ["Dose 10 mg\n9"]
+
+
+def test_pages_are_read_without_the_widths_of_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("pypdf.generic._font.Font")
+    assert pages_of(drawn(SEEN + UNSEEN)) == [f"Dose 10 mg\n{HIDDEN}"]
+
+
 def test_the_part_of_a_page_that_is_shown_may_be_a_scan() -> None:
     content = f"q 300 0 0 400 0 0 cm /Im Do Q {text('Words', 3, 300)}{text('Stamp', 0, 20)}"
     writer = drawn(content, Im=picture())
