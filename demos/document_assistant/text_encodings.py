@@ -100,13 +100,14 @@ def _hides_letters(content: bytes) -> bool:
         return False
     if b"\x1b$" in content:
         return True
+    if not _UTF_7.search(content):  # "DOAC+ASA" is no letter
+        return False
     try:
         letters = content.decode("utf-7")
-    except UnicodeDecodeError:
+        letters.encode("cp1252")  # other letters come of notations such as CD3+CD4-
+    except UnicodeError:
         return False
-    # Other letters come of notations such as CD3+CD4-, and without a dash, of "DOAC+ASA".
-    is_western = letters == letters.encode("cp1252", "ignore").decode("cp1252", "ignore")
-    return is_western and not letters.isascii() and bool(_UTF_7.search(content))
+    return not letters.isascii()
 
 
 def _has_other_words(content: bytes) -> bool:
