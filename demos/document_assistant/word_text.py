@@ -155,9 +155,10 @@ class _Reader:
             elif known := _special(child):
                 yield known
             elif tag == "ruby":  # a reading, which is drawn above the word, follows it
-                for part, (start, end) in (("rubyBase", ("", "")), ("rt", "()")):
+                for part, form in (("rubyBase", "{}"), ("rt", "({})")):
                     for inner in child.iterchildren(f"{W}{part}"):
-                        yield f"{start}{''.join(self._words(inner, style))}{end}"
+                        if words := "".join(self._words(inner, style)):
+                            yield form.format(words)
             elif tag not in _NOT_SHOWN and tag not in ("pPr", "rPr", _BOX):
                 yield from self._words(child, style)
 

@@ -347,7 +347,9 @@ def test_a_diagram_is_named() -> None:
     ]
 
 
-@pytest.mark.parametrize(("above", "text"), [("<w:rt>{}</w:rt>", "(きょう)"), ("", "")])
+@pytest.mark.parametrize(
+    ("above", "text"), [("<w:rt>{}</w:rt>", "(きょう)"), ("", ""), ("<w:rt/>", "")]
+)
 def test_the_reading_of_a_word_follows_it(above: str, text: str) -> None:
     """python-mammoth#76."""
     base = f"<w:rubyBase>{run('胸')}</w:rubyBase>"
