@@ -124,12 +124,24 @@ def _has_other_words(content: bytes) -> bool:
         texts = {part: part.decode(encoding, errors="replace") for part in parts}
         changed = {part: text for part, text in texts.items() if text != usual[part]}
         # Lists of words are large, and few texts need one.
-        if here := len(_known(changed, encoding)):
+        telling = {part: text for part, text in changed.items() if _tells(text, usual[part])}
+        if here := len(_known(telling, encoding)):
             known = _known(usual, western) if known is None else known
             fewest = len(known & changed.keys())
             if len(changed) > 2 * fewest and here > fewest:
                 return True
     return False
+
+
+def _tells(text: str, usual: str) -> bool:
+    """Return whether a word tells the encoding: not the quotation marks of Mac Roman in "DUBÉ"."""
+    word, other = _WORD.fullmatch(text), _WORD.fullmatch(usual)
+    return not (word and word["word"].isascii() and other and _is_spelt(other["word"]))
+
+
+def _is_spelt(word: str) -> bool:
+    """Return whether only the first letter of a word is a capital, or none is, or each is."""
+    return word.isupper() or word[1:].islower()
 
 
 def _known(texts: dict[bytes, str], encoding: str) -> set[bytes]:
@@ -153,7 +165,7 @@ def _letters(text: str, encoding: str) -> tuple[str, ...]:
         return ()
     if encoding in _OF_SIGNS:
         return tuple(word)
-    if len(word) < _SHORTEST or not (word.isupper() or word[1:].islower()):
+    if len(word) < _SHORTEST or not _is_spelt(word):
         return ()
     word = word.casefold().replace("’", "'")
     return (word.translate(_ROMANIAN) if _LANGUAGES[encoding] == _CENTRAL else word,)

@@ -168,6 +168,9 @@ def test_a_text_of_another_alphabet_is_refused(tmp_path: Path, text: str, encodi
         "ÄÖÜß, Æ Ø Å",
         "Xørqvåd, Würzbåumgrød",  # in no list of words
         "médius, compléte, genéve",
+        "DUBÉ",  # in no list of words, but "dub" is in one
+        "LA PACIENTE ABORTÓ",
+        "Avelã",
         "CD3+CD4- cells, Na+ K+, +49-89-123, pos+neg-",
         "DOAC+ASA 81 mg, P2Y12+ASA-based, CCB+ATE",
     ],
