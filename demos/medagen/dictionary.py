@@ -45,7 +45,7 @@ _UNKNOWN = 1e-8
 _OTHERS = ("es", "fr", "de", "pt", "it", "nl", "pl", "tr", "id", "fil", "ro", "sv", "cs")
 """Languages in Latin script that are recognized besides English and Vietnamese."""
 _COMPOUNDING = ("de", "nl", "sv")
-"""Those that write two words as one, such as "Brustschmerzen"."""
+"""Languages that write two words as one, such as "Brustschmerzen"."""
 
 
 @lru_cache(maxsize=20_000)

@@ -81,6 +81,12 @@ class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
                 return f"{flag} in {source.partition('|')[2]}"
         return flag
 
+    def is_empty(self, destination: str, given: str) -> bool:
+        # `--sample-id ,` has an error of its own.
+        return super().is_empty(destination, given) and (
+            destination != "sample_id" or not given.strip()
+        )
+
 
 class _NamedFile(io.StringIO):
     """Stand-in for a file until `_RunConfigFile` reads it, so that errors have the same words."""

@@ -70,9 +70,13 @@ class Parser(argparse.ArgumentParser):
             return self.place_of(action.option_strings[-1])
         return str(action.metavar or action.dest)
 
+    def is_empty(self, destination: str, given: str) -> bool:
+        """Return whether a value of a flag says nothing."""
+        return not given.strip(_BLANK)
+
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         # "$URL" of a variable that is not set would otherwise count as a flag that is not given.
-        if any(not given.strip(_BLANK) for given in arg_strings):
+        if any(self.is_empty(action.dest, given) for given in arg_strings):
             self.error(f"{self._name_of(action)} has an empty value; give one, or leave it out")
         return super()._get_values(action, arg_strings)
 
