@@ -352,7 +352,10 @@ def _server_of(port: int) -> int:
 
 
 def _listens(process: Path, port: int) -> bool:
-    inodes = {Path(link).readlink().name for link in process.glob("fd/*")}
+    inodes = set[str]()
+    for link in process.glob("fd/*"):
+        with contextlib.suppress(FileNotFoundError):  # of a connection that has just been closed
+            inodes.add(link.readlink().name)
     table = Path("/proc/net/tcp").read_text("ascii").splitlines()[1:]
     rows = (line.split() for line in table)
     return any(
