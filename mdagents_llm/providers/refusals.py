@@ -38,6 +38,11 @@ SYSTEM = "system"
 _OF_SYSTEM = re.compile(
     r"(?i)\b(system|developer)[ _-]?(role|instruction|message|prompt)s?\b|['\"`]system['\"`]"
 )
+_NO_SYSTEM = re.compile(
+    r"(?i)(?<!message, )conversation roles must alternate"
+    r"|\bonly user(, assistant)?,? and \w+ roles are supported"
+)
+"""Wordings of chat templates without a system role: of Mistral, Mixtral, and later ones."""
 _IN_MESSAGES = ("", "role", "messages")
 """Settings that an error about the role of a message may name."""
 _CLAUSE = re.compile(r"[.;\n]\s")
@@ -56,7 +61,9 @@ def is_refused(
         about: Setting that the error is about; empty if the endpoint does not name it separately.
         code: The endpoint's machine-readable codes.
     """
-    if status not in (None, 400, 422) and "does not support parameters" not in message:  # LiteLLM
+    is_of_template = setting == SYSTEM and status == 500  # llama.cpp
+    is_of_gateway = "does not support parameters" in message  # LiteLLM
+    if status not in (None, 400, 422) and not (is_of_template or is_of_gateway):
         return False
     clauses = _CLAUSE.split(_BROKEN_OFF.sub("", own_words(message)))
     is_named = about in ("", setting.rpartition(".")[2])  # for `reasoning.summary`, `summary`
@@ -69,7 +76,8 @@ def is_refused(
         )
     if setting == SYSTEM:
         return about in _IN_MESSAGES and any(
-            _OF_SYSTEM.search(one) and REFUSING.search(one) for one in clauses
+            _NO_SYSTEM.search(one) or (_OF_SYSTEM.search(one) and REFUSING.search(one))
+            for one in clauses
         )
     if about not in ("", setting):
         return False

@@ -68,6 +68,10 @@ SYSTEM_REFUSED = {
     "system role": "System role not supported",  # vllm#2964
     "value of a role": "Unsupported value: 'messages[0].role' does not support 'system' with this "
     "model.",  # baml#2109
+    # autogen#1037
+    "alternation": "Conversation roles must alternate user/assistant/user/assistant/...",
+    # opencode#5034
+    "roles": "Only user, assistant and tool roles are supported, got system.",
 }
 OF_GEMINI = {
     "candidates": [{"content": {"parts": [{"text": ANSWER}]}, "finishReason": "STOP"}],
@@ -144,6 +148,21 @@ def test_a_prompt_without_a_system_role(
 )
 def test_words_that_refuse_no_system_prompt(words: str, about: str) -> None:
     assert not is_refused("system", 400, words, about)
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "refused"),
+    [
+        (500, "Conversation roles must alternate user/assistant/user/assistant/...", True),
+        (500, "Only user and assistant roles are supported! at row 1, column 2", True),
+        (503, "System role not supported", False),
+        # opencode#5034, vllm#6862: of turns, not of the system prompt
+        (500, "After the optional system message, conversation roles must alternate user", False),
+    ],
+)
+def test_errors_of_chat_templates(status: int, words: str, refused: bool) -> None:
+    assert is_refused("system", status, words) is refused
+    assert not is_refused("temperature", status, words)
 
 
 @pytest.mark.parametrize(
