@@ -54,19 +54,18 @@ class _Told:
     """Phase of the turn's calls; empty if the ledger does not have them."""
 
 
-def replayed(record: SampleRecord, trace: Trace, calls: Sequence[CallRow]) -> list[FeedLine]:
+def replayed(
+    record: SampleRecord, made: Sequence[AgentSummary], trace: Trace, calls: Sequence[CallRow]
+) -> list[FeedLine]:
     """Return the rebuilt feed of a question in order, with the times of its trace.
 
     Args:
-        record: Record of the question, including EXAID's summaries.
+        record: Record of the question.
+        made: EXAID's summaries in the record, in order.
         trace: Trace of the case.
         calls: Ledger rows of the case, in order; they supply the phases.
     """
     told = _with_phases(trace.turns, calls)
-    made = [
-        AgentSummary.model_validate({k: v for k, v in one.items() if k != "event_id"})
-        for one in record.exaid.summaries
-    ]
     made_at = list(_made_at(made, told, calls))
     roles = {p.agent: p.role for p in record.panel} | {o.agent: o.role for o in record.opinions}
     happened: list[tuple[int, Happening]] = [(_start(told), Started(_question(record)))]

@@ -13,7 +13,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from exaid_core.trace.traces import Trace
 from mdagents.agents.events import DebateMessage, Ended, Rung
 from mdagents.datasets.questions import Question
 from mdagents.live.case import LiveCase, Made, Turn
@@ -86,9 +85,7 @@ def read_question(
         notes.append(f"The ledger is damaged: tokens and costs are unknown. {ledger_trouble}")
     case = None
     try:
-        trace = _trace(run, record)
-        if trace is not None:
-            case = _replayed(record, trace, calls)
+        case = _replayed(run, record, calls)
     except OtherAttemptError as error:
         notes.append(str(error))
     except ValidationError:
@@ -109,18 +106,16 @@ def read_question(
     )
 
 
-def _trace(run: Path, record: Mapping[str, Any]) -> Trace | None:
+def _replayed(run: Path, record: Mapping[str, Any], calls: Sequence[CallRow]) -> LiveCase | None:
+    """Return the case that a trace and a record tell; None without a trace."""
     trace = read_case(run, str(record.get("case_id")))
     if trace is None:
         return None
-    check_trace(trace, summaries_of(record))
-    return trace
-
-
-def _replayed(record: Mapping[str, Any], trace: Trace, calls: Sequence[CallRow]) -> LiveCase:
+    summaries = summaries_of(record)
+    check_trace(trace, summaries)
     sample = SampleRecord.model_validate(record)
     case = LiveCase((sample.question_id, sample.epoch))
-    for line in replayed(sample, trace, calls):
+    for line in replayed(sample, summaries, trace, calls):
         case.take(line)
     return case
 

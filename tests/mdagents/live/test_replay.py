@@ -18,6 +18,7 @@ from mdagents.records.calls import read_calls
 from mdagents.records.case_files import read_case
 from mdagents.records.sample import SampleRecord
 from mdagents.records.summaries import ItemKey
+from mdagents.scoring.transcripts import summaries_of
 from tests.fake_provider import FakeProvider
 from tests.mdagents.teams.debates import chatter
 from tests.support.whole_runs import Run, records
@@ -36,7 +37,7 @@ def replays(folder: Path) -> Iterator[tuple[Trace, list[FeedLine], LiveCase]]:
         assert trace is not None
         of_case = [row for row in calls if row.case_id == record.case_id]
         again = LiveCase((record.question_id, record.epoch))
-        lines = replayed(record, trace, of_case)
+        lines = replayed(record, summaries_of(content), trace, of_case)
         for line in lines:
             again.take(line)
         yield trace, lines, again
