@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from evals.calibration import Outcome
 from evals.metrics import BUDGETS
 from evals.metrics_records import AggregateMetrics, PerCaseMetrics
-from mdagents_llm.errors import ConfigError, StorageError
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.whole_file import writing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,9 +167,7 @@ def _label(axes: Axes, x: str, y: str, title: str) -> None:
 def _save(path: Path, figure: Figure) -> Path:
     # Dates would make equal figures differ as files.
     undated = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150, metadata=undated.get(path.suffix[1:], {}))
-    except OSError as error:
-        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
     return path

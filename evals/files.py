@@ -6,8 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
-from mdagents_llm.errors import ConfigError, StorageError
-from mdagents_llm.files.whole_file import replace_file
+from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.whole_file import replace_file, writing
 
 
 def file_hash(path: Path) -> str:
@@ -34,7 +34,5 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         StorageError: The file cannot be written.
     """
-    try:
+    with writing(path):
         replace_file(path, content)
-    except OSError as error:
-        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error

@@ -16,9 +16,9 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from exaid_core.trace.run_records import Determinism
-from mdagents_llm.errors import BenchError, StorageError
+from mdagents_llm.errors import BenchError
 from mdagents_llm.files.regular_file import regular_file
-from mdagents_llm.files.whole_file import replace_file
+from mdagents_llm.files.whole_file import replace_file, writing
 from mdagents_llm.text import printable, utf8, well_formed
 from mdagents_llm.validation import first_problem
 
@@ -110,10 +110,8 @@ def write_packed(path: Path, content: bytes, *, parents: bool = True) -> None:
     Raises:
         StorageError: The file cannot be written; an earlier file is kept.
     """
-    try:
+    with writing(path):
         replace_file(path, content, parents=parents)
-    except OSError as error:
-        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def read_records(

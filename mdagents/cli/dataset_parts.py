@@ -23,7 +23,7 @@ from mdagents.scoring.rows import newest_output, read_output
 from mdagents.settings import Difficulty, RoutedBy, data_dir, output_dir
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.regular_file import read_regular
-from mdagents_llm.files.whole_file import replace_file
+from mdagents_llm.files.whole_file import replace_file, writing
 from mdagents_llm.terminal.command_line import Parser, flags_in
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line, print_result
 from mdagents_llm.text import counted
@@ -214,7 +214,7 @@ def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path
         ConfigError: The file cannot be written.
     """
     folder = path.parent
-    try:
+    with writing(path, ConfigError):
         folder.mkdir(parents=True, exist_ok=True)
         copied = copy_pictures(dataset, entries, folder)
         content = _lines(dataset, entries, folder)
@@ -222,7 +222,5 @@ def _write_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path
             path.write_bytes(content)
         else:
             replace_file(path.resolve(), content)  # a link stays, and its file is replaced
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
     files = f", with {counted(copied, 'file')} of pictures" if copied else ""
     print_result(f"{path}: {counted(len(entries), 'question')}{files}")

@@ -10,7 +10,7 @@ from mdagents.records.ratings import Rating, add_ratings, read_csv, read_ratings
 from mdagents.scoring.fields import entries_of, object_of, text_of
 from mdagents.scoring.rows import RunOutput, read_output
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.whole_file import replace_file
+from mdagents_llm.files.whole_file import replace_file, writing
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
@@ -53,10 +53,8 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
             f"{file} exists: --import adds its ratings to the run; to write those of the run, name "
             "another file"
         )
-    try:
+    with writing(file, ConfigError):
         replace_file(file, write_csv(ratings).encode())
-    except OSError as error:
-        raise ConfigError(f"cannot write {file}: {error.strerror}") from error
     print_result(f"written: {file} ({counted(len(ratings), 'rating')})")
     return 0
 

@@ -35,7 +35,7 @@ from mdagents.datasets.pictures.preparing import PictureSettings, prepare_pictur
 from mdagents.datasets.pictures.question_picture import LARGEST_FILE, QuestionPicture
 from mdagents_llm.errors import BenchError, ConfigError
 from mdagents_llm.extras import check_installed, needs_extra
-from mdagents_llm.files.whole_file import replace_file
+from mdagents_llm.files.whole_file import replace_file, writing
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_result
 from mdagents_llm.text import counted
@@ -299,13 +299,11 @@ def _check(content: bytes) -> None:
 def _write(folder: Path, address: str, content: bytes) -> str:
     """Write a picture, remove an older copy in another format, and return the name of the file."""
     path = folder / f"{copy_of(address)}{ending_of(content)}"
-    try:
+    with writing(path, ConfigError):
         replace_file(path, content)
         for other in _copies(folder, address):
             if other != path:
                 other.unlink(missing_ok=True)
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror or error}") from error
     return path.name
 
 

@@ -12,8 +12,7 @@ from mdagents.records.manifest import Spent
 from mdagents.scoring.formatting import UNKNOWN, interval, number, percent, usd
 from mdagents.scoring.rows import run_folder
 from mdagents.scoring.statistics import SMALLEST_FOR_RATES
-from mdagents_llm.errors import StorageError
-from mdagents_llm.files.whole_file import replace_file
+from mdagents_llm.files.whole_file import replace_file, writing
 from mdagents_llm.text import counted, one_line
 
 _MARKUP = re.compile(r"[\\`*{}\[\]<>&|~$#^!]|(?<!\w)_|_(?!\w)")  # snake_case needs no escape
@@ -42,10 +41,8 @@ def write_card(path: Path, output: Path | None = None, *, as_json: bool = False)
     card = make_card(path)
     output = output or run_folder(path) / ("card.json" if as_json else "card.md")
     text = card_json(card) if as_json else card_text(card)
-    try:
+    with writing(output):
         replace_file(output, text.encode())
-    except OSError as error:
-        raise StorageError(f"cannot write {output}: {error.strerror or error}") from error
     return output
 
 

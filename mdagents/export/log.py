@@ -19,8 +19,7 @@ from mdagents.export.transcript import Sources
 from mdagents.scoring.case_calls import CallFile, attempt_of
 from mdagents.scoring.transcripts import OtherAttemptError, TranscriptTurn, read_transcript
 from mdagents_llm.clock import ms_of
-from mdagents_llm.errors import StorageError
-from mdagents_llm.files.whole_file import whole_file
+from mdagents_llm.files.whole_file import whole_file, writing
 
 
 def write_log(path: Path, output: Path | None, log_format: LogFormat) -> Path:
@@ -38,11 +37,8 @@ def write_log(path: Path, output: Path | None, log_format: LogFormat) -> Path:
     output = output or run.folder / file_name(header.eval, log_format)
     samples = _samples(run, calls, starts, header.eval)
     write = write_archive if log_format is LogFormat.EVAL else _write_json
-    try:
-        with whole_file(output) as file:
-            write(file, header, samples)
-    except OSError as error:
-        raise StorageError(f"cannot write {output}: {error.strerror or error}") from error
+    with writing(output), whole_file(output) as file:
+        write(file, header, samples)
     return output
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 from exaid_core.trace.names import JOURNAL
 from mdagents.records.folder import case_files
 from mdagents.records.line_log import LineLog
-from mdagents_llm.errors import StorageError
 from mdagents_llm.files.regular_file import read_regular
+from mdagents_llm.files.whole_file import writing
 
 # Modules needed only after a case are imported lazily, to avoid delaying a run's first request.
 if TYPE_CHECKING:
@@ -98,11 +98,8 @@ class CaseFolder:
         if self._journal is None:
             self._write(case_files(self._folder, case_id)[0], content)
             return
-        try:
+        with writing(self._journal.path):
             self._journal.append(journal_line(case_id, content))
-        except OSError as error:
-            path = self._journal.path
-            raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
 
     def keep_log(self, case_id: str, content: bytes) -> None:
         """Save the EXAID run log of a case, given as the content of its file."""

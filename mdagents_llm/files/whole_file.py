@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from mdagents_llm.errors import BenchError, StorageError
 from mdagents_llm.files import syncing
 from mdagents_llm.files.private import make_private_folder, open_private
 from mdagents_llm.files.regular_file import refuse_special
@@ -57,6 +58,15 @@ def replace_file(
         written = 0
         while written < len(content):
             written += os.write(descriptor, content[written:] if written else content)
+
+
+@contextmanager
+def writing(path: Path, error: type[BenchError] = StorageError) -> Iterator[None]:
+    """Raise an `OSError` of the block as an error that says that `path` cannot be written."""
+    try:
+        yield
+    except OSError as reason:
+        raise error(f"cannot write {path}: {reason.strerror or reason}") from reason
 
 
 @contextmanager
