@@ -24,8 +24,10 @@ from benchmarks.harness import (
     Ended,
     Program,
     Result,
+    interleaved,
     judged,
     make_parser,
+    median_ratio,
     parse,
     show_machine,
     show_results,
@@ -205,24 +207,23 @@ def measure(folder: Path, questions: int, rounds: int) -> None:
         questions: Number of questions in the run.
         rounds: Number of runs of each program, interleaved.
     """
-    run = folder / "output" / f"fake-model_medqa_adaptive_{questions}samples.json"
-    run.parent.mkdir()
-    write_run(run, questions)
+    array = folder / "output" / f"fake-model_medqa_adaptive_{questions}samples.json"
+    array.parent.mkdir()
+    write_run(array, questions)
     programs = {
-        _READING: ["-c", _READ, str(run)],
+        _READING: ["-c", _READ, str(array)],
         _SCORING: [str(REPOSITORY / "evaluate_text_output.py")],
         _PAGE: [str(REPOSITORY / "evaluate_text_output.py"), "--html"],
     }
     environment = {"PATH": "", "HOME": str(folder), "LANG": "C.UTF-8"}
-    ended: dict[str, list[Ended]] = {name: [] for name in programs}
-    for _ in range(rounds):
-        for name, arguments in programs.items():
-            program = Program([sys.executable, *arguments], folder, environment)
-            ended[name].append(program.finish())
 
+    def run(name: str) -> Ended:
+        return Program([sys.executable, *programs[name]], folder, environment).finish()
+
+    ended = interleaved(run, programs, rounds)
     wall = {name: median(end.wall_seconds for end in ends) for name, ends in ended.items()}
     cpu = {name: median(end.cpu_seconds for end in ends) for name, ends in ended.items()}
-    title = f"{questions:,} questions, {run.stat().st_size / 1e6:.0f} MB; medians of {rounds}"
+    title = f"{questions:,} questions, {array.stat().st_size / 1e6:.0f} MB; medians of {rounds}"
     rows = [
         {
             "program, from its start to its end": name,
@@ -232,15 +233,12 @@ def measure(folder: Path, questions: int, rounds: int) -> None:
         for name in programs
     ]
     show_table(title, rows)
-    ratios = [
-        score.cpu_seconds / read.cpu_seconds
-        for read, score in zip(ended[_READING], ended[_SCORING], strict=True)
-    ]
+    ratio = median_ratio(ended[_SCORING], ended[_READING], lambda end: end.cpu_seconds)
     (page,) = (folder / "evaluation").glob("*.html")
     results = [
         judged(f"{_SCORING}: wall", wall[_SCORING], WALL_AIM, " s"),
         _opening(page, rounds),
-        Result(f"{_SCORING}: CPU / that of {_READING}", f"{median(ratios):.2f}"),
+        Result(f"{_SCORING}: CPU / that of {_READING}", f"{ratio:.2f}"),
     ]
     show_results("Scoring", results)
 

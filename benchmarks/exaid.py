@@ -34,12 +34,13 @@ from typing import Any
 
 from benchmarks.harness import (
     BASIC,
+    MEDQA,
     SAMPLE,
-    SHARED,
     BenchmarkError,
     Provider,
     Result,
     Workspace,
+    interleaved,
     judged,
     lines_of,
     make_parser,
@@ -69,7 +70,6 @@ OFF = "off"
 SLOWER = 10
 """Latency of the slow model relative to the team's model."""
 
-_MEDQA = SHARED / "medqa" / "test.jsonl"
 _MODEL = "exaid"  # distinguishes EXAID's calls from the team's at the provider
 _SLOW_MODEL, _FAILING_MODEL, _LYING_MODEL = "exaid-slow", "exaid-failing", "exaid-lying"
 _ROLES = ("summarizer", "buffer_agent")
@@ -108,7 +108,7 @@ class Size:
 
 def _first(questions: int) -> tuple[str, ...]:
     """Return the flags of `main.py` for the first questions of MedQA, or of the sample."""
-    dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
+    dataset = MEDQA if MEDQA.is_file() else SAMPLE
     return ("--dataset", str(dataset), "--num-samples", str(questions))
 
 
@@ -292,11 +292,7 @@ def measure_independence(place: Workspace, provider: Provider, size: Size, round
         "failing always": (TriggerPolicy.FULL_EXAID, _FAILING_MODEL),
         "lying": (TriggerPolicy.FULL_EXAID, _LYING_MODEL),
     }
-    seen: dict[str, list[Run]] = {name: [] for name in variants}
-    for _ in range(rounds):
-        for name, (policy, model) in variants.items():
-            seen[name].append(run(place, provider, size, policy, model))
-
+    seen = interleaved(lambda name: run(place, provider, size, *variants[name]), variants, rounds)
     rows = []
     results = []
     for name, runs in seen.items():

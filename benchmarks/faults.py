@@ -33,6 +33,7 @@ from benchmarks.harness import (
     judged,
     lines_of,
     make_parser,
+    median_ratio,
     parse,
     records,
     result_of,
@@ -144,7 +145,6 @@ def measure_faults(
 
     lost = [what for outcome in faulty for what in outcome.lost]
     found = [record for outcome in faulty for record in outcome.records]
-    pairs = list(zip(healthy, faulty, strict=True))
     calls_aim = CALLS_AIM / (1 - share)
     show_results(
         f"{rounds} x {questions} basic questions, {share:.0%} of the requests fail, latency "
@@ -161,12 +161,12 @@ def measure_faults(
             ),
             judged(
                 "wall / fault-free wall, first request to last reply",
-                median(b.answering / a.answering for a, b in pairs),
+                median_ratio(faulty, healthy, lambda run: run.answering),
                 WALL_AIM,
             ),
             judged(
                 "wall / fault-free wall, start to end",
-                median(b.whole / a.whole for a, b in pairs),
+                median_ratio(faulty, healthy, lambda run: run.whole),
                 WALL_AIM,
             ),
             Result("fault-free wall", f"{median(o.answering for o in healthy):.1f} s"),

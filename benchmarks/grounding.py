@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from benchmarks.harness import SHARED, make_parser, show_table
+from benchmarks.harness import MEDQA, SHARED, make_parser, show_table
 from exaid_core.checks import unsupported_terms
 from mdagents_llm.proportions import wilson
 
@@ -33,7 +33,6 @@ PAIRS = Path(__file__).with_name("grounding_pairs.tsv")
 SEEN, HELD_OUT = "seen", "held-out"
 
 _RUNS = SHARED / "published_exaid" / "runs"
-_MEDQA = SHARED / "medqa" / "test.jsonl"
 _SEED = 42
 # Numbers, also within names (IL-6), but not the number of an agent (doctor1) or a unit (mm3).
 _NUMBER = re.compile(r"(?i:(?<!doctor)(?<!mm))(?<![\d.,])\d+(?:\.\d+)?(?![\d,])")
@@ -108,9 +107,9 @@ def summaries() -> Iterator[Pair]:
 
 @cache
 def _questions() -> Sequence[str]:
-    if not _MEDQA.is_file():
+    if not MEDQA.is_file():
         return ()
-    return [json.loads(line)["question"] for line in _MEDQA.read_bytes().splitlines()]
+    return [json.loads(line)["question"] for line in MEDQA.read_bytes().splitlines()]
 
 
 def planted(pair: Pair, rng: random.Random) -> Iterator[tuple[str, str]]:

@@ -16,12 +16,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Self
+from statistics import median
+from typing import Any, Self, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
@@ -34,9 +35,13 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 SAMPLE = REPOSITORY / "data" / "medqa" / "sample.jsonl"
 SHARED = Path(os.environ.get("MDAGENTS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
 """Folder of real data that is not part of the repository; it may be missing."""
+MEDQA = SHARED / "medqa" / "test.jsonl"
+"""The test set of MedQA; it may be missing."""
 CALLS_OF_BASIC = 5
 """Calls per basic question: recruiter, three experts, arbitrator (docs/explanation/teams.md)."""
 BASIC = ("--difficulty", "basic")
+
+T = TypeVar("T")
 
 _MAIN = REPOSITORY / "main.py"
 _QUIET = 1.0  # load average above which other programs disturb the measurement
@@ -90,6 +95,30 @@ def show_machine(benchmark: str) -> None:
             f"WARNING: the load average is above {_QUIET:g}: other programs are using this "
             "machine, and times are too long. Ratios are still of use, aims are not."
         )
+
+
+# -- rounds ---------------------------------------------------------------------------------------
+
+
+def interleaved(
+    measure: Callable[[str], T], names: Iterable[str], rounds: int
+) -> dict[str, list[T]]:
+    """Measure each of `names` once a round, so that a busy machine slows all of them.
+
+    The order rotates from round to round.
+    """
+    order = list(names)
+    seen: dict[str, list[T]] = {name: [] for name in order}
+    for number in range(rounds):
+        turn = number % len(order)
+        for name in order[turn:] + order[:turn]:
+            seen[name].append(measure(name))
+    return seen
+
+
+def median_ratio(runs: Iterable[T], base: Iterable[T], key: Callable[[T], float]) -> float:
+    """Return the median over all rounds of the ratio of `key` of a run to that of its base."""
+    return median(key(run) / key(of) for run, of in zip(runs, base, strict=True))
 
 
 # -- tables ---------------------------------------------------------------------------------------

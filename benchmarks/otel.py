@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from statistics import median
 
 from benchmarks.harness import (
@@ -26,8 +27,10 @@ from benchmarks.harness import (
     Provider,
     Result,
     Workspace,
+    interleaved,
     judged,
     make_parser,
+    median_ratio,
     parse,
     show_machine,
     show_results,
@@ -93,19 +96,17 @@ def measure(place: Workspace, latency: float, questions: int, in_flight: int, ro
     calls = questions * CALLS_OF_BASIC
     limits = ("--max-connections", str(in_flight), "--max-samples", str(in_flight))
     flags = (*BASIC, *limits, "--num-samples", str(questions))
-    samples: dict[str, list[Sample]] = {"without": [], "--otel": []}
     with Provider("--latency", str(latency)) as provider, collector() as address:
-        for number in range(rounds):
-            # Each goes first in every second pair.
-            for name in sorted(samples, reverse=bool(number % 2)):
-                state = place.new_state()
-                (state / ".env").write_text(f"OTEL_EXPORTER_OTLP_ENDPOINT={address}\n")
-                provider.reset()
-                program = place.start(
-                    provider, state, *flags, *(() if name == "without" else ("--otel",))
-                )
-                ended = program.finish()
-                samples[name].append(Sample.of(ended, provider.stats(), calls, latency))
+
+        def run(name: str) -> Sample:
+            state = place.new_state()
+            (state / ".env").write_text(f"OTEL_EXPORTER_OTLP_ENDPOINT={address}\n")
+            provider.reset()
+            otel = () if name == "without" else ("--otel",)
+            ended = place.run(provider, state, *flags, *otel)
+            return Sample.of(ended, provider.stats(), calls, latency)
+
+        samples = interleaved(run, ("without", "--otel"), rounds)
     rows = [
         {
             "run": name,
@@ -121,20 +122,16 @@ def measure(place: Workspace, latency: float, questions: int, in_flight: int, ro
         f"{in_flight} in flight; medians of {rounds}",
         rows,
     )
-    pairs = list(zip(samples["--otel"], samples["without"], strict=True))
+    ratio = partial(median_ratio, samples["--otel"], samples["without"])
     show_results(
         "With spans / without",
         [
-            judged(f"first request to last reply, median of {len(pairs)} pairs",
-                   _ratio([(a.answering, b.answering) for a, b in pairs]), AIM, digits=3),
-            Result("start to end", f"{_ratio([(a.whole, b.whole) for a, b in pairs]):.3f}"),
-            Result("CPU of the whole program", f"{_ratio([(a.cpu, b.cpu) for a, b in pairs]):.3f}"),
+            judged(f"first request to last reply, median of {rounds} pairs",
+                   ratio(lambda run: run.answering), AIM, digits=3),
+            Result("start to end", f"{ratio(lambda run: run.whole):.3f}"),
+            Result("CPU of the whole program", f"{ratio(lambda run: run.cpu):.3f}"),
         ],
     )  # fmt: skip
-
-
-def _ratio(pairs: Sequence[tuple[float, float]]) -> float:
-    return median(a / b for a, b in pairs)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

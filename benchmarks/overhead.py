@@ -39,8 +39,10 @@ from benchmarks.harness import (
     Program,
     Provider,
     Workspace,
+    interleaved,
     judged,
     make_parser,
+    median_ratio,
     parse,
     show_machine,
     show_results,
@@ -89,8 +91,8 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
         ways: Modes of the bare client (`benchmarks.bare_client`), `typed` first.
     """
     bodies = place.keep_bodies(min(few, 20))
-    costs: dict[str, list[float]] = {name: [] for name in (OURS, *ways)}
-    loads: dict[str, list[float]] = {name: [] for name in costs}
+    names = (OURS, *ways)
+    loads: dict[str, list[float]] = {name: [] for name in names}
     with Provider() as provider:
 
         def start(name: str, questions: int) -> Program:
@@ -109,11 +111,11 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
             loads[name].append(seen.cpu_seconds / (seen.last_arrival - seen.first_arrival))
             return ended.cpu_seconds
 
-        for _ in range(rounds):
-            for name in costs:
-                costs[name].append(cost_of_a_call(partial(run, name), few, many))
+        costs = interleaved(
+            lambda name: cost_of_a_call(partial(run, name), few, many), names, rounds
+        )
 
-    ratios = {name: _ratio(values, costs[TYPED]) for name, values in costs.items()}
+    ratios = {name: median_ratio(values, costs[TYPED], float) for name, values in costs.items()}
     rows = [
         {
             "program": _NAMES[name],
@@ -127,11 +129,6 @@ def measure(place: Workspace, few: int, many: int, rounds: int, ways: Sequence[s
     show_table(f"CPU of a call: {few} against {many} basic questions, medians of {rounds}", rows)
     result = judged("main.py / bare client, typed create", ratios[OURS], AIM)
     show_results("Overhead", [result])
-
-
-def _ratio(values: Sequence[float], base: Sequence[float]) -> float:
-    """Return the median of the per-round ratios."""
-    return median(a / b for a, b in zip(values, base, strict=True))
 
 
 # -- the text of a streamed reply -----------------------------------------------------------------

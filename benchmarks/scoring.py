@@ -21,8 +21,10 @@ from benchmarks.harness import (
     Ended,
     Program,
     Result,
+    interleaved,
     judged,
     make_parser,
+    median_ratio,
     parse,
     show_machine,
     show_results,
@@ -104,20 +106,17 @@ def measure(folder: Path, count: int, rounds: int) -> None:
         "scoring the array": [*score, str(array)],
     }
     environment = {"PATH": "", "HOME": str(folder), "LANG": "C.UTF-8"}
-    ended: dict[str, list[Ended]] = {name: [] for name in programs}
     peaks = dict.fromkeys(programs, 0.0)
-    for _ in range(rounds):
-        for name, arguments in programs.items():
-            program = Program([sys.executable, *arguments], folder, environment)
-            peaks[name] = max(peaks[name], program.peak())
-            ended[name].append(program.finish())
 
+    def run(name: str) -> Ended:
+        program = Program([sys.executable, *programs[name]], folder, environment)
+        peaks[name] = max(peaks[name], program.peak())
+        return program.finish()
+
+    ended = interleaved(run, programs, rounds)
     wall = {name: median(cost.wall_seconds for cost in costs) for name, costs in ended.items()}
     ratios = {
-        name: median(
-            cost.cpu_seconds / read.cpu_seconds
-            for cost, read in zip(costs, ended[_READING], strict=True)
-        )
+        name: median_ratio(costs, ended[_READING], lambda cost: cost.cpu_seconds)
         for name, costs in ended.items()
     }
     rows = [

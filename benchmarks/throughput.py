@@ -25,8 +25,10 @@ from benchmarks.harness import (
     ProviderStats,
     Result,
     Workspace,
+    interleaved,
     judged,
     make_parser,
+    median_ratio,
     parse,
     records,
     show_machine,
@@ -38,6 +40,7 @@ from benchmarks.harness import (
 WALL_AIM = 1.05
 RUN_AIM = 1.15
 BARE_AIM = 1.15
+OURS, BARE = "main.py", "bare openai client"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,25 +138,18 @@ def measure_many(
     bodies = place.keep_bodies(min(questions, 20))
     limits = ("--max-connections", str(in_flight), "--max-samples", str(in_flight))
     size = ("--num-samples", str(questions))
-    ours: list[Sample] = []
-    bare: list[Sample] = []
-
     with Provider("--latency", str(latency)) as provider:
 
-        def sample(program: Program) -> Sample:
-            ended = program.finish()
-            return Sample.of(ended, provider.stats(), calls, latency)
+        def start(name: str) -> Program:
+            if name == OURS:
+                return place.start(provider, place.new_state(), *BASIC, *limits, *size)
+            return place.start_bare(provider, bodies, calls=calls, in_flight=in_flight, way=TYPED)
 
-        for _ in range(rounds):
+        def run(name: str) -> Sample:
             provider.reset()
-            program = place.start(provider, place.new_state(), *BASIC, *limits, *size)
-            ours.append(sample(program))
-            provider.reset()
-            program = place.start_bare(
-                provider, bodies, calls=calls, in_flight=in_flight, way=TYPED
-            )
-            bare.append(sample(program))
+            return Sample.of(start(name).finish(), provider.stats(), calls, latency)
 
+        samples = interleaved(run, (OURS, BARE), rounds)
     title = (
         f"{questions:,} basic questions = {calls:,} calls, latency {latency * 1000:.0f} ms, "
         f"{in_flight} in progress: ideal {ideal:.2f} s; medians of {rounds}"
@@ -167,10 +163,10 @@ def measure_many(
             "most in flight": max(s.max_in_flight for s in seen),
             "provider busy": f"{median(s.provider_load for s in seen):.0%}",
         }
-        for name, seen in (("main.py", ours), ("bare openai client", bare))
+        for name, seen in samples.items()
     ]
     show_table(title, rows)
-    pairs = list(zip(ours, bare, strict=True))
+    ours, bare = samples.values()
     answering = "first request to last reply"
     show_results(
         "Many questions at once",
@@ -179,12 +175,12 @@ def measure_many(
             judged("start to end / ideal", median(s.whole for s in ours) / ideal, RUN_AIM),
             judged(
                 f"{answering} / bare client's",
-                median(a.answering / b.answering for a, b in pairs),
+                median_ratio(ours, bare, lambda run: run.answering),
                 BARE_AIM,
             ),
             judged(
                 "start to end / bare client's",
-                median(a.whole / b.whole for a, b in pairs),
+                median_ratio(ours, bare, lambda run: run.whole),
                 BARE_AIM,
             ),
         ],

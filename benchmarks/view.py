@@ -41,13 +41,14 @@ from urllib.request import urlopen
 from playwright.async_api import Error as PlaywrightError
 
 from benchmarks.harness import (
+    MEDQA,
     SAMPLE,
-    SHARED,
     Ended,
     Program,
     Provider,
     Result,
     Workspace,
+    interleaved,
     judged,
     make_parser,
     p95,
@@ -74,7 +75,6 @@ WORD_AIM = 400.0  # ms
 FRAME_AIM = 50.0  # ms
 HEAP_AIM = 150.0  # MB
 
-_MEDQA = SHARED / "medqa" / "test.jsonl"
 _NO_VIEW, _VIEW = "without a view", "with a view"
 # Runs main.py and records the CPU seconds of its feed and in total, because two runs differ by more
 # than the feed's share.
@@ -437,20 +437,19 @@ def measure(
         readers: Number of event-stream readers.
         latency: Seconds of the shortest call; the longest takes five times that.
     """
-    dataset = _MEDQA if _MEDQA.is_file() else SAMPLE
+    dataset = MEDQA if MEDQA.is_file() else SAMPLE
     flags = (
         *("--dataset", str(dataset), "--num-samples", str(questions)),
         *("--max-samples", str(in_flight), "--max-connections", str(in_flight)),
         *("--exaid", TriggerPolicy.FULL_EXAID),
     )
-    variants = [_NO_VIEW, _VIEW]
-    seen: dict[str, list[Measured]] = {variant: [] for variant in variants}
     latencies = ("--latency", str(latency), "--latency-spread", str(4 * latency))
     with Provider(*latencies, "--seed", "1", "--fixed-lengths") as provider:
-        for number in range(rounds):
-            turn = number % len(variants)
-            for variant in variants[turn:] + variants[:turn]:
-                seen[variant].append(_measured(place, provider, flags, variant, readers))
+        seen = interleaved(
+            lambda variant: _measured(place, provider, flags, variant, readers),
+            (_NO_VIEW, _VIEW),
+            rounds,
+        )
     rows = [
         {
             "run": variant,
