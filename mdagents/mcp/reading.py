@@ -14,7 +14,7 @@ from mdagents_llm.processes import end_child, run_module
 _AT_ONCE = 2  # jobs; others wait, within their time
 
 
-class Reading:
+class ReaderPool:
     """Does jobs in processes, a few at a time.
 
     Args:

@@ -16,7 +16,7 @@ from mdagents import __version__
 from mdagents.datasets.questions import LETTERS
 from mdagents.mcp.folders import Folders
 from mdagents.mcp.reader import Job, Kind
-from mdagents.mcp.reading import Reading
+from mdagents.mcp.reading import ReaderPool
 from mdagents.mcp.results import (
     FileScored,
     RunsCompared,
@@ -88,7 +88,7 @@ class Tools(MCPServer[Any]):
 def make_server(
     service: Service,
     folders: Folders,
-    reading: Reading | None = None,
+    reading: ReaderPool | None = None,
     ping: float = PING_SECONDS,
 ) -> MCPServer[Any]:
     """Return the server with its three tools.
@@ -99,7 +99,7 @@ def make_server(
         reading: Reads the files; None: with the usual limits.
         ping: Seconds of silence after which a team is reported to be at work.
     """
-    reading = reading or Reading()
+    reading = reading or ReaderPool()
     server = Tools("mdagents", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
     teams = ", ".join(service.names)
 

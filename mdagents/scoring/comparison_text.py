@@ -12,8 +12,8 @@ from mdagents.scoring.comparison_tables import (
 )
 from mdagents.scoring.formatting import (
     UNKNOWN,
+    Headline,
     Part,
-    Verdict,
     counts,
     interval,
     p_equation,
@@ -46,7 +46,7 @@ def comparison_parts(comparison: Comparison, *, in_detail: bool = False) -> list
     if in_detail or not is_shortened(comparison):
         first, *more = verdicts(comparison)
         return [
-            Verdict(first),
+            Headline(first),
             *more,
             *block_tables(comparison),
             *_run_names(comparison),
@@ -63,7 +63,7 @@ def comparison_parts(comparison: Comparison, *, in_detail: bool = False) -> list
     if left_out > 0:
         shown[_SENTENCES_SHOWN:] = [counted(left_out, "more significant difference")]
     tables = overview_tables(comparison) or block_tables(comparison, with_pairs=False)
-    return [Verdict(headline(comparison)), *shown, *tables, *_limits(comparison)]
+    return [Headline(headline(comparison)), *shown, *tables, *_limits(comparison)]
 
 
 def _limits(comparison: Comparison) -> list[str]:

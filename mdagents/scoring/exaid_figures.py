@@ -11,7 +11,7 @@ from mdagents.scoring.fields import count_of, entries_of, number_of, object_of
 
 
 @dataclass(frozen=True, slots=True)
-class Summarised:
+class QuestionFigures:
     """EXAID's results for one question."""
 
     coverage: float | None
@@ -32,7 +32,7 @@ class Summarised:
 
 @dataclass(frozen=True, slots=True)
 class ExaidFigures:
-    """Totals of `Summarised` over questions that were not skipped."""
+    """Totals of `QuestionFigures` over questions that were not skipped."""
 
     questions: int
     without_summary: int
@@ -46,7 +46,7 @@ class ExaidFigures:
     clipped: int
 
 
-def summarised(record: Mapping[str, Any]) -> Summarised | None:
+def question_figures(record: Mapping[str, Any]) -> QuestionFigures | None:
     """Return EXAID's results for a question; None when EXAID was off or has not finished."""
     if record.keys().isdisjoint(("exaid", "watched")):
         return None
@@ -57,7 +57,7 @@ def summarised(record: Mapping[str, Any]) -> Summarised | None:
     if not (summaries or exaid.get("decisions") or lost or uncovered):
         return None
     alerting = [summary for summary in summaries if summary.get("alerts")]
-    return Summarised(
+    return QuestionFigures(
         coverage=None if lost is None else 1 - lost,
         summaries=sum(map(is_counting, summaries)),
         alerts=len(alerting) + uncovered,
@@ -68,11 +68,11 @@ def summarised(record: Mapping[str, Any]) -> Summarised | None:
     )
 
 
-def exaid_figures(questions: Sequence[Summarised | None]) -> ExaidFigures | None:
+def exaid_figures(questions: Sequence[QuestionFigures | None]) -> ExaidFigures | None:
     """Return the totals over questions; None when EXAID followed none of them.
 
     Args:
-        questions: Results of each question that was not skipped; None as of `summarised`.
+        questions: Results of each question that was not skipped; None as of `question_figures`.
     """
     made = [each for each in questions if each is not None]
     if not made:

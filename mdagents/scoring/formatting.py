@@ -54,7 +54,7 @@ def _excess(table: PrettyTable) -> int:
     return len(table.get_string().partition("\n")[0]) - SCREEN_WIDTH
 
 
-class Verdict(str):
+class Headline(str):
     """A line that answers the question of a result; bold on a terminal."""
 
     __slots__ = ()

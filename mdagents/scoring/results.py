@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from mdagents.scoring.formatting import Part, Table, Verdict, as_text
+from mdagents.scoring.formatting import Headline, Part, Table, as_text
 from mdagents_llm.terminal.printing import print_result
 from mdagents_llm.text import clean
 
@@ -66,7 +66,7 @@ def draw(parts: Iterable[Part], width: int) -> str:
             if was_table:
                 console.print()
             was_table = False
-            style = "bold" if isinstance(part, Verdict) else ""
+            style = "bold" if isinstance(part, Headline) else ""
             text = Text(clean(part), style)
             for notice in _NOTICES:
                 if part.startswith(notice):

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar, cast
 from mdagents.datasets.empty_options import shown_options
 from mdagents.datasets.option_letters import letter_marked
 from mdagents.datasets.questions import LETTERS
-from mdagents.scoring.exaid_figures import Summarised, summarised
+from mdagents.scoring.exaid_figures import QuestionFigures, question_figures
 from mdagents.scoring.fields import (
     amount_of,
     answer_text,
@@ -121,7 +121,7 @@ class ScoredRow:
     """Whether the program that wrote the record parsed another letter."""
     lacks: tuple[str, ...]
     """How turns ended that failed and that the team went on without: each status once, sorted."""
-    summarised: Summarised | None
+    summarised: QuestionFigures | None
     """EXAID's results; None when EXAID was off or has not finished the question."""
     fields: tuple[tuple[str, str], ...]
     """Name and value of the data set's fields that the record keeps, such as a subject."""
@@ -315,7 +315,7 @@ def make_row(
         and record["predicted"] != letter
         and _is_another(record["predicted"], letter, options, alike),
         lacks=_shared(_lacks(record)) if states_letter else (),
-        summarised=_shared(summarised(record)),
+        summarised=_shared(question_figures(record)),
         fields=_shared(fields_of(record)),
         place=place,
         attempt=attempt,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mdagents.scoring.formatting import (
+    Headline,
     Part,
     Table,
-    Verdict,
     interval,
     number,
     p_equation,
@@ -26,7 +26,7 @@ def what_if_parts(what_if: WhatIf) -> list[Part]:
     """Return what-if results for a terminal, the verdict first."""
     first, *more = verdicts(what_if)
     return [
-        Verdict(first),
+        Headline(first),
         *more,
         *what_if_tables(what_if, _ON_SCREEN),
         *what_if_lines(what_if, _ON_SCREEN),

@@ -9,9 +9,9 @@ from mdagents.scoring.audit.controls import TAKES_AWAY, Control
 from mdagents.scoring.audit.measures import INFLUENCES, MEANINGS, TURNED, Influence, Turned
 from mdagents.scoring.formatting import (
     UNKNOWN,
+    Headline,
     Part,
     Table,
-    Verdict,
     interval,
     number,
     p_equation,
@@ -98,7 +98,7 @@ def _beside(control: Control) -> str:
 
 def audit_parts(audit: Audit) -> list[Part]:
     """Return an audit for a terminal: the sentence first, then tables, then caveats."""
-    parts: list[Part] = [Verdict(verdict_of(audit)), *limits_of(audit)]
+    parts: list[Part] = [Headline(verdict_of(audit)), *limits_of(audit)]
     if audit.n:
         parts += audit_tables(audit)
         parts += [HOW_COUNTED]

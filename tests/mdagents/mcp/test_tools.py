@@ -14,7 +14,7 @@ from mcp import Client
 
 from mdagents.mcp.folders import Folders
 from mdagents.mcp.reader import READING_SECONDS
-from mdagents.mcp.reading import Reading
+from mdagents.mcp.reading import ReaderPool
 from mdagents.mcp.server import PING_SECONDS, make_server
 from mdagents.runs.config import RunConfig
 from mdagents.serve.service import Service, open_service
@@ -36,7 +36,7 @@ async def connected(
     """A client of a server in this process; `flags` are those of a run, and times."""
     folders = Folders.of(["output"], needed=False)
     ping = flags.pop("ping", PING_SECONDS)
-    reading = Reading(flags.pop("reading_seconds", READING_SECONDS))
+    reading = ReaderPool(flags.pop("reading_seconds", READING_SECONDS))
     config = RunConfig(**{"model": "gpt-4o-mini", "cache": "off", "max_retries": 0} | flags)
     environment = parse_environment(read_variables())
     opened = open_service(config, names, environment, Clock(), most_queued=8, say=lambda _: None)

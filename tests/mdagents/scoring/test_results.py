@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from mdagents.scoring.formatting import Part, Table, Verdict, as_text
+from mdagents.scoring.formatting import Headline, Part, Table, as_text
 from mdagents.scoring.results import draw, shown
 
 TABLE = Table(
@@ -18,7 +18,7 @@ TABLE = Table(
     title="by level",
 )
 PARTS: list[Part] = [
-    Verdict("a is better than b"),
+    Headline("a is better than b"),
     TABLE,
     TABLE,
     "status: answered 100",
