@@ -348,11 +348,11 @@ def measure_defaults(place: Workspace, questions: int, connections: Sequence[int
             seen, seconds = _whole_run(place, provider, questions, limit, TriggerPolicy.FULL_EXAID)
             questions = len(alone.records)  # the data set may be smaller
             first, newest = _waits_for_summaries(seen)
-            summarised = sum(map(_has_summary, seen.records))
+            summarized = sum(map(_has_summary, seen.records))
             rows.append(
                 {
                     "connections": limit,
-                    "questions with a summary": f"{summarised} of {questions}",
+                    "questions with a summary": f"{summarized} of {questions}",
                     "summaries": seen.count("summaries"),
                     "first word to first summary, s (median, p95)": _middle_and_p95(first),
                     "newest word to summary, s": _middle_and_p95(newest),
@@ -364,7 +364,7 @@ def measure_defaults(place: Workspace, questions: int, connections: Sequence[int
             )
             at = f"{limit} connections"
             results += [
-                judged(f"{at}: questions without a summary", questions - summarised, 0, digits=0),
+                judged(f"{at}: questions without a summary", questions - summarized, 0, digits=0),
                 judged(f"{at}: first word to first summary, median", median(first), 10, " s"),
                 judged(f"{at}: newest word to summary, median", median(newest), 5, " s"),
                 judged(f"{at}: the same, p95", p95(newest), 15, " s"),

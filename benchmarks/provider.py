@@ -299,7 +299,7 @@ def _parser() -> argparse.ArgumentParser:
         help="another latency for one model")  # fmt: skip
     add("--fail-model", action="append", default=[], metavar="NAME", help="its calls end in 500")
     add("--lying-model", action="append", default=[], metavar="NAME",
-        help="its judgements and summaries are false")  # fmt: skip
+        help="its judgments and summaries are false")  # fmt: skip
     add("--count-prompts", action="store_true", help="count different prompts")
     add("--bodies", type=Path, metavar="FILE", help="keep bodies of requests here")
     add("--bodies-kept", type=int, default=0, metavar="N", help="how many [%(default)s]")

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TriggerReason
+from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgment, TriggerReason
 from exaid_core.config import JUDGED, ExaidConfig
 from exaid_core.health import Monitor
 from exaid_core.history import History
@@ -88,14 +88,14 @@ class Decisions:
         """
         if self.config.policy not in JUDGED:
             self.buffer_agent.hold(segments)
-            return await self.summarise() if self._may_summarise(segments) else None
+            return await self.summarize() if self._may_summarize(segments) else None
         if unasked is None and not self._judging.may_ask(self.buffer_agent.said):
             unasked = self.buffer_agent.due(segments)
-        judgement = await self._judged(segments, unasked)
-        if judgement.triggers and not self._may_summarise(segments):
-            judgement = replace(judgement, reason=TriggerReason.BACKED_OFF)
-        self.log.decided(judgement, segments)
-        return await self.summarise() if judgement.triggers else None
+        judgment = await self._judged(segments, unasked)
+        if judgment.triggers and not self._may_summarize(segments):
+            judgment = replace(judgment, reason=TriggerReason.BACKED_OFF)
+        self.log.decided(judgment, segments)
+        return await self.summarize() if judgment.triggers else None
 
     def restore(self, segments: Sequence[Segment], progress: Progress) -> list[Segment]:
         """Restore decisions and summaries that an earlier EXAID made and paid for.
@@ -128,15 +128,15 @@ class Decisions:
     async def repeat(self, segments: list[Segment], step: Step) -> None:
         """Replay a recorded decision on segments, with recorded replies of the models."""
         if self.config.policy in JUDGED:
-            judgement = await self._judged(segments, step.unasked)
+            judgment = await self._judged(segments, step.unasked)
             if step.is_backed_off:
-                judgement = replace(judgement, reason=TriggerReason.BACKED_OFF)
-            self.log.decided(judgement, segments)
+                judgment = replace(judgment, reason=TriggerReason.BACKED_OFF)
+            self.log.decided(judgment, segments)
         else:
             self.buffer_agent.hold(segments)
-        await self.summarise(step.calls)
+        await self.summarize(step.calls)
 
-    async def summarise(self, most: int | None = None) -> AgentSummary | None:
+    async def summarize(self, most: int | None = None) -> AgentSummary | None:
         """Summarize the buffered text and return the last summary; failed text stays buffered.
 
         Text that the model refuses as too long is summarized in parts. If the previous summary
@@ -179,13 +179,13 @@ class Decisions:
             self._refuses = False
         return summary
 
-    async def _judged(self, segments: list[Segment], unasked: TriggerReason | None) -> Judgement:
+    async def _judged(self, segments: list[Segment], unasked: TriggerReason | None) -> Judgment:
         if unasked is not None:
             self.buffer_agent.hold(segments)
-            return Judgement(unasked)
+            return Judgment(unasked)
         told = [*self.history.past().values()]
-        judgement = await self.buffer_agent.judge(segments, told)
-        asked = judgement.asked
+        judgment = await self.buffer_agent.judge(segments, told)
+        asked = judgment.asked
         assert asked is not None
         self.pace = asked.latency_ms / 1000
         if asked.reply is None:
@@ -194,9 +194,9 @@ class Decisions:
         else:
             self._judging.succeeded()
             self.monitor.call_succeeded(LLMRole.BUFFER_AGENT.value)
-        return judgement
+        return judgment
 
-    def _may_summarise(self, new: list[Segment]) -> bool:
+    def _may_summarize(self, new: list[Segment]) -> bool:
         """Return whether to call the summarizer; new alerts bypass the backoff."""
         is_new = not self._failed_alerts.issuperset(alerts_in(new))
         return is_new or self._writing.may_ask(self.buffer_agent.said)
@@ -209,7 +209,7 @@ class Decisions:
         written = await self.summarizer_agent.write(earlier, latest, window)
         draft = written.summary
         summary = None if draft is None else self.history.checked(draft, window)
-        event_id = self.log.summarised(written, summary, window, list(past), part, due)
+        event_id = self.log.summarized(written, summary, window, list(past), part, due)
         if summary is not None:
             self._writing.succeeded()
             self._failed_alerts.clear()

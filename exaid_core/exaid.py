@@ -337,7 +337,7 @@ class EXAID:
                 await self._decisions.repeat(taken, step)
         finally:
             self.buffer_agent.hold(list(left.values()))
-        await self._decisions.summarise(recording.last_calls)
+        await self._decisions.summarize(recording.last_calls)
 
     def advance(self, t_ms: int) -> None:
         """Fire each of the gate's timers that is due by `t_ms`, in ms since 1970 UTC, at its time.

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from exaid_core.buffer_agent.buffer_agent import Judgement
+from exaid_core.buffer_agent.buffer_agent import Judgment
 from exaid_core.config import VARIANTS, ExaidConfig
 from exaid_core.ctu import ctu
 from exaid_core.placeholders import PLACEHOLDER
@@ -86,7 +86,7 @@ class RunLog:
         self.decisions: list[BufferDecision] = []
         self.summaries: list[SummaryEvent] = []
         self._watchers: list[Watcher] = []
-        self._summarised_at = 0  # in ms since 1970 UTC; failed text is summarized again later
+        self._summarized_at = 0  # in ms since 1970 UTC; failed text is summarized again later
 
     def watch(self, watcher: Watcher) -> None:
         """Call a function with each decision and summary from now on, when it is logged.
@@ -119,9 +119,9 @@ class RunLog:
         )
         return index
 
-    def decided(self, judgement: Judgement, segments: Sequence[Segment]) -> None:
+    def decided(self, judgment: Judgment, segments: Sequence[Segment]) -> None:
         """Log a decision about segments."""
-        index, asked = len(self.decisions), judgement.asked
+        index, asked = len(self.decisions), judgment.asked
         fields: dict[str, Any] = {}
         if asked is None:
             usage = LlmUsage(prompt_ctu=0, completion_ctu=0, model_id="")
@@ -144,16 +144,16 @@ class RunLog:
                 decision_id=decision_id(self.case_id, self.variant_id, index),
                 covered=tuple(segment.flush_index for segment in segments),
                 input_ctu=size(segments),
-                decision=BufferAction.SUMMARIZE if judgement.triggers else BufferAction.BUFFER,
-                trigger=judgement.reason.value,
-                trigger_mismatch=judgement.mismatch,
+                decision=BufferAction.SUMMARIZE if judgment.triggers else BufferAction.BUFFER,
+                trigger=judgment.reason.value,
+                trigger_mismatch=judgment.mismatch,
                 llm_usage=usage,
                 **fields,
             ),
             segments,
         )
 
-    def summarised(
+    def summarized(
         self,
         written: Written,
         summary: AgentSummary | None,
@@ -177,7 +177,7 @@ class RunLog:
         id_ = event_id(self.case_id, self.variant_id, index)
         text = "\n".join(segment.text for segment in segments)
         newest = max(segment.at_ms for segment in segments)
-        self._summarised_at = max(newest, self._summarised_at)
+        self._summarized_at = max(newest, self._summarized_at)
         of_parts: dict[str, Any] = {"part": part} if part else {}
         if due is not None:
             of_parts["covered"] = tuple(dict.fromkeys(each.flush_index for each in due))
@@ -185,7 +185,7 @@ class RunLog:
             self.summaries,
             SummaryEvent(
                 record_type="summary_event",
-                **self._common(seqs, self._summarised_at),
+                **self._common(seqs, self._summarized_at),
                 event_index=index,
                 event_id=id_,
                 source_seqs=tuple(seqs),
@@ -213,7 +213,7 @@ class RunLog:
         """Restore the records of an earlier log of the same text without notifying watchers."""
         self.decisions += decisions
         self.summaries += summaries
-        self._summarised_at = max([0, *(ms_of(event.timestamp) for event in summaries)])
+        self._summarized_at = max([0, *(ms_of(event.timestamp) for event in summaries)])
 
     def lines(self, *, created_at: str, mas_run_id: str, eval_run_id: str) -> Iterator[bytes]:
         """Return the lines of the log's file as of now, the meta record first.

@@ -144,7 +144,7 @@ class Worker:
                 task.cancel()  # it has taken no segments yet, and none needs a call
             await asyncio.wait([task])
         if self._buffer_agent.held() and not self._is_stopped:
-            self._finishing = asyncio.create_task(self._summarise_rest())
+            self._finishing = asyncio.create_task(self._summarize_rest())
             try:
                 await self._finishing
             except asyncio.CancelledError:
@@ -156,10 +156,10 @@ class Worker:
         caller = asyncio.current_task()
         return self._is_stopped and caller is not None and not caller.cancelling()
 
-    async def _summarise_rest(self) -> None:
+    async def _summarize_rest(self) -> None:
         async with self._one_at_a_time, self._room(LLMRole.SUMMARIZER, self._urgency):
             with self._deciding():
-                await self._decisions.summarise()
+                await self._decisions.summarize()
 
     async def catch_up(self, groups: Iterable[list[Segment]]) -> None:
         """Summarize the groups one by one, without judging whether they are due.

@@ -114,7 +114,7 @@ BOXES = (
 
 BANDS = (
     ("mdagents: teams answer", 12, 14, 660, 200),
-    ("exaid_core: EXAID summarises while they talk", 76, 250, 596, 142),
+    ("exaid_core: EXAID summarizes while they talk", 76, 250, 596, 142),
     ("mdagents_llm: the same way to every model", 12, 438, 660, 114),
 )
 

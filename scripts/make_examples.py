@@ -68,7 +68,7 @@ class Actors:
         return dict(zip(("answer", "confidence", "reasoning"), opinion, strict=True))
 
     def _exaid(self, text: str) -> dict[str, Any]:
-        """Return a judgement or a summary of EXAID: one after the opinions, one after the round."""
+        """Return a judgment or a summary of EXAID: one after the opinions, one after the round."""
         new = " ".join(text.rpartition("New:")[2].split())
         case, number = next(
             ((case, n) for case in self._cases for n, end in enumerate(_ends(case)) if end in new),

@@ -25,7 +25,7 @@ from mdagents_llm.llm_registry import get_llm
 
 
 class BufferAnalysis(BaseModel):
-    """The model's judgement of the newest segments."""
+    """The model's judgment of the newest segments."""
 
     reasoning: str = Field(json_schema_extra={"maxLength": 120})
     """Why, in a few words."""
@@ -59,7 +59,7 @@ class TriggerReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgment:
     """The decision about the newest segments."""
 
     reason: TriggerReason
@@ -130,7 +130,7 @@ class BufferAgent:
         new = Segment(agent_id, segment, (), self._now_ms(), self._counts.total(), alerts)
         return (await self.judge([new], previous_summaries)).triggers
 
-    async def judge(self, new: list[Segment], previous_summaries: Sequence[str]) -> Judgement:
+    async def judge(self, new: list[Segment], previous_summaries: Sequence[str]) -> Judgment:
         """Add segments to the buffer and judge them together, in one call.
 
         If the model fails, the rules for words, size and age still decide.
@@ -152,7 +152,7 @@ class BufferAgent:
         mismatch = analysis is not None and analysis.final_trigger is (
             by_model is TriggerReason.NONE
         )
-        return Judgement(reason, asked, mismatch)
+        return Judgment(reason, asked, mismatch)
 
     def hold(self, new: list[Segment]) -> None:
         """Add segments to the buffer without judging them."""

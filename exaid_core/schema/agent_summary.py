@@ -113,9 +113,9 @@ class AgentSummary(_SixFields):
     schema_version: Literal["1.0.0"] = SUMMARY_SCHEMA_VERSION
     """Version of this form."""
     agents: tuple[str, ...] = ()
-    """Exact ids of the agents whose segments are summarised."""
+    """Exact ids of the agents whose segments are summarized."""
     source_seqs: tuple[tuple[int, int], ...] = ()
-    """Sequence numbers of the segments that are summarised: see `seq_ranges`."""
+    """Sequence numbers of the segments that are summarized: see `seq_ranges`."""
     truncated_fields: tuple[str, ...] = ()
     """Names of the fields that were cut to their limit."""
     full_status_action: str = ""

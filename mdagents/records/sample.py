@@ -89,7 +89,7 @@ class CaseSummaries(_Record):
     case_id: str
     attempt: int
     """Which answer to the question: the place of its line among those of its question and epoch in
-    `samples.jsonl`, from 1. A question that is answered again is summarised again."""
+    `samples.jsonl`, from 1. A question that is answered again is summarized again."""
     exaid: ExaidRecord
     watched: Watched
     alerts: int = 0

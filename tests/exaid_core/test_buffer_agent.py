@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgement, TraceData, TriggerReason
+from exaid_core.buffer_agent.buffer_agent import BufferAgent, Judgment, TraceData, TriggerReason
 from exaid_core.config import ExaidConfig
 from exaid_core.policy import TriggerPolicy
 from exaid_core.segments import Segment
@@ -45,7 +45,7 @@ def segment(text: str, at: float = 0.0, *, is_alert: bool = False) -> Segment:
     return Segment("doctor", text, (1,), round(1000 * at), 0, (text,) if is_alert else ())
 
 
-async def judged(*outcomes: Outcome, **settings: Any) -> Judgement:
+async def judged(*outcomes: Outcome, **settings: Any) -> Judgment:
     """The decision on a segment, as the model judges it."""
     agent = agent_of(model(*outcomes), **settings)
     return await agent.judge([segment("The fever is gone.")], [])
