@@ -47,8 +47,7 @@ class Price:
             part: Fraction of the price that a batch costs, such as 0.5.
             cached_part: Fraction of the price for input read from the prompt cache.
         """
-        cached = self.input if self.cached_input is None else self.cached_input
-        write = self.input if self.cache_write is None else self.cache_write
+        cached, write = self._of_cache()
         above = self.above and (self.above[0], self.above[1].in_batches(part, cached_part))
         halved = (self.input * part, self.output * part, cached * cached_part, write * part)
         return Price(*halved, above)
@@ -57,8 +56,7 @@ class Price:
         """Return the cost of one call with this `usage`, in USD."""
         if self.above is not None and usage.input_tokens > self.above[0]:
             return self.above[1].of(usage)
-        cached_price = self.input if self.cached_input is None else self.cached_input
-        write_price = self.input if self.cache_write is None else self.cache_write
+        cached_price, write_price = self._of_cache()
         fresh = usage.input_tokens - usage.cached_input_tokens - usage.cache_write_tokens
         cost = (
             fresh * self.input
@@ -67,6 +65,12 @@ class Price:
             + usage.output_tokens * self.output
         )
         return cost / 1_000_000
+
+    def _of_cache(self) -> tuple[float, float]:
+        """Return the prices of input tokens read from and written to the prompt cache."""
+        cached = self.input if self.cached_input is None else self.cached_input
+        write = self.input if self.cache_write is None else self.cache_write
+        return cached, write
 
 
 PriceOf = Callable[[bool], Price | None]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from mdagents.datasets.questions import LETTERS
 from mdagents.scoring.scored_row import ScoredRow
+from mdagents_llm.bootstrap import SEED
 
-SEED = 42
 SHUFFLES = 2_000
 
 _AT_ONCE = 2_000_000  # answers per shuffled batch
