@@ -88,16 +88,8 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
 
     run = Path(options.input) if options.input else newest_output(Path(options.output_dir))
     dataset = _open_named(options)
-    rated = [row for row in read_output(run).rows if row.routed_by != RoutedBy.FORCED]
-    if not rated:
-        raise ConfigError(f"no router rated a question of {run}; give an adaptive run")
-    levels: dict[str, Counter[str]] = {}
-    for row in rated:
-        if row.difficulty:
-            levels.setdefault(row.question_id, Counter())[row.difficulty] += 1
+    levels = _levels_of(run)
     level_of = {id_: of.most_common(1)[0][0] for id_, of in levels.items()}  # the first of equals
-    if not level_of:
-        raise ConfigError(f"no question of {run} has a level; give an adaptive run")
     known = {entry.id for entry in dataset.index}
     missing = [id_ for id_ in level_of if id_ not in known]
     if missing:
@@ -131,6 +123,24 @@ def split(argv: Sequence[str], *, program: str = "mdagents data split") -> int:
             level = path.stem.removeprefix(f"{dataset.path.stem}_")
             print_result(f"{path}: left as it was; {run} routed no question to {level}")
     return 0
+
+
+def _levels_of(run: Path) -> dict[str, Counter[str]]:
+    """Return how often each question of a run was routed to each level, by its id.
+
+    Raises:
+        ConfigError: The run cannot be read, or no question was routed.
+    """
+    rated = [row for row in read_output(run).rows if row.routed_by != RoutedBy.FORCED]
+    if not rated:
+        raise ConfigError(f"no router rated a question of {run}; give an adaptive run")
+    levels: dict[str, Counter[str]] = {}
+    for row in rated:
+        if row.difficulty:
+            levels.setdefault(row.question_id, Counter())[row.difficulty] += 1
+    if not levels:
+        raise ConfigError(f"no question of {run} has a level; give an adaptive run")
+    return levels
 
 
 def _refuse_other_questions(dataset: Dataset, entries: Sequence[IndexEntry], path: Path) -> None:

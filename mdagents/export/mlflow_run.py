@@ -89,33 +89,10 @@ def _write(runs: Sequence[TrackedRun], uri: str, experiment: str, parent: str) -
             "--experiment"
         )
     at = client.create_experiment(experiment) if found is None else found.experiment_id
-
-    def existing(tag: str, value: str) -> str | None:
-        # MLflow's filters know no escapes: what begins alike is compared here.
-        safe = _SAFE.match(value)
-        start = safe[0] if safe else ""
-        test, token = f"tags.`{tag}` LIKE '{start}%'", None
-        while True:
-            page = client.search_runs([at], test, max_results=_PAGE, page_token=token)
-            found = next((run for run in page if run.data.tags.get(tag) == value), None)
-            if found is not None or not page.token:
-                return None if found is None else str(found.info.run_id)
-            token = page.token
-
-    above: dict[str, str] = {}
-    if parent:
-        began = min(filter(None, (_ms(run.started_at) for run in runs)), default=None)
-        tags = {"mdagents.parent": parent}
-        id_ = existing("mdagents.parent", parent) or str(
-            client.create_run(at, start_time=began, run_name=parent, tags=tags).info.run_id
-        )
-        known = client.get_run(id_).info
-        ends = filter(None, (_ms(run.ended_at) for run in runs))
-        client.set_terminated(id_, "FINISHED", max([*ends, known.end_time or known.start_time]))
-        above = {"mlflow.parentRunId": id_}
+    above = {"mlflow.parentRunId": _parent_of(client, at, runs, parent)} if parent else {}
     written = []
     for run in runs:
-        id_ = existing("mdagents.identity", run.identity) or str(
+        id_ = _existing(client, at, "mdagents.identity", run.identity) or str(
             client.create_run(
                 at, start_time=_ms(run.started_at), run_name=run.name, tags=dict(run.tags)
             ).info.run_id
@@ -123,6 +100,33 @@ def _write(runs: Sequence[TrackedRun], uri: str, experiment: str, parent: str) -
         _update(client, id_, run, above)
         written.append(id_)
     return written
+
+
+def _parent_of(client: MlflowClient, at: str, runs: Sequence[TrackedRun], parent: str) -> str:
+    """Return the id of the parent run of that name, which spans all of `runs`."""
+    began = min(filter(None, (_ms(run.started_at) for run in runs)), default=None)
+    tags = {"mdagents.parent": parent}
+    id_ = _existing(client, at, "mdagents.parent", parent) or str(
+        client.create_run(at, start_time=began, run_name=parent, tags=tags).info.run_id
+    )
+    known = client.get_run(id_).info
+    ends = filter(None, (_ms(run.ended_at) for run in runs))
+    client.set_terminated(id_, "FINISHED", max([*ends, known.end_time or known.start_time]))
+    return id_
+
+
+def _existing(client: MlflowClient, at: str, tag: str, value: str) -> str | None:
+    """Return the id of the run of experiment `at` whose tag has that value."""
+    # MLflow's filters know no escapes: what begins alike is compared here.
+    safe = _SAFE.match(value)
+    start = safe[0] if safe else ""
+    test, token = f"tags.`{tag}` LIKE '{start}%'", None
+    while True:
+        page = client.search_runs([at], test, max_results=_PAGE, page_token=token)
+        found = next((run for run in page if run.data.tags.get(tag) == value), None)
+        if found is not None or not page.token:
+            return None if found is None else str(found.info.run_id)
+        token = page.token
 
 
 def _update(client: MlflowClient, id_: str, run: TrackedRun, above: dict[str, str]) -> None:
