@@ -8,7 +8,7 @@ sentence are not an answer.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import accumulate, islice
 
 from mdagents_llm.answers.lines import option_lists, reviews
 from mdagents_llm.answers.phrases import any_of, pattern
@@ -19,7 +19,7 @@ _LINK_CHARS = 160
 _MOST_LINKS = 4
 _LONGEST_TITLE = 40  # characters
 _CONTEXT_CHARS = 400  # read around a statement
-_MOST_CUES = 32  # read on a long line, from its end; a looping reply may have thousands on one line
+_MOST_CUES = 48  # read at either end of a reply; a looping one may have thousands
 
 _NOUN = pattern(
     rf"(?P<english>{any_of('english answer')})|{any_of('answer')}|(?P<best>{any_of('best answer')})"
@@ -80,6 +80,7 @@ _VERB_FIRST = pattern(
     rf"(?<=[\w,]\s){any_of('verb first')}\s(?P<value>)"
     rf"(?=\W{{0,3}}(?:{any_of('label noun')}\s)?\W{{0,3}}(?-i:[A-J])(?![\w'-]))"
 )
+_CUES = (_NOUN, _BOXED, _CHANGE, _CHOSEN)
 _HEADING = pattern(rf"\W*(?:{any_of('heading')}\W+){{0,6}}$")
 
 _SENTENCE_END = re.compile(
@@ -226,7 +227,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
         lines: Lines of the reply without markup.
         options: Options of the question.
     """
-    lines = list(map(_last_cues, lines))
+    lines = _without_most_cues(lines)
     decided: Reading | None = None
     decided_weakly = False
     listed = {index for run in option_lists(lines) for index in run}
@@ -257,14 +258,22 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     return decided
 
 
-def _last_cues(line: str) -> str:
-    """Return the end of a line that has many nouns and other beginnings of a statement."""
-    if len(line) <= _CONTEXT_CHARS:
-        return line
-    starts = sorted(
-        match.start() for cues in (_NOUN, _BOXED, _CHANGE, _CHOSEN) for match in cues.finditer(line)
-    )
-    return line if len(starts) <= _MOST_CUES else line[starts[-_MOST_CUES] :]
+def _without_most_cues(lines: list[str]) -> list[str]:
+    """Return the two ends of a reply with many nouns and other beginnings of a statement."""
+    if sum(map(len, lines)) <= _CONTEXT_CHARS:
+        return lines
+    starts = [
+        sorted(match.start() for cues in _CUES for match in cues.finditer(line)) for line in lines
+    ]
+    if sum(map(len, starts)) <= 2 * _MOST_CUES:
+        return lines
+    first = sum(count <= _MOST_CUES for count in accumulate(map(len, starts)))
+    left, last = _MOST_CUES, len(lines)
+    while len(starts[last - 1]) <= left:
+        last -= 1
+        left -= len(starts[last])
+    begin = starts[last - 1][-left] if left else len(lines[last - 1])
+    return [*lines[:first], lines[last - 1][begin:], *lines[last:]]
 
 
 def _is_aside(line: str, start: int, cue: Cue) -> bool:

@@ -1068,6 +1068,21 @@ def test_a_loop_on_one_line_takes_little_work_if_the_reply_goes_on(passage: str)
     assert long <= short + 4 * 16_000 // len(passage)
 
 
+@pytest.mark.parametrize("passage", ["答案是C,", "选C", "The answer is C ", "C is the answer, "])
+def test_a_loop_of_lines_that_are_not_the_same_takes_little_work(passage: str) -> None:
+    line = passage * (380 // len(passage))
+    short, long = (
+        _calls("\n".join(f"{line} {number}" for number in range(count))) for count in (5, 50)
+    )
+    assert long <= 3 * short
+
+
+def test_an_answer_before_a_loop_of_statements_without_an_option_counts() -> None:
+    loop = "\n".join(f"The answer is in line {number} of the case." for number in range(500))
+    assert parse_answer(f"The answer is C.\n{loop}", OPTIONS).letter == "C"
+    assert parse_answer(f"{loop}\nThe answer is C.", OPTIONS).letter == "C"
+
+
 def test_what_is_nested_deeply_is_read_without_recursion() -> None:
     depth = 5_000
     assert parse_answer('{"answer": ' * depth + '"C"' + "}" * depth, OPTIONS).letter in (None, "C")
