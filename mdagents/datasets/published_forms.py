@@ -214,6 +214,19 @@ def _choices(record: Record, where: str) -> Record:
     return {"options": options, "answer_idx": _letter_at(place, options), "answer": None}
 
 
+def _mmlu_redux(record: Record, where: str) -> Record:
+    """Read MMLU-Redux: MMLU without its subject, and what is wrong with a question, such as `ok`.
+
+    Other answers are wrong or disputed: EleutherAI/lm-evaluation-harness, pull request 3410.
+
+    Source: https://huggingface.co/datasets/edinburgh-dawg/mmlu-redux-2.0
+    """
+    if record["error_type"] != "ok":
+        kind = reprlib.repr(record["error_type"])
+        raise OutOfScopeError(where, f"field 'error_type' is {kind}, not 'ok'")
+    return _choices({**record, "subject": None}, where)
+
+
 def _is_of_mmlu(subject: object) -> bool:
     """Return whether a value is empty or a subject of MMLU, in any case and with spaces."""
     if subject is None:
@@ -306,6 +319,7 @@ _FORMS: Sequence[tuple[frozenset[str], Callable[[Record, str], Record]]] = (
     (frozenset(COLUMNS), _withheld),
     (frozenset({"final_decision"}), _pubmedqa),
     (frozenset({"choices", "answer", "subject"}), _choices),
+    (frozenset({"choices", "answer", "error_type", "potential_reason"}), _mmlu_redux),
     (frozenset({"question", "options", "label"}), _medxpertqa),
     (frozenset({"answer_options", "correct_answer"}), _afrimedqa),
     (frozenset({"question", "answer", "answer_type"}), _hle),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mdagents.datasets.field_names import COLUMN, names_right_option, plain
+from mdagents.datasets.own_forms import list_in
 
 _LETTERS_OF_FIVE = "abcde"
 _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
@@ -40,18 +41,32 @@ _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
     ),
     # CareQA, from 1: https://huggingface.co/datasets/HPAI-BSC/CareQA
     ({"cop": "answer_number"}, frozenset({"exam_id", "question", "op1", "op2", "op3", "op4"})),
+    # KorMedMCQA, from 1: https://huggingface.co/datasets/sean0042/KorMedMCQA
+    ({"answer": "answer_number"}, frozenset({"q_number", "question", *"ABCDE"})),
+    # KMMLU, from 1: https://huggingface.co/datasets/HAERAE-HUB/KMMLU
+    ({"answer": "answer_number"}, frozenset({"Human Accuracy", "question", *"ABCD"})),
     # MedQA in the form of SWAG: https://huggingface.co/datasets/GBaker/MedQA-USMLE-4-options-hf
+    # and, with five options, https://huggingface.co/datasets/lavita/medical-qa-shared-task-v1-half
     (
-        {"sent1": "question", "label": "answer_index"}
-        | {f"ending{place}": f"option_{of}" for place, of in enumerate("abcd")},
+        {"sent1": "question", "sent2": "question", "label": "answer_index"}
+        | {f"ending{place}": f"option_{of}" for place, of in enumerate(_LETTERS_OF_FIVE)},
+        frozenset(),
+    ),
+    # A column for each value: https://huggingface.co/datasets/openlifescienceai/medqa
+    (
+        {"data.Question": "question", "data.Correct Option": "answer_idx"}
+        | {f"data.Options.{of}": f"option_{of.lower()}" for of in "ABCD"},
         frozenset(),
     ),
 )
-"""(name as published -> name that is read, other fields that the form has)."""
-_FORMS = tuple((names, names.keys() | others) for names, others in _NAMES)
+"""(name as published -> name that is read, other fields that the form has). Texts of the same name
+are one text, as the beginning of a sentence in SWAG and its end."""
+_OPTIONAL = frozenset({"sent2", "ending4"})
+_FORMS = tuple((names, (names.keys() | others) - _OPTIONAL) for names, others in _NAMES)
 
 _WITHIN = "data"
-"""Field with the record itself: https://huggingface.co/datasets/openlifescienceai/medqa."""
+"""Field with the record itself, in a table as text:
+https://huggingface.co/datasets/openlifescienceai/medqa."""
 
 
 def in_own_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -61,14 +76,28 @@ def in_own_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
         record: Record as published.
     """
     inner = record.get(_WITHIN)
+    if isinstance(inner, str):
+        inner = list_in(inner)
     if isinstance(inner, dict) and {"question", "options"} <= set(map(plain, inner)):
         outer = {name: record[name] for name in record if name != _WITHIN}
         if {"question", "options", "choices"}.isdisjoint(map(plain, outer)):
             return {**inner, **outer}
+    names = _form_of(record)
+    if not names:
+        return record
+    named: dict[str, Any] = {}
+    for name, value in record.items():
+        read = names.get(name, name)
+        named[read] = f"{named[read] or ''} {value or ''}".strip() if read in named else value
+    return named
+
+
+def _form_of(record: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return name as published -> name that is read, of the form of a record; empty without one."""
     for names, fields in _FORMS:
         if record.keys() >= fields and _is_in_form(record, names):
-            return {names.get(name, name): value for name, value in record.items()}
-    return record
+            return names
+    return {}
 
 
 def answer_read_as(record: Mapping[str, Any], named: Mapping[str, Any]) -> str:
@@ -80,7 +109,7 @@ def answer_read_as(record: Mapping[str, Any], named: Mapping[str, Any]) -> str:
     """
     if named is record or (_WITHIN in record and _WITHIN not in named):
         return ""
-    pairs = ((name, read) for name, read in zip(record, named, strict=False) if name != read)
+    pairs = _form_of(record).items()
     return next(
         (f" ('{name}' is read as '{read}')" for name, read in pairs if names_right_option(read)), ""
     )
@@ -96,4 +125,5 @@ def _is_in_form(record: Mapping[str, Any], names: Mapping[str, str]) -> bool:
     is_asked_already = not own.isdisjoint(map(plain, names.values()))
     is_answered = any(map(names_right_option, own)) and any(map(names_right_option, names.values()))
     is_complete = is_asked_already or is_answered or (gives_options and has_options)
-    return is_listed and not is_complete
+    is_letter = "answer" in names and str(record["answer"]).strip().isalpha()
+    return is_listed and not is_complete and not is_letter

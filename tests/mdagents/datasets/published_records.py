@@ -244,6 +244,54 @@ SWAG = {
     "label": 3,
 }
 """The fields that programs read of GBaker/MedQA-USMLE-4-options-hf."""
+SWAG_OF_FIVE = {
+    "id": 7,
+    **{f"ending{place}": text for place, text in enumerate(METALS.values())},
+    "label": 3,
+    "sent1": "A man was poisoned.",
+    "sent2": "It was by",
+    "startphrase": "A man was poisoned. It was by",
+}
+"""The fields of lavita/medical-qa-shared-task-v1-half; texts as in allenai/swag."""
+KORMEDMCQA = {
+    "subject": "doctor",
+    "year": 2022,
+    "period": 1,
+    "q_number": 3,
+    "question": "Which metal?",
+    **METALS,
+    "answer": 4,
+    "cot": "",
+}
+"""The fields of sean0042/KorMedMCQA, whose card says that 1 denotes A."""
+KMMLU = {
+    "question": "Which metal?",
+    "answer": 4,
+    **{letter: METALS[letter] for letter in "ABCD"},
+    "Category": "Health",
+    "Human Accuracy": 0.5,
+}
+"""HAERAE-HUB/KMMLU, of which lm-evaluation-harness counts the answer from 1."""
+MMLU_REDUX = {
+    "question": "Which metal?",
+    "choices": ["Iron", "Zinc", "Gold", "Lead"],
+    "answer": 3,
+    "error_type": "ok",
+    "source": None,
+    "correct_answer": None,
+    "potential_reason": None,
+}
+"""The fields of edinburgh-dawg/mmlu-redux-2.0."""
+OPENLIFESCIENCEAI_TABLE = OPENLIFESCIENCEAI | {"data": str(OPENLIFESCIENCEAI["data"])}
+"""The same as pandas writes it into a table, or with a column for each value."""
+OPENLIFESCIENCEAI_COLUMNS = {
+    "id": "e2f1",
+    "data.Correct Answer": "Lead",
+    "data.Correct Option": "D",
+    **{f"data.Options.{letter}": METALS[letter] for letter in "ABCD"},
+    "data.Question": "Which metal?",
+    "subject_name": None,
+}
 
 FORMS: list[tuple[dict[str, Any], str, int, str, str]] = [
     (MEDMCQA, "b64a9cd7", 4, "C", "0.03"),
@@ -272,5 +320,11 @@ FORMS: list[tuple[dict[str, Any], str, int, str, str]] = [
     (MEDIQAL, "q7", 5, "D", "Lead"),
     (CAREQA, "sample_4", 4, "D", "Lead"),
     (SWAG, "test-00001", 4, "D", "Lead"),
+    (SWAG_OF_FIVE, "7", 5, "D", "Lead"),
+    (KORMEDMCQA, "sample_4", 5, "D", "Lead"),
+    (KMMLU, "sample_4", 4, "D", "Lead"),
+    (MMLU_REDUX, "sample_4", 4, "D", "Lead"),
+    (OPENLIFESCIENCEAI_TABLE, "e2f1", 4, "D", "Lead"),
+    (OPENLIFESCIENCEAI_COLUMNS, "e2f1", 4, "D", "Lead"),
 ]
 """Record, id, options, gold letter and gold text."""

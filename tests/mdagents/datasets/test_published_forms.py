@@ -30,16 +30,20 @@ from tests.mdagents.datasets.published_records import (
     HEADQA,
     HLE,
     IGAKUQA,
+    KMMLU,
+    KORMEDMCQA,
     MEDIQAL,
     MEDMCQA,
     MEDXPERTQA,
     MEDXPERTQA_REPOSITORY,
     MMLU,
     MMLU_PRO,
+    MMLU_REDUX,
     OPENLIFESCIENCEAI,
     PUBMEDQA,
     PUBMEDQA_HUB,
     SWAG,
+    SWAG_OF_FIVE,
 )
 
 
@@ -316,6 +320,8 @@ def test_an_empty_last_option_is_not_a_part_of_the_one_before() -> None:
     [
         (AFRIMEDQA | {"correct_answer": "option1,option2"}, "more than one option is right"),
         (AFRIMEDQA | {"question_type": "saq", "answer_options": ""}, "'question_type' is 'saq'"),
+        # EleutherAI/lm-evaluation-harness, pull request 3410
+        (MMLU_REDUX | {"error_type": "wrong_groundtruth"}, "field 'error_type' is 'wrong_gr"),
         (HLE | {"answer_type": "exactMatch"}, "field 'answer_type' is 'exactMatch'"),
         (HLE | {"question": "Which?"}, "no options are listed after 'Answer Choices:'"),
         (hle_with("\n(i) one"), "no options are listed"),
@@ -405,6 +411,27 @@ def test_a_number_beside_another_answer_is_not_that_of_careqa(cop: int) -> None:
     record = {name: value for name, value in CAREQA.items() if name != "exam_id"}
     with pytest.raises(ConfigError, match="no field says which option is right"):
         read(record)
+
+
+@pytest.mark.parametrize("form", [KORMEDMCQA, KMMLU])
+def test_a_letter_in_place_of_the_number_of_a_form_is_read(form: dict[str, Any]) -> None:
+    assert read(form | {"answer": "4"}).gold == "D"
+    assert read(form | {"answer": "C"}).gold == "C"
+    with pytest.raises(ConfigError, match=r"'answer' is read as 'answer_number'\): .* 1 to"):
+        read(form | {"answer": 0})
+
+
+def test_the_beginning_of_a_sentence_that_options_complete_is_asked() -> None:
+    """As in allenai/swag; GBaker/MedQA-USMLE-4-options-hf leaves `sent2` empty."""
+    assert read(SWAG_OF_FIVE).text == "A man was poisoned. It was by"
+    assert read(SWAG | {"sent2": None}).text == "Which metal?"
+    assert read({name: SWAG[name] for name in SWAG if name != "sent2"}).text == "Which metal?"
+
+
+def test_a_table_of_mmlu_redux_is_read_as_its_records() -> None:
+    table = {name: str(value or "") for name, value in MMLU_REDUX.items()}
+    assert read(table).gold == "D"
+    assert read(table | {"choices": "['Iron' 'Zinc'\n 'Gold' 'Lead']"}).gold == "D"
 
 
 def test_options_that_repeat_are_kept() -> None:
