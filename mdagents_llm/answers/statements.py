@@ -297,7 +297,7 @@ def _replaces(line: str, start: int, cue: Cue) -> bool:
 def _is_of_a_speaker(line: str, cue: Cue) -> bool:
     """Return whether a line begins with a person and a colon, which may be the statement's own."""
     speaker = _SPEAKER.match(line, 0, min(cue.value, _CONTEXT_CHARS))
-    if speaker is None:
+    if speaker is None or _TOGETHER.search(speaker[0]):  # "Expert consensus: C"
         return False
     # "专家1的答案：B" is another's answer, "医师建议抗凝。答案：B" is the reply's own.
     return (

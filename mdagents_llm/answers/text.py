@@ -61,7 +61,8 @@ _MARKUP_SIGN = re.compile(r"[<\[~\\_]")
 # Servers of small models may pass through the tokens that end or frame a turn.
 _SPECIAL_TOKEN = re.compile(
     r"<[|｜][\w▁ ]{1,40}[|｜]>|</?s>|\[/?INST\]|<(?:end|start)_of_(?:turn|utterance)>|<\|?turn\|?>"
-    r"|<(?:seed:)?(?i:[be]os|eo[adhmpt])>|\[\|\w{1,40}\|\]|\[e~\[|\]~b\]|</?assistant>"
+    r"|<(?:seed:)?(?i:[be]os|eo[adhmpt])>|<(?:unk|pad)>"
+    r"|\[\|\w{1,40}\|\]|\[e~\[|\]~b\]|</?assistant>"
 )
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|end_of_text|endoftext|end_of_turn|eos)\|>|</s>|<end_of_turn>"
