@@ -283,7 +283,7 @@ MMLU_REDUX = {
 }
 """The fields of edinburgh-dawg/mmlu-redux-2.0."""
 OPENLIFESCIENCEAI_TABLE = OPENLIFESCIENCEAI | {"data": str(OPENLIFESCIENCEAI["data"])}
-"""The same as pandas writes it into a table, or with a column for each value."""
+"""The fields of openlifescienceai/medqa as pandas writes them into a table."""
 OPENLIFESCIENCEAI_COLUMNS = {
     "id": "e2f1",
     "data.Correct Answer": "Lead",
