@@ -195,7 +195,7 @@ class BatchCalls:
                 if failures == _TELLING:
                     self._say(f"{self._name} says nothing of its batches ({error}); asked again")
                 backoff = min(LONGEST_POLL, self._policy.base * 2 ** min(failures, 20))
-                await self._sleep(backoff if error.retry_after is None else error.retry_after)
+                await self._sleep(max(backoff, error.retry_after or 0.0))
             else:
                 self._has_replied = True
                 return result

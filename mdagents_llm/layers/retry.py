@@ -81,11 +81,11 @@ class Retry:
     (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/). An endpoint that
     asks for a pause longer than the timeout of a call is given up, as with an exhausted quota.
 
-    A rate limit or an overload counts toward `max_retries` if it names a pause below a second. One
-    that names none also counts after a call has waited its whole time in vain, until the next
-    reply: otherwise a quota that looks like a limit would hold up each question of a run by that
-    time. Of background calls, which hold up the end of a run, and of calls in batches, each of
-    which takes hours, only rate limits that name a pause of a second or more do not count.
+    A rate limit or an overload that names no pause of a second or more counts toward `max_retries`
+    only after a call has waited its whole time in vain, until the next reply: otherwise a quota
+    that looks like a limit would hold up each question of a run by that time. Of background calls,
+    which hold up the end of a run, and of calls in batches, each of which takes hours, only rate
+    limits that name a pause of a second or more do not count.
 
     Args:
         inner: Model to call.
@@ -241,9 +241,8 @@ class Retry:
         """Return whether an error is a limit or an overload that does not count."""
         if request.labels.background or self._in_batches:
             return error.kind is ErrorKind.RATE_LIMIT and _is_asked_to_wait(error)
-        if error.kind in _BUSY and error.retry_after is None:
-            return self._in_vain != self._replies
-        return _is_asked_to_wait(error)
+        is_in_vain = self._in_vain == self._replies
+        return error.kind in _BUSY and (_is_asked_to_wait(error) or not is_in_vain)
 
     def _pause(self, error: ProviderError, failures: int, *, is_outage: bool) -> float:
         asked = (error.retry_after or 0.0) * (1 + 0.1 * self._rng.random())

@@ -405,6 +405,27 @@ async def test_an_endpoint_that_is_away_for_a_while_costs_nothing(
     assert set(submitted(provider).values()) == {1}
 
 
+async def test_a_pause_of_nothing_between_calls_about_a_batch_is_lengthened(
+    provider: FakeProvider, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # CLIProxyAPI#5265: of less than a second, and a new attempt followed at once.
+    monkeypatch.setattr("mdagents_llm.providers.sdk_chat.retry_after_seconds", lambda *_: 0.0)
+    monkeypatch.setattr("mdagents_llm.providers.gemini.retry_after_seconds", lambda *_: 0.0)
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        await briefly(seconds)
+
+    async with bench.process(sleep=sleep) as registry:
+        asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(2)))
+        await until(lambda: bool(provider.batches.all))
+        provider.batches.failing = [429] * 9
+        assert len(await asking) == 2
+    assert 0.0 not in pauses
+    assert max(pauses) == 60.0
+
+
 @pytest.mark.parametrize(("status", "says"), [(401, "is out of reach: 401"), (404, "404")])
 async def test_a_wrong_key_and_an_endpoint_without_batches_end_it(
     provider: FakeProvider, bench: Bench, status: int, says: str
