@@ -97,8 +97,14 @@ class Environment:
         )
 
     def base_url(self, provider: ProviderInfo) -> str:
-        """Return the base URL that the user set for a provider; empty for the default one."""
-        return self.variables.get(provider.base_url_variable, "")
+        """Return the base URL that the user set for a provider; empty for the default one.
+
+        Raises:
+            ConfigError: It is not valid.
+        """
+        url = self.variables.get(provider.base_url_variable, "")
+        check_base_url(url, provider.base_url_variable)
+        return url
 
     def unread_base_url(self, provider: ProviderInfo) -> str:
         """Return the variable by which the user has named another endpoint in vain; empty if none.
@@ -311,10 +317,8 @@ def parse_environment(variables: Mapping[str, str]) -> Environment:
     """Read the settings of mdagents_llm from `variables`.
 
     Raises:
-        ConfigError: The base URL of an endpoint is not valid.
+        ConfigError: There is no home folder for a `~`.
     """
-    for info in load_model_configs().providers.values():
-        check_base_url(variables.get(info.base_url_variable, ""), info.base_url_variable)
     return Environment(variables, _cache_dir(variables.get("MDAGENTS_CACHE_DIR", "")))
 
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,6 +16,8 @@ import pytest
 from mdagents_llm.config import origin_of, parse_environment, read_variables
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.home import of_home
+from mdagents_llm.llm_registry import ModelChooser
+from mdagents_llm.model_configs import load_model_configs
 from tests.conftest import REPOSITORY
 from tests.support.environment import WITHOUT_RIGHTS, bare_environment
 
@@ -100,6 +103,10 @@ def test_a_file_of_keys_that_is_a_pipe_is_read_once(
     assert origin_of("OPENAI_API_KEY") == "in .env"
 
 
+def base_url(variables: Mapping[str, str]) -> str:
+    return parse_environment(variables).base_url(load_model_configs().providers["openai"])
+
+
 @pytest.mark.parametrize(
     ("url", "said"),
     [
@@ -122,7 +129,7 @@ def test_a_file_of_keys_that_is_a_pipe_is_read_once(
 )
 def test_a_base_url_without_a_host_is_named_in_one_line(url: str, said: str) -> None:
     with pytest.raises(ConfigError, match=re.escape(said)) as caught:
-        parse_environment({"OPENAI_BASE_URL": url})
+        base_url({"OPENAI_BASE_URL": url})
     assert str(caught.value).startswith("OPENAI_BASE_URL ")
     assert "\n" not in str(caught.value)
     assert "pw" not in str(caught.value)
@@ -141,7 +148,26 @@ def test_a_base_url_without_a_host_is_named_in_one_line(url: str, said: str) -> 
     ],
 )
 def test_a_host_may_have_any_name(host: str) -> None:
-    parse_environment({"OPENAI_BASE_URL": f"http://{host}:8000/v1"})
+    url = f"http://{host}:8000/v1"
+    assert base_url({"OPENAI_BASE_URL": url}) == url
+
+
+def test_a_base_url_of_another_provider_stops_nothing() -> None:
+    # AutoGPT#838: OPENAI_API_BASE=your-base-url-for-azure, left from a template, with
+    # USE_AZURE=False.
+    variables = {
+        "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com/openai?api-version=1",
+        "VLLM_BASE_URL": "your-base-url",
+        "OPENAI_BASE_URL": "https://ward.example/v1",
+        "OPENAI_API_KEY": "k",
+    }
+    assert base_url(variables) == "https://ward.example/v1"
+    configs = load_model_configs()
+    chooser = ModelChooser(parse_environment(variables), configs)
+    assert chooser.parse("auto").provider == "openai"
+    for of in ("azure/gpt", "vllm/m"):
+        with pytest.raises(ConfigError, match=r"^(AZURE_OPENAI_ENDPOINT|VLLM_BASE_URL) "):
+            chooser.parse(of)
 
 
 @linux
