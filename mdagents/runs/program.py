@@ -134,11 +134,11 @@ def main(
     except KeyboardInterrupt:  # before the first question; after that, the run handles it
         return interrupted(lambda: program.go_on)
     except Exception as error:
+        if is_debugging():
+            raise
         if program.is_planning and isinstance(error, OSError) and error.filename:
             print_line(unusable(error))
             return WRONG_USE
-        if is_debugging():
-            raise
         print_line(f"{program.stopped(UnexpectedError.of(error))}; MDAGENTS_DEBUG=1 shows where")
         return STOPPED
 

@@ -14,7 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import IO, ParamSpec, TextIO
 
-from mdagents_llm.errors import NOWHERE, BenchError, StorageError
+from mdagents_llm.errors import NOWHERE, BenchError, StorageError, is_debugging
 
 P = ParamSpec("P")
 
@@ -103,7 +103,7 @@ def fails_in_one_line(main: Callable[P, int]) -> Callable[P, int]:
             print_line(f"error: {NOWHERE}")
             return WRONG_USE
         except OSError as error:  # such as a name of more than 255 bytes
-            if not error.filename:
+            if is_debugging() or not error.filename:
                 raise
             print_line(unusable(error))
             return WRONG_USE

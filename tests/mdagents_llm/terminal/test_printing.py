@@ -211,3 +211,14 @@ def test_a_name_that_no_file_can_have_is_one_line(program: str, tmp_path: Path) 
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"error: {'a' * 300}")
     assert line.endswith(" cannot be used: File name too long")
+
+
+def test_debugging_shows_where_a_file_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    @fails_in_one_line
+    def main() -> int:
+        return len(Path("a" * 300).read_bytes())
+
+    with pytest.raises(OSError, match="File name too long"):
+        main()
+    monkeypatch.delenv("MDAGENTS_DEBUG")
+    assert main() == 2
