@@ -30,7 +30,11 @@ from mdagents_llm.errors import (
     UnexpectedError,
     is_debugging,
 )
+from mdagents_llm.layers.attempt import STOPPED
 from mdagents_llm.pictures import Picture
+
+_LOOKING = 1.0
+"""Seconds between two looks at whether this process was stopped."""
 
 See = Callable[[Question], Awaitable[tuple[Picture, ...]]]
 """Function that returns the pictures of a question as its agents see them.
@@ -201,8 +205,30 @@ class _ToOneTeam:
 
 @asynccontextmanager
 async def _time_limit(seconds: float | None) -> AsyncIterator[None]:
+    """Limit the time of a question, in which the time of a stopped process does not count."""
+    if seconds is None:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    limit = asyncio.timeout(seconds)
+    watching: asyncio.TimerHandle
+
+    def watch(due: float) -> None:
+        nonlocal watching
+        late, ends = loop.time() - due, limit.when()
+        if late > STOPPED and ends is not None and not limit.expired():
+            limit.reschedule(ends + late)
+        watching = look_again()
+
+    def look_again() -> asyncio.TimerHandle:
+        due = loop.time() + _LOOKING
+        return loop.call_at(due, watch, due)
+
+    watching = look_again()
     try:
-        async with asyncio.timeout(seconds):
+        async with limit:
             yield
     except TimeoutError:
         raise LimitExceeded(f"the question has reached --sample-time-limit {seconds:g}") from None
+    finally:
+        watching.cancel()

@@ -18,7 +18,7 @@ ATTEMPT_TIMEOUT = 120.0
 """Default timeout of one attempt at an endpoint, in seconds."""
 _LATE = 1.0
 """Seconds after which a timeout that is due has been held up, so that a reply may wait unread."""
-_STOPPED = 10.0
+STOPPED = 10.0
 """Seconds after which it is not a busy processor that held it up: the process was stopped (Ctrl-Z,
 SIGSTOP, `docker pause`) or the machine slept."""
 _BEFORE = 0.001  # seconds; of the timers that are due, the earliest goes first
@@ -115,7 +115,7 @@ class Attempt:
         def look() -> None:
             nonlocal was_stopped
             late = loop.time() - due
-            was_stopped = late > _STOPPED
+            was_stopped = late > STOPPED
             if late > _LATE:
                 limit.reschedule(loop.time() + _TO_READ)
 
