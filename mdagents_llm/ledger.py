@@ -39,6 +39,8 @@ class Price:
     above: tuple[int, Price] | None = None
     """Next price tier as (threshold in input tokens, price of all tokens of a call above it); None
     for a single price."""
+    is_listed: bool = False
+    """Whether it is a list price, which a cost that the endpoint reports takes the place of."""
 
     def in_batches(self, part: float, cached_part: float) -> Price:
         """Return the price of the same tokens in a batch.
@@ -50,7 +52,7 @@ class Price:
         cached, write = self._of_cache()
         above = self.above and (self.above[0], self.above[1].in_batches(part, cached_part))
         halved = (self.input * part, self.output * part, cached * cached_part, write * part)
-        return Price(*halved, above)
+        return Price(*halved, above, self.is_listed)
 
     def of(self, usage: TokenUsage) -> float:
         """Return the cost of one call with this `usage`, in USD."""
@@ -111,8 +113,8 @@ class CallRow:
     but paid), an `ErrorKind`, or `aborted`."""
     usage: TokenUsage
     cost_usd: float | None
-    """Cost in USD: by the price of the model, or as the endpoint reports it where the price is
-    unknown; None if neither is known."""
+    """Cost in USD: by the price in `model_configs.yaml`, or as the endpoint reports it, or by
+    the list price, in this order; None if none is known."""
     cached: bool = False
     """Whether the reply came from the cache: its tokens count, but nothing was sent or paid."""
     batched: bool = False
@@ -166,6 +168,8 @@ class CallRow:
         usage = TokenUsage() if reply is None else reply.usage
         paid = price(batched)
         cost = None if reply is None else reply.cost_usd
+        if paid is not None and (cost is None or not paid.is_listed):
+            cost = paid.of(usage)
         outcome = failure
         if reply is not None:
             outcome = UNUSABLE if failure else OUTCOMES[reply.stop_reason]
@@ -183,7 +187,7 @@ class CallRow:
             latency=round(latency, 4),
             outcome=outcome,
             usage=usage,
-            cost_usd=cost if paid is None else paid.of(usage),
+            cost_usd=cost,
             cached=cached,
             batched=batched,
             usage_estimated=reply is not None and reply.usage_estimated,

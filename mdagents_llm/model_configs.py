@@ -82,7 +82,8 @@ class ModelInfo:
     """The properties of a model. The defaults suit an unknown, ordinary chat model."""
 
     price: Price | None = None
-    """Price that overrides the one of `genai-prices`; None for that one (`ModelConfigs.price`)."""
+    """Price that overrides the one of `genai-prices` and costs that the endpoint reports; None for
+    those (`ModelConfigs.price`)."""
     context: int | None = None
     """Context window: maximum tokens of prompt and reply together; None if unknown."""
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"

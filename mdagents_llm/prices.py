@@ -49,7 +49,7 @@ def _price(of: ModelPrice) -> Price | None:
         fresh, output, cached, write = (_at(kind, start) for kind in kinds)
         if fresh is None or output is None:
             return None
-        price = Price(fresh, output, cached, write, above)
+        price = Price(fresh, output, cached, write, above, is_listed=True)
         above = (start, price)
     return price
 

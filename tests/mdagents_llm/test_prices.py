@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
 
-from mdagents_llm.chat import TokenUsage
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
+from mdagents_llm.ledger import CallRow
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.prices import known_price
+
+REQUEST = ChatRequest((ChatMessage("user", "A or B?"),), max_tokens=50)
 
 
 def test_a_model_costs_what_its_vendor_asks_for() -> None:
@@ -25,6 +31,19 @@ def test_a_long_call_costs_more_for_all_its_tokens() -> None:
     assert above * 1e6 == pytest.approx(200_001 * 2.5 + 10 * 15)
     in_batches = price.in_batches(0.5, 0.5).of(TokenUsage(200_001, 10))
     assert in_batches == pytest.approx(above / 2)
+    assert price.in_batches(0.5, 0.5).is_listed
+
+
+def test_a_router_that_charges_more_than_its_list_price() -> None:
+    """OpenRouter's prices depend on where a call is routed to; pydantic/genai-prices#239."""
+    price = load_model_configs().price_of("openrouter", "openai/gpt-4o-mini")
+    usage = TokenUsage(2621, 217)
+    listed, charged = ChatReply("B", usage, StopReason.STOP, "m"), 0.0004277
+    row = partial(
+        CallRow.of, REQUEST, provider="openrouter", model="m", price=price, started_at="2026-11-01"
+    )
+    assert row(replace(listed, cost_usd=charged)).cost_usd == charged
+    assert row(listed).cost_usd == pytest.approx((2621 * 0.15 + 217 * 0.6) / 1e6)
 
 
 @pytest.mark.parametrize(

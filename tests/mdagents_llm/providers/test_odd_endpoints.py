@@ -340,7 +340,7 @@ async def test_reasoning_in_the_total_alone_is_no_prompt(completion: int) -> Non
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_reported_cost_is_booked_where_no_price_is_known(
+async def test_a_reported_cost_is_booked_before_a_list_price(
     more: dict[str, object], cost: float | None
 ) -> None:
     usage = {"prompt_tokens": 50, "completion_tokens": 10, **more}
@@ -350,6 +350,8 @@ async def test_a_reported_cost_is_booked_where_no_price_is_known(
     )
     assert row(price=lambda _: None).cost_usd == cost
     assert row(price=lambda _: Price(1, 1)).cost_usd == 60 / 1e6
+    listed = Price(1, 1, is_listed=True)
+    assert row(price=lambda _: listed).cost_usd == (60 / 1e6 if cost is None else cost)
 
 
 @pytest.mark.parametrize("name", ["cached_tokens", "prompt_cache_hit_tokens"])
