@@ -183,22 +183,29 @@ def plain(text: str) -> str:
 
 
 def tokens_of(usage: Mapping[str, Any]) -> Tokens:
-    """Read token counts under this program's or the OpenAI API's names; compute a missing total.
+    """Read token counts under the names of this program, the OpenAI API or the Anthropic API.
 
-    An unknown count under one name does not hide a known one under the other.
+    An unknown count under one name does not hide a known one under the other. A total that is
+    missing or less than its parts is their sum. Anthropic's `input_tokens` are those that its
+    cache did not read or write (https://platform.claude.com/docs/en/api/messages).
 
     Args:
         usage: `token_usage` object of a record.
     """
     read = count_of(usage.get("input_tokens"))
+    kept = [count_of(usage.get(f"cache_{act}_input_tokens")) or 0 for act in ("read", "creation")]
     if read is None:
-        read = count_of(usage.get("prompt_tokens"))
+        read, kept = count_of(usage.get("prompt_tokens")), []
     written = count_of(usage.get("output_tokens"))
     if written is None:
         written = count_of(usage.get("completion_tokens"))
     both = count_of(usage.get("total_tokens"))
-    if both is None and read is not None and written is not None:
-        both = read + written
+    if read is not None:
+        # A total of input and output alone says that the cached ones are among the input.
+        is_apart = sum(kept) > read or both != read + (written or 0)
+        read += sum(kept) if is_apart else 0
+    if read is not None and written is not None:
+        both = max(both or 0, read + written)
     return read, written, both
 
 

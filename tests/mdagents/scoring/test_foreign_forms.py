@@ -845,6 +845,37 @@ def test_every_status_survives_the_export() -> None:
 # -- all forms ------------------------------------------------------------------------------------
 
 
+OF_ANTHROPIC = {"input_tokens": 10, "cache_read_input_tokens": 1000,
+                "cache_creation_input_tokens": 200, "output_tokens": 5}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"prompt_tokens": 500, "completion_tokens": 120, "total_tokens": 0}, (500, 120, 620)),
+        # A total below its parts: langgenius/dify#19175.
+        ({"prompt_tokens": 375, "completion_tokens": 90, "total_tokens": 91}, (375, 90, 465)),
+        # Hidden reasoning in the total alone: Clarifai/clarifai-python#978.
+        ({"prompt_tokens": 20, "completion_tokens": 424, "total_tokens": 1016}, (20, 424, 1016)),
+        ({"total_tokens": 51293}, (None, None, 51293)),
+        ({"input_tokens": 0, "output_tokens": 0, "total_tokens": 51293}, (0, 0, 51293)),
+        # Cached tokens beside the input: KryptSec/oasis#44, strands-agents/harness-sdk#4219.
+        (OF_ANTHROPIC, (1210, 5, 1215)),
+        (OF_ANTHROPIC | {"total_tokens": 15}, (1210, 5, 1215)),
+        (OF_ANTHROPIC | {"total_tokens": 1215}, (1210, 5, 1215)),
+        # Among the input, which the total says.
+        (OF_ANTHROPIC | {"input_tokens": 1210, "total_tokens": 1215}, (1210, 5, 1215)),
+        ({"prompt_tokens": 1210, "cache_read_input_tokens": 1000, "completion_tokens": 5},
+         (1210, 5, 1215)),
+    ],
+)  # fmt: skip
+def test_tokens_of_other_programs(
+    usage: dict[str, int], tokens: tuple[int | None, int | None, int]
+) -> None:
+    row = only(bench("C", token_usage=usage))
+    assert (row.input_tokens, row.output_tokens, row.total_tokens) == tokens
+
+
 def test_unknown_amounts_hide_nothing_and_negative_ones_are_unknown() -> None:
     usage = {"input_tokens": None, "prompt_tokens": 12, "output_tokens": "?",
              "completion_tokens": 3, "cost_usd": None}  # fmt: skip
