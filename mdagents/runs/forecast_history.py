@@ -102,12 +102,14 @@ class History:
     runs: int
     questions: Sequence[Estimate] = ()
     """Estimate for each decided question of runs that differ from this one in their questions
-    alone, with all paid replies.
+    alone, with all paid replies: the mean of its answers, which resemble each other.
 
     Empty if they are too few. They predict better than reply lengths do."""
+    epochs: int = 1
+    """Number of times that the coming run answers each question."""
 
     def of_questions(self, count: int) -> tuple[Estimate, Estimate] | None:
-        """Return the estimate for a number of further questions, from the questions of like runs.
+        """Return the estimate for a number of further answers, from the questions of like runs.
 
         Returns:
             The ends of a 95% prediction interval of the sum; None without such questions.
@@ -117,18 +119,30 @@ class History:
         least, most = Estimate(), Estimate()
         for field in fields(Estimate):
             values = [getattr(question, field.name) for question in self.questions]
-            ends = (None, None) if None in values else _bounds(values, count)
+            ends = (None, None) if None in values else _bounds(values, count, self.epochs)
             setattr(least, field.name, ends[0])
             setattr(most, field.name, ends[1])
         return least, most
 
 
-def _bounds(values: Sequence[float], count: int) -> tuple[float, float]:
-    """Return the 95% prediction interval of the sum of `count` further values."""
-    deviations = t_quantile(len(values) - 1)
-    half = deviations * stdev(values) * count * math.sqrt(1 / len(values) + 1 / count)
-    expected = count * fmean(values)
-    return max(expected - half, count * min(values)), min(expected + half, count * max(values))
+def _bounds(values: Sequence[float], count: int, epochs: int) -> tuple[float, float]:
+    """Return the 95% prediction interval of the sum of `count` further answers.
+
+    Costs are skewed, so that it is symmetric in their logarithm. Its variance is that of Cox's
+    interval of a lognormal mean (Zhou and Gao, 1997, Statistics in Medicine 16:783), with the
+    relative variance of the values instead of the variance of their logarithms.
+
+    Args:
+        values: Mean of the answers to each earlier question.
+        count: Number of answers.
+        epochs: Number of answers to each question.
+    """
+    each = fmean(values)
+    relative = (stdev(values) / each) ** 2 if each else 0.0
+    known, coming = len(values), count / epochs
+    variance = relative * (1 / known + 1 / coming) + relative**2 / (2 * (known - 1))
+    factor = math.exp(t_quantile(known - 1) * math.sqrt(variance))
+    return count * each / factor, count * each * factor
 
 
 def t_quantile(degrees: int) -> float:
@@ -157,7 +171,7 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
     tokens: dict[str, list[int]] = defaultdict(list)
     latencies: list[float] = []
     routing: Counter[str] = Counter()
-    questions: list[Estimate] = []
+    questions: dict[str, list[Estimate]] = defaultdict(list)
     runs = 0
     read = 0
     for file in sorted(matching(config.output_dir, "*/run.json"), key=_changed_at, reverse=True):
@@ -177,22 +191,26 @@ def read_history(config: RunConfig, dataset: str, models: Mapping[str, str]) -> 
                     tokens[row.role].append(row.usage.output_tokens)
                     if not row.batched:
                         latencies.append(row.latency)
-            decided = set()
+            decided: dict[tuple[str, int], str] = {}  # case, restart -> question
             for _, _, line in whole_lines(file.with_name("samples.jsonl")):
                 record = json.loads(line)
                 if record["status"] in _DECIDED:
-                    decided.add((record.get("case_id"), record.get("restart", 0)))
+                    case = (record.get("case_id"), record.get("restart", 0))
+                    decided[case] = record["question_id"]
                 if record["routed_by"] in (RoutedBy.ROUTER, RoutedBy.DISAGREEMENT):
                     routing[record["difficulty"]] += 1
             runs += 1
             if run.get("dataset") == dataset and _is_alike(run, config):
-                questions += [cases[case] for case in decided & cases.keys()]
+                for case in decided.keys() & cases.keys():
+                    questions[decided[case]].append(cases[case])
+    is_enough = len(questions) >= _ENOUGH
     return History(
         output_tokens={role: sum(counts) / len(counts) for role, counts in tokens.items()},
         latency=sum(latencies) / len(latencies) if latencies else None,
         routing=routing,
         runs=runs,
-        questions=questions if len(questions) >= _ENOUGH else (),
+        questions=[_mean(answers) for answers in questions.values()] if is_enough else (),
+        epochs=config.epochs,
     )
 
 
@@ -200,6 +218,10 @@ def _changed_at(file: Path) -> float:
     with suppress(OSError):  # the file was renamed in the meantime
         return file.lstat().st_mtime
     return 0.0
+
+
+def _mean(estimates: Sequence[Estimate]) -> Estimate:
+    return Estimate().plus(sum(estimates, Estimate()), 1 / len(estimates))
 
 
 def _of_call(row: CallRow, *, in_batches: bool) -> Estimate:

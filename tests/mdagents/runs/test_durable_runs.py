@@ -911,6 +911,18 @@ def test_a_forecast_counts_paid_replies_and_undecided_answers_of_a_pilot(run: Ru
     assert f"the whole run: {before + 10} calls" in out
 
 
+def test_epochs_of_one_question_are_not_further_questions_of_a_pilot(run: Run) -> None:
+    """Five questions in two epochs say less than ten questions."""
+    epochs = ("--difficulty", "basic", "--epochs", "2")
+    run(*epochs, "--num-samples", "5")
+    _, out, _ = run(*epochs, "--num-samples", "5", "--dry-run")
+    assert "with these settings" not in out
+    run(*epochs, "--num-samples", "10")
+    _, out, _ = run(*epochs, "--num-samples", "10", "--dry-run")
+    assert "the whole run from 10 questions with these settings" in " ".join(out.split())
+    assert "20 questions to answer" in out
+
+
 def test_a_forecast_of_an_adaptive_run_shows_every_level(run: Run) -> None:
     _, out, _ = run("--dry-run")
     assert all(len(line) <= 80 for line in out.splitlines())
