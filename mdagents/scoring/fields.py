@@ -16,9 +16,12 @@ from mdagents.datasets.option_letters import (
     with_letters,
     without_labels,
 )
-from mdagents.datasets.own_forms import list_in
+from mdagents.datasets.own_forms import from_objects, list_in
 from mdagents.datasets.questions import LETTERS
 from mdagents_llm.text import single_spaced, well_formed
+
+MISSING: tuple[object, ...] = (None, "", [], {})
+"""Values that count as an empty field."""
 
 _LETTERS = frozenset(LETTERS)
 _ANY_LABEL = re.compile(r"\(([A-J])\)")
@@ -33,6 +36,16 @@ _TOO_LARGE = 1 << 63  # larger than any count or time; sums of such numbers may 
 Tokens = tuple[int | None, int | None, int | None]
 """Token counts (input, output, total); None for an unknown count."""
 
+_JOINTS = re.compile(r"[\s_-]+")
+_TEMPERATURE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_DECISIONS = (
+    *("finalanswer", "finaldecision", "finalresponse", "finalchoice", "final"),
+    *("majorityvote", "majority", "answer", "0.0", "decision", "answerchoice", "choice"),
+    *("content", "text", "message", "response", "choices"),
+)
+"""Fields of a response that hold the answer, the most certain first, without case and joints. The
+last ones are those of replies of the APIs of OpenAI, Anthropic and Ollama."""
+
 REVIEW = "final_review"
 """Kind of a multidisciplinary team that reads the reports of the others."""
 
@@ -42,14 +55,16 @@ def options_of(value: Any) -> dict[str, str] | None:
 
     Args:
         value: Options as an object keyed by letters, or in a form of other programs: a list
-            `["(A) text", "(B) text", …]`, a list of the texts alone in order, or one string
-            `(A) text (B) text …`. Letters in a list or a string may be in any order. Those that
-            are null are skipped.
+            `["(A) text", "(B) text", …]`, a list of the texts alone in order, one string
+            `(A) text (B) text …`, or `{"label": letters, "text": texts}`. Letters in a list or a
+            string may be in any order. Those that are null are skipped. Elements of a list may be
+            `{"key": "A", "value": text}`, `{"A": text}` or `["A", text]`, if all are.
     """
     if value is None:
         return {}
     if isinstance(value, str):
         return _in_one_text(value) or None
+    value = _without_objects(value)
     if isinstance(value, dict):
         named = value if value.keys() <= _LETTERS else with_letters(value)
         return _texts(named) if named.keys() <= _LETTERS else None
@@ -57,6 +72,36 @@ def options_of(value: Any) -> dict[str, str] | None:
         return None
     listed = letters_in_list(value)
     return None if listed is None else _texts(dict(sorted(listed.items())))
+
+
+def _without_objects(value: Any) -> Any:
+    """Return options whose elements are no objects or lists; None if their texts are not clear."""
+    if isinstance(value, dict) and value.keys() == {"label", "text"}:
+        letters, texts = value["label"], value["text"]
+        are_lists = isinstance(letters, list) and isinstance(texts, list)
+        if not (are_lists and len(letters) == len(texts)):
+            return value
+        value = list(map(list, zip(letters, texts, strict=True)))
+    if not isinstance(value, list) or not any(isinstance(one, dict | list) for one in value):
+        return value
+    pairs = [list(*one.items()) if _is_single(one) else one for one in value]
+    if all(isinstance(one, list) and len(one) == 2 for one in pairs):
+        keys = [letter_marked(str(letter)) for letter, _ in pairs]
+        read: Any = dict(zip(keys, [text for _, text in pairs], strict=True))
+        if len(read) < len(pairs):
+            return None
+    elif all(isinstance(one, dict) for one in value):
+        read = from_objects(value)
+    else:
+        return None
+    texts = read.values() if isinstance(read, dict) else read
+    return (
+        read if all(isinstance(text, str | int | float) and text != "" for text in texts) else None
+    )
+
+
+def _is_single(option: Any) -> bool:
+    return isinstance(option, dict) and len(option) == 1 and letter_marked(str(*option)) != ""
 
 
 def is_listed(value: Any) -> bool:
@@ -209,16 +254,33 @@ def tokens_of(usage: Mapping[str, Any]) -> Tokens:
     return read, written, both
 
 
-def answer_text(response: Any) -> str:
-    """Return the text that holds the answer, from any known form of a response."""
+def answer_text(response: Any) -> str | None:
+    """Return the text that holds the answer, from any known form of a response.
+
+    Args:
+        response: Text, list of parts, or object. Of an object, the first field of `_DECISIONS`
+            that is not empty counts, else the only field, or the first of several temperatures.
+
+    Returns:
+        The text; None for an object in which any field could be the answer.
+    """
     if isinstance(response, dict):
-        for key in ("final_answer", "majority_vote", "majority", "answer", "Answer", "0.0"):
-            if key in response:
-                return answer_text(response[key])
-        return answer_text(next(iter(response.values()), ""))
+        fields = {_JOINTS.sub("", key).casefold(): text for key, text in response.items()}
+        known = [fields[name] for name in _DECISIONS if name in fields]
+        if not known and len(response) > 1 and not all(map(_TEMPERATURE.fullmatch, response)):
+            return None
+        filled = [text for text in known if text not in MISSING]
+        return answer_text(next(iter(filled or known or response.values()), ""))
     if isinstance(response, list):
-        return "\n".join(answer_text(part) for part in response)
+        spoken = [part for part in response if not _is_thought(part)]
+        parts = [answer_text(part) for part in spoken]
+        texts = [part for part in parts if part is not None]
+        return "\n".join(texts) if len(texts) == len(parts) else None
     return "" if response is None else str(response)
+
+
+def _is_thought(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("thinking", "reasoning")
 
 
 def opinions_of(

@@ -423,6 +423,8 @@ class _Reader:
             for reply, element in enumerate(elements, start=1):
                 # A form that passes no outcome on leaves it to the record's own fields.
                 stated = {n: element[n] if n in element else record.get(n) for n in OUTCOME}
+                if stated["error"] is None:
+                    stated["error"] = object_of(element, "response").get("error")
                 verdict = verdict_of(stated)
                 if verdict.foreign:
                     self._verdicts[verdict.foreign, verdict.status] += 1

@@ -386,7 +386,15 @@ def _parsed(
         raise ConfigError(f"{where}: 'response' is missing; it must hold the reply")
     from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
 
-    parsed = parse_answer(answer_text(record["response"]), options or _ANY_LETTER)
+    text = answer_text(record["response"])
+    if text is None:
+        response = record["response"]
+        names = f" ({reprlib.repr(list(response))[1:-1]})" if isinstance(response, dict) else ""
+        raise ConfigError(
+            f"{where}: it is not clear which field of 'response' holds the answer{names}; call it "
+            "'final_answer'"
+        )
+    parsed = parse_answer(text, options or _ANY_LETTER)
     return parsed.letter, parsed.method.value
 
 

@@ -12,11 +12,13 @@ from mdagents.settings import Status
 
 _OURS = {status.value: status for status in Status}
 _FAILED = re.compile(
-    "abort|cancel|crash|err|exception|fail|incomplete|pending|refus|reject|running|timed?.?out",
+    r"abort|cancel|crash|err(?:no|on|or|s?(?![a-z]))|exception|fail|incomplete|interrupt|pending"
+    "|refus|reject|running|timed?.?out",
     re.IGNORECASE,
 )
 _NO_FAILURE = re.compile(
-    r"\b(no|without) (errors?|failures?|exceptions?)\b|\b0 (errors|failures|exceptions)\b"
+    r"(?<![^\W_])(no|without)[ _-](errors?|failures?|exceptions?)(?![^\W_])"
+    r"|\b0 (errors|failures|exceptions)\b"
     r"|\bnot[ _-](failed|an error)\b|\berrors?[ _-]free\b|\berrors?: ?(none|no|0)\W*\Z",
     re.IGNORECASE,
 )

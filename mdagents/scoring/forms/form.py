@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Record = Mapping[str, Any]
+from mdagents.scoring.fields import MISSING
 
-MISSING: tuple[object, ...] = (None, "", [], {})
-"""Values that count as an empty field."""
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ def _elements(record: Record) -> Sequence[Record]:
         "question": _text(record.get("input")),
         "label": target[0] if isinstance(target, list) and len(target) == 1 else target,
         "options": choices,
-        "response": _reply(object_of(record, "output")),
+        "response": _reply(object_of(record, "output")) or _text(record.get("output")),
         "difficulty": _level(record, metadata),
         **_spent(record, metadata),
         "status": status,

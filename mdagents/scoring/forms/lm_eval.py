@@ -37,7 +37,10 @@ _SCORES = ("acc", "exact_match")
 def _elements(record: Record) -> Sequence[Record]:
     document = object_of(record, "doc")
     requests = _requests(record.get("arguments"))
-    choices = [request[1].strip() for request in requests if len(request) > 1]
+    scored = [request for request in requests if len(request) > 1]
+    # For `acc_mutual_info`, each choice is scored once more, without a context.
+    scored = [request for request in scored if request[0].strip()] or scored
+    choices = [request[1].strip() for request in scored]
     keyed = _keyed(document, choices)
     options = list(keyed.values()) or _options(document) or choices
     is_list = [*keyed] == list(LETTERS[: len(keyed)])  # also of an object with its keys in order

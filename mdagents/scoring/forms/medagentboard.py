@@ -22,21 +22,24 @@ from mdagents.scoring.fields import (
 from mdagents.scoring.forms.form import Form, Record, first_of
 
 _MOST_OPINIONS = 500
+_ANSWERS = ("predicted_answer", "model_answer", "final_answer", "llm_response")
+"""Fields with the answer; the last two in records of other programs on MIRAGE."""
 
 
 def _elements(record: Record) -> Sequence[Record]:
     history = object_of(record, "case_history")
     details = object_of(record, "details")
-    stated = first_of(record, "predicted_answer", "model_answer")
+    stated = first_of(record, *_ANSWERS)
     level = record.get("complexity_level")
     found = {"predicted": stated} if stated in tuple(LETTERS) else {}
+    if "raw_responses" in history or not record.keys().isdisjoint(_ANSWERS):
+        found["response"] = _reply(history.get("raw_responses"), stated)
     return (
         {
             "question_id": record.get("qid"),
             "question": record.get("question"),
             "label": record.get("ground_truth"),
             "options": record.get("options"),
-            "response": _reply(history.get("raw_responses"), stated),
             "difficulty": None if level == "unknown" else level,
             **found,
             "opinions": list(_opinions(history, record.get("options")))[:_MOST_OPINIONS],

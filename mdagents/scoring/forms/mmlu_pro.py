@@ -16,13 +16,15 @@ def _elements(record: Record) -> Sequence[Record]:
     predicted, options = record.get("pred"), record.get("options")
     if isinstance(options, list) and len(options) <= len(LETTERS):
         options = dict(zip(LETTERS, options, strict=False))  # by place, whatever they begin with
+    if type(predicted) is int and 0 <= predicted < len(LETTERS):
+        predicted = LETTERS[predicted]  # counted from 0, like `answer_index`
     return (
         {
             "question_id": record.get("question_id"),
             "question": record.get("question"),
             "label": record.get("answer"),
             "options": options,
-            "response": first_of(record, "model_outputs", "response", "pred"),
+            "response": first_of(record, "model_outputs", "response") or predicted,
             **({"predicted": predicted} if predicted else {}),
         },
     )

@@ -68,6 +68,93 @@ def test_a_record_of_mdagents_without_a_decision_is_no_answer() -> None:
     assert row.status == "parse_error"
 
 
+@pytest.mark.parametrize(
+    "response",
+    [
+        {"group_1": "The answer is A", "group_2": "The answer is B", "final_decision": "(C)"},
+        {"Reasoning": "Not (A).", "Final_Answer": "C"},
+        {"majority": "", "final": "C"},
+        {"answer": None, "choice": "C"},
+        {"role": "assistant", "content": "The answer is C."},
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": "(C)"}}], "id": "1"},
+        {"model": "m", "content": [{"type": "thinking", "thinking": "A"},
+                                   {"type": "text", "text": "The answer is C."}]},
+    ],
+)  # fmt: skip
+def test_the_field_of_a_response_with_the_answer(response: Any) -> None:
+    assert only({"label": "C", "options": OPTIONS, "response": response}).response == "C"
+
+
+@pytest.mark.parametrize("names", [("round_1", "round_2"), ("agent_1", "moderator")])
+def test_a_response_whose_answer_could_be_any_field_is_refused(names: tuple[str, str]) -> None:
+    with pytest.raises(ConfigError, match=f"'{names[0]}', '{names[1]}'"):
+        only({"label": "C", "options": OPTIONS, "response": dict.fromkeys(names, "(C)")})
+
+
+def test_an_error_in_a_response_is_no_answer() -> None:
+    row = only({"label": "A", "options": OPTIONS, "response": {"error": "The answer is A"}})
+    assert (row.status, row.response) == ("api_error", "")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [{"key": letter, "value": text} for letter, text in OPTIONS.items()],
+        [{"label": letter, "text": text} for letter, text in OPTIONS.items()],
+        [{letter: text} for letter, text in OPTIONS.items()],
+        [[letter, text] for letter, text in OPTIONS.items()],
+        {"label": list(OPTIONS), "text": list(OPTIONS.values())},
+    ],
+)
+def test_options_as_objects_with_letter_and_text(options: Any) -> None:
+    """The first form is that of bigbio/med_qa."""
+    row = only({"label": "Warfarin", "options": options, "response": "Warfarin"})
+    assert (row.label, row.response, row.options) == ("C", "C", 4)
+
+
+def test_calls_as_a_fork_of_mdagents_counts_them() -> None:
+    """The field of results in HoangHa0/mdagents."""
+    row = only({"label": "C", "options": OPTIONS, "response": "(C)", "api_calls": 10})
+    assert row.calls == 10
+
+
+def test_an_answer_beside_qid_and_ground_truth() -> None:
+    """The fields of results in MiningMyBusiness/accuracy-econ-medical-llms."""
+    record = {"qid": "21645374", "question": "?", "ground_truth": "A. yes",
+              "options": {"A": "yes", "B": "maybe", "C": "no"}}  # fmt: skip
+    row = only(record | {"llm_response": "A. yes", "final_answer": "A. yes"})
+    assert (row.response, row.correct) == ("A", True)
+    with pytest.raises(ConfigError, match="'response' is missing"):
+        only(record)
+
+
+def test_a_number_as_letter_of_mmlu_pro_counts_from_0() -> None:
+    row = only({"question_id": 1, "question": "?", "options": list(OPTIONS.values()),
+                "answer": "C", "answer_index": 2, "pred": 2})  # fmt: skip
+    assert row.response == "C"
+
+
+def test_choices_scored_once_more_without_a_context_are_no_options() -> None:
+    """The requests of `acc_mutual_info`, EleutherAI/lm-evaluation-harness pull request 3035."""
+    asked = [["Q", f" {text}"] for text in OPTIONS.values()]
+    alone = [["", text] for text in OPTIONS.values()]
+    resps = [[[str(-n), "False"]] for n in (3, 2, 1, 4, 1, 1, 1, 1)]
+    row = only({"doc_id": 1, "doc": {"question": "?"}, "target": "2", "arguments": asked + alone,
+                "resps": resps})  # fmt: skip
+    assert (row.label, row.response, row.options) == ("C", "C", 4)
+
+
+def test_a_text_as_output_is_read() -> None:
+    row = only({"id": 1, "input": "?", "choices": list(OPTIONS.values()), "target": "C",
+                "epoch": 1, "output": "The answer is C."})  # fmt: skip
+    assert row.response == "C"
+
+
+@pytest.mark.parametrize("status", ["inferred", "deferred", "no_error", "finished_without_errors"])
+def test_a_status_with_letters_of_a_failure_is_none(status: str) -> None:
+    assert only(bench("C", status=status)).status == "answered"
+
+
 # -- MedAgentsBench -------------------------------------------------------------------------------
 
 
