@@ -5,7 +5,8 @@ A denial therefore covers one complaint, which follows it at once or after words
 continues past a comma only in a list, of which it covers one complaint an item: a list that ends
 with "or", one that fills the rest of the sentence with three short items or more, or one after
 "denies". "Never", "no longer" and "neg for" deny no list without "or" ("I never smoked, chest pain,
-…"). In a form, an answer denies its field ("Chest pain: no").
+…"). In a form, an answer denies its field ("Chest pain: no"). "Actually, yes" takes back the
+denials of the last sentence that has one.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from demos.medagen.denial_cues import (
     AFTER_AGAIN,
     AFTER_PET,
     AFTER_WHO,
+    AFTER_YES,
     ANSWERED_NO,
     ASKS,
     BEFORE_COMPLAINT,
     BEFORE_PET,
     CUES,
+    YES_AFTER_ALL,
 )
 from demos.medagen.lexicon import Found
 from demos.medagen.tokenizer import Words
@@ -125,11 +128,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
             marks["told"].update(range(one.start - 1, one.end))
         elif one.concept == "after a story":
             marks["end of a story"].add(one.end)
-        elif one.concept == "again at the end" and (
-            one.end == len(words.words)
-            or words.parts_clauses(one.end)
-            or words.words[one.end] in AFTER_AGAIN
-        ):
+        elif one.concept == "again at the end" and _ends(words, one.end, AFTER_AGAIN):
             marks["again"].add(one.start)
         elif one.concept in ("supposed", "others"):
             marks[f"verb of {one.concept}"].add(one.end - 1)
@@ -139,13 +138,39 @@ def _marks(words: Words) -> dict[str, set[int]]:
             cancelled.update(range(one.start - _NEAR, one.start))
     for at in marks["but for"]:
         cancelled.update(_denial_before(words, at, marks))
-    marks["denied"] = marks["denied"] - cancelled | over
-    marks["denied after it"] -= cancelled
+    marks["taken back"] = _taken_back(words, marks)
+    marks["denied"] = (marks["denied"] - cancelled | over) - marks["taken back"]
+    marks["denied after it"] -= cancelled | marks["taken back"]
     marks["not now"] = {at for at in marks["not now"] if at - 1 not in marks["denied"]}
     marks["turn"] -= reasons | marks["words of never"]
     marks["person"] -= marks["told"]
     marks["self"] = marks["self"] - marks["told"] | marks["busy"]
     return marks
+
+
+def _ends(words: Words, at: int, goes_on: Container[str]) -> bool:
+    """Return whether a clause ends at a position, or goes on with one of some words."""
+    return at == len(words.words) or words.parts_clauses(at) or words.words[at] in goes_on
+
+
+def amendments(words: Words) -> set[int]:
+    """Return the start positions of what takes back a denial: "actually, yes"."""
+    found = YES_AFTER_ALL.find(words)
+    return {one.start for one in found if _ends(words, one.end, AFTER_YES)}
+
+
+def _taken_back(words: Words, marks: Mapping[str, set[int]]) -> set[int]:
+    """Return the positions of denials that are taken back: "no chest pain. Wait, yes, I do"."""
+    denials = marks["denied"] | marks["denied after it"]
+    denials.update(at for at, word in enumerate(words.words) if word in ANSWERED_NO)
+    sentences = _parts(words, None)
+    until: dict[int, int] = {}  # sentence -> the last position that takes back what it denies
+    for amended in sorted(amendments(words)):
+        for at in range(amended - 1, max(-1, amended - 1 - _NEAR), -1):
+            if at in denials:
+                until[sentences[at]] = amended
+                break
+    return {at for at in denials if at < until.get(sentences[at], 0)}
 
 
 def _denial_before(words: Words, at: int, marks: Mapping[str, set[int]]) -> set[int]:
@@ -222,6 +247,8 @@ def _answered_no(words: Words, marks: dict[str, set[int]]) -> set[int]:
     """Return the positions of the fields of a form that are answered with "no"."""
     places: set[int] = set()
     for at in range(2, len(words.words)):
+        if at in marks["taken back"]:
+            continue
         if words.words[at] in ANSWERED_NO and words.words[at - 1] in ":–—?(":
             field = _field_before(words, at - 1)
             is_answer = at + 1 == len(words.words) or words.parts_clauses(at + 1)

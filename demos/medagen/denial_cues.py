@@ -22,6 +22,13 @@ _ILLNESS = "stroke|heart+attack|seizure|blood+clot|aneurysm|meningitis|sepsis|ap
 _ILLNESS_VI = "đột+quỵ|tai+biến|nhồi+máu|động+kinh|viêm+màng+não|viêm+ruột+thừa"
 _IT_IS = "it+is|its|it+was|this+is|that+is|thats|i+am|im|he+is|hes|she+is|shes|i|he|she"
 _NEVER = "từng|bao+giờ|khi+nào|lần+nào"
+_AMENDS = (
+    "actually|wait|no+wait|sorry|correction|oops|whoops|i+mean|i+meant|in+fact|my+bad|my+mistake|"
+    "i+was+wrong|i+lied|scratch+that|strike+that|take+that+back|on+second+thought|"
+    "on+second+thoughts|come+to+think+of+it|now+that+i+think+about+it"
+)
+_AMENDS_VI = "thật+ra|thực+ra|khoan|nhầm|nói+nhầm|nói+lộn|xin+lỗi|sorry|đính+chính"
+_IT_HAS_IT = "it|them|that|this|one|some"
 _OTHERS = (
     "neighbor|neighbour|colleague|coworker|boss|teacher|classmate|landlord|celebrity|actor|singer"
 )
@@ -63,6 +70,14 @@ AFTER_PET = frozenset(
 """Words between a pet and what it has, besides those before any complaint."""
 AFTER_AGAIN = frozenset(["too", "again", "as", "also", "since", "nữa", "vậy"])
 """Words that may follow "five years ago and today", besides the end of a clause."""
+AFTER_YES = frozenset(
+    [
+        *("now", "today", "tonight", "since", "this", "last", "for", "when", "sometimes", "but"),
+        *("a", "in", "on", "only", "just", "still", "there", "again", "too", "and"),
+        *("ạ", "từ", "nha", "nhé", "đấy", "đó", "rồi", "mà", "khi", "chút", "hơi", "nhưng"),
+    ]
+)
+"""Words that may follow "actually yes", besides the end of a clause."""
 AFTER_WHO = frozenset(
     [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
 )
@@ -419,3 +434,20 @@ CUES = Lexicon(
     },
     reads_errors=False,
 )
+_YES = "yes|yeah|yep|yea|yup"
+_WE = "i|he|she|they|we|it"
+YES_AFTER_ALL = Lexicon(
+    {
+        f"taken back{apart}": [
+            f"{_AMENDS}{apart} {_WE} do|does|did have|feel|get {_IT_HAS_IT}",
+            f"{_AMENDS}{apart} {_WE} have|has|had|feel|feels|got {_IT_HAS_IT}",
+            f"{_AMENDS}{apart} {_WE} do|does",
+            f"{_AMENDS}{apart} {_YES} {_WE}|there do|does|have|has|is",
+            f"{_AMENDS}{apart} {_YES}",
+            f"{_AMENDS_VI}{apart} là+em+có|em+có|là+có|có+chứ|cũng+có|vẫn+có|có",
+        ]
+        for apart in ("", " ,|.|;|:|…|–|!")
+    },
+    reads_errors=False,
+)
+"""What takes back a denial before it, at the end of its clause."""

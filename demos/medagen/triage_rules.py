@@ -12,13 +12,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from demos.medagen.denial import standing
+from demos.medagen.denial import amendments, standing
 from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.measurements import measured
 from demos.medagen.schemas import (
@@ -159,6 +160,8 @@ class _Read:
     """First clause that names no mild complaint and is not only filler; empty if none."""
     is_foreign: bool
     """Whether it, or a clause of it, is in a language other than English and Vietnamese."""
+    takes_back: bool
+    """Whether it takes back a denial, which the message before it may hold."""
 
 
 class Rules:
@@ -270,7 +273,12 @@ class Rules:
 
     def _said(self, messages: Sequence[str], conditions: Sequence[str]) -> dict[str, str]:
         said: dict[str, str] = {}
-        for text in messages:
+        amended = [
+            f"{before}\n{text}"
+            for before, text in pairwise(messages)
+            if self._read(text).takes_back
+        ]
+        for text in (*messages, *amended):
             for concept, words in self._read(text).said:
                 said.setdefault(concept, words)
         for text in conditions:  # a list of known conditions: denials are not expected
@@ -287,7 +295,8 @@ class Rules:
         meant = self._meant(self._lexicon.find(words))
         found = standing(words, meant)
         said = [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
-        return _Read(said, self._unread_clause(words, meant, found), words.has_foreign())
+        unread = self._unread_clause(words, meant, found)
+        return _Read(said, unread, words.has_foreign(), bool(amendments(words)))
 
     def _unread_clause(self, words: Words, meant: Sequence[Found], found: Sequence[Found]) -> str:
         """Return the first clause that names no mild complaint and is not only filler."""

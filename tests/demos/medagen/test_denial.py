@@ -562,7 +562,18 @@ def test_a_box_hides_nothing_else(message: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["[ ] chest pain ", "[x] ", "(-)", "? a: ", "   ", "my dog ", ":", ": no", "none of these "],
+    [
+        "[ ] chest pain ",
+        "[x] ",
+        "(-)",
+        "? a: ",
+        "   ",
+        "my dog ",
+        ":",
+        ": no",
+        "none of these ",
+        "no actually yes ",
+    ],
 )
 def test_the_time_of_forms_grows_with_their_length_only(piece: str) -> None:
     assert level_of(f"{piece * 500}. I have chest pain") is Level.EMERGENCY
@@ -640,3 +651,59 @@ def test_what_a_pet_has_raises_nothing() -> None:
 )
 def test_abbreviations_of_notes_are_answered(message: str, expected: Level) -> None:
     assert shipped_rules().screen([message], Language.ENGLISH).triage_level is expected
+
+
+TAKEN_BACK = """
+Chest pain: no. Wait, actually yes, since this morning
+Chest pain: no, sorry, yes
+Chest pain? no, actually yes
+no chest pain. Sorry, I do have it
+No chest pain. Actually, yes I do.
+no chest pain, actually i do have some
+I don't have chest pain. Correction: I do.
+I have no chest pain and no sweating. Actually, yes
+Chest pain: none. No wait, yes!
+my chest pain is gone. Actually, I do have it still
+Denies chest pain or syncope. On second thought, yes.
+không đau ngực. Thật ra là có
+Đau ngực: không. À thật ra có, từ sáng nay
+"""
+"""Denials that are taken back, one a line."""
+STILL_STANDING = """
+No chest pain. Actually I just have a cough
+I have no chest pain. I'm sorry, I have a cough
+I have no chest pain. Sorry, there is a typo above
+no chest pain. In fact I am fine
+Chest pain: no. Fainting: no. Cough: no, wait, yes
+No chest pain, no fainting. I can wait, i do not mind
+I don't smoke. Actually I do, ten a day. No chest pain.
+không đau ngực. Xin lỗi, có ai không
+"""
+"""Denials beside such words that are not taken back, one a line."""
+
+
+def test_a_denial_that_is_taken_back_denies_nothing() -> None:
+    found = levels(TAKEN_BACK)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+    raised = {
+        text for text, level in levels(STILL_STANDING).items() if level.rank >= Level.URGENT.rank
+    }
+    assert raised == set()
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ("actually yes, I do", Level.EMERGENCY),
+        ("I was wrong, I do have it", Level.EMERGENCY),
+        ("scratch that, yes since noon", Level.EMERGENCY),
+        ("thật ra là có ạ", Level.EMERGENCY),
+        ("yes I take paracetamol", Level.ROUTINE),
+        ("sorry, I have had this cold since monday", Level.ROUTINE),
+    ],
+)
+def test_the_next_message_may_take_a_denial_back(later: str, expected: Level) -> None:
+    rules, messages = shipped_rules(), ["no chest pain, just a cough", later]
+    assert rules.screen(messages, Language.ENGLISH).triage_level is expected
+    words = rules.earlier_words(messages, Language.ENGLISH)
+    assert words == ("chest pain" if expected is Level.EMERGENCY else "")
