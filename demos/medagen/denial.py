@@ -48,7 +48,8 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     """Return the findings that are not denied, not from long ago, and somebody's own.
 
     What a film or a dream tells is nobody's own, and neither is a question about an illness in
-    general or about what to do if a complaint ever comes. What a pet has is no patient's, and the
+    general or about what to do if a complaint ever comes. What is compared with long ago is not
+    from then ("pain like last year"). What a pet has is no patient's, and the
     illness of a neighbor is over if the message asks how to prevent it.
 
     Args:
@@ -65,7 +66,8 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     sentences = _parts(words, None)
     again = {sentences[at] for at in marks["again"]}
     again |= {sentence - 1 for sentence in again}  # "I used to have it. I have it again now."
-    not_now = {parts[at] for at in marks["not now"] if sentences[at] not in again}
+    not_now = {at for at in marks["not now"] if sentences[at] not in again}
+    past = _past_places(parts, not_now, marks["past after it"])
     is_question = words.words[-1:] == ["?"] or bool(marks["explained"])
     is_short = len(words.words) <= _LONGEST_QUESTION
     if is_short and is_question and marks["knowledge"] and not marks["person"]:
@@ -85,7 +87,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
         if one.start not in denied
         and not marks["denied"].intersection(one.between)
         and one.end not in marks["denied after it"]
-        and parts[one.start] not in not_now
+        and one.end <= past.get(parts[one.start], one.end)
         and parts[one.start] not in elsewhere
         and sentences[one.start] not in not_real
         and one.start not in supposed
@@ -132,6 +134,8 @@ def _marks(words: Words) -> dict[str, set[int]]:
             marks["again"].add(one.start)
         elif one.concept in ("supposed", "others"):
             marks[f"verb of {one.concept}"].add(one.end - 1)
+        elif one.concept == "compared":
+            marks["past after it"].add(one.end)
         elif one.concept == "somebody else" and AFTER_WHO.issuperset(
             words.words[one.end : one.end + 1]
         ):
@@ -187,6 +191,16 @@ def _denial_before(words: Words, at: int, marks: Mapping[str, set[int]]) -> set[
             break
         commas += words.words[place] == ","
     return set()
+
+
+def _past_places(parts: Sequence[int], not_now: set[int], compared: set[int]) -> dict[int, int]:
+    """Return part -> position from which it is long ago: "chest pain like in 2015" is now."""
+    first = {parts[at - 1]: at for at in sorted(compared, reverse=True)}
+    places: dict[int, int] = {}
+    for at in sorted(not_now, reverse=True):
+        begins = first.get(parts[at], 0)
+        places[parts[at]] = begins if begins <= at + 1 else 0
+    return places
 
 
 def _pets(parts: Sequence[int], marks: dict[str, set[int]]) -> set[int]:

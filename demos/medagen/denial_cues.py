@@ -20,6 +20,9 @@ _KIN = "bà|ông|bố|ba|mẹ|má|cha|cụ|chú|bác|cô|dì|cậu|anh|chị"
 _OWN = "em|tôi|mình|con|cháu|tui"
 _ILLNESS = "stroke|heart+attack|seizure|blood+clot|aneurysm|meningitis|sepsis|appendicitis"
 _ILLNESS_VI = "đột+quỵ|tai+biến|nhồi+máu|động+kinh|viêm+màng+não|viêm+ruột+thừa"
+_LIKE_VI = "giống|như|giống+như|y+như|y+hệt|hệt+như|tương+tự|tương+tự+như"
+_THEN_VI = "hồi|năm|lúc|lần|cơn|đợt|khi|trước"
+_SENSED = "pain|pains|tightness|pressure|symptoms|feeling|sensation|headache|weakness|numbness"
 _IT_IS = "it+is|its|it+was|this+is|that+is|thats|i+am|im|he+is|hes|she+is|shes|i|he|she"
 _NEVER = "từng|bao+giờ|khi+nào|lần+nào"
 _AMENDS = (
@@ -187,6 +190,20 @@ CUES = Lexicon(
             "it|they|pain|pains returned|recurred|returns|recurs",
             f"{_TODAY_VI} lại|cũng bị|đau|có|thấy|y|vậy",
             f"{_TODAY_VI} _ tái+phát|bị+lại|đau+lại",
+            "this|it|that|pain feels the+same|similar|identical|exactly+the+same|just+the+same",
+        ],
+        # Words between a complaint and the one of long ago that it is compared with. "I had a
+        # stroke like 5 years ago" and "like my dad" compare no complaints.
+        "compared": [
+            "same as",
+            "similar|identical|comparable to",
+            "same|as _ as",
+            f"same {_SENSED}|chest+{_SENSED.replace('|', '|chest+')} i|he|she|that|like",
+            "like i|it|when|last|in|during|the|that|those|back|before",
+            f"like my|his|her {_ILLNESS}",
+            "like my|his|her last|first|previous|other|old",
+            "than i|it|when|last|in|during|the|that|my",
+            f"{_LIKE_VI} {_THEN_VI}",
         ],
         "again at the end": [
             "and|also|then|again now|today|tonight|yesterday|this+morning|last+night",

@@ -707,3 +707,45 @@ def test_the_next_message_may_take_a_denial_back(later: str, expected: Level) ->
     assert rules.screen(messages, Language.ENGLISH).triage_level is expected
     words = rules.earlier_words(messages, Language.ENGLISH)
     assert words == ("chest pain" if expected is Level.EMERGENCY else "")
+
+
+COMPARED = """
+I have chest pain same as last year
+I have crushing chest pain like my heart attack last year
+it feels just like my heart attack last year
+I have the same chest pain I had last year
+the same chest pain as in 2015
+chest pain exactly like I used to get
+my chest hurts like when I was 20
+my chest pain is worse than last year
+my chest is as tight as it was last year
+trouble breathing similar to last winter
+I can't breathe again like last winter
+I had crushing chest pain last year. This feels the same.
+đau ngực giống năm ngoái
+đau ngực giống như cơn nhồi máu năm ngoái
+khó thở y hệt hồi năm 2019
+"""
+"""Complaints that are compared with some of long ago, one a line."""
+ONLY_LONG_AGO = """
+I had a stroke like 5 years ago
+I had the same stroke as my father years ago
+years ago I had chest pain like my father
+I don't want to end up like my dad who died of a heart attack
+I have the same doctor I had last year for my stroke
+I felt like I was having a heart attack last year
+when I was 12 I had a seizure like the ones my cousin has
+I had a stroke in 2015. My diet is the same as last year.
+my headaches are better than last year when I had a stroke
+năm ngoái em bị đột quỵ giống ba em
+"""
+"""Comparisons beside complaints of long ago, one a line."""
+
+
+def test_a_complaint_that_is_compared_with_one_of_long_ago_is_present() -> None:
+    found = levels(COMPARED)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+    raised = {
+        text for text, level in levels(ONLY_LONG_AGO).items() if level.rank >= Level.URGENT.rank
+    }
+    assert raised == set()
