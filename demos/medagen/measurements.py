@@ -356,6 +356,8 @@ def _in_units(kind: str, number: str, unit: str | None) -> Iterator[tuple[str, f
         if value > lower:
             yield "systolic_bp", value
             yield "diastolic_bp", lower
+    elif kind == "oxygen_saturation" and value < 1:  # "0.84" is a fraction
+        yield kind, round(value * 100, 1)
     else:
         yield kind, value
 

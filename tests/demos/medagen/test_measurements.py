@@ -194,7 +194,21 @@ def test_what_is_no_temperature() -> None:
 
 @pytest.mark.parametrize(
     "filler",
-    [" ", "\n", "-", "98, ", "98 then ", "spo2 ", "of ", "° ", "b ", "oximeter a ", "in the 80s "],
+    [
+        " ",
+        "\n",
+        "-",
+        "98, ",
+        "98 then ",
+        "spo2 ",
+        "of ",
+        "° ",
+        "b ",
+        "oximeter a ",
+        "in the 80s ",
+        "sats 0.",
+        "inspired oxygen ",
+    ],
 )
 def test_the_time_grows_with_the_length_only(filler: str) -> None:
     # A pattern that backtracks would take hours, not milliseconds.
@@ -315,6 +329,12 @@ PR 150, SpO2 97
 BP 80s/40s
 blood sugar: hi, I feel awful
 glucose: HI, I want to vomit
+sats 0.84
+SpO2 .86 on air
+SpO2 0,86
+sats dropped from 0.96 to 0.82
+0.84 sats
+độ bão hòa 0,83
 """
 """Readings and ages as people and devices write them, one a line."""
 
@@ -373,6 +393,13 @@ ECG: PR 200 ms
 garmin max HR 190 at the marathon
 10 week old, 99.1 under the arm, happy
 what is a normal heart rate, mine is in the 70s
+SpO2 0.97
+sats 0.95-0.97
+on oxygen 0.75 L/min as always
+home O2 0.8 lpm
+FiO2 0.60
+fraction of inspired oxygen of 0.60
+we sat 0.75 hours in the sun
 """
 """Normal readings, and other numbers beside such words, one a line."""
 
@@ -403,6 +430,8 @@ def test_values_as_devices_show_them() -> None:
         ("oximeter says 98 and now 82", "oxygen_saturation", 82),
         ("oximeter between 98 and 82", "oxygen_saturation", 82),
         ("bp 118-76", "diastolic_bp", 76),
+        ("SpO2 0.845", "oxygen_saturation", 84.5),
+        ("sats are 0.9", "oxygen_saturation", 90),
         ("her HR is in the 80s", "heart_rate", 80),
         ("pulse in the 40s", "heart_rate", 49),
         ("sugars in the 300s", "glucose_mmol_l", 16.7),
