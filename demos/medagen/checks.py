@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 
 from demos.medagen.dictionary import fold
-from demos.medagen.schemas import Language
+from demos.medagen.schemas import Language, Level
 from demos.medagen.tokenizer import split
 from exaid_core.checks.drugs import drugs
 
@@ -296,6 +296,43 @@ _WATCHING = re.compile(
 _SAFETY_NET = re.compile(
     r"\b(?:call|go to|come back|return|seek|see an?)\b[^.;]{0,60}\bif\b[^.;]{0,40}\bwors\w+"
 )
+_SOME = (
+    r"(?:(?!1\b)\d{1,2}|(?:an?\ )?(?:few|couple\ of)|some|several|two|three|four|five|seven|ten)"
+)
+_SPAN = rf"(?:{_SOME}\ (?:more\ )?(?:day|week)s|(?:an?|one|1)\ week)"
+_NGAY = r"(?:vai|may|it|(?!1\b)\d{1,2}|hai|ba|nam|bay)\ (?:ngay|hom|tuan)"
+_TOO_LATE = {
+    Level.URGENT: re.compile(
+        rf"""
+        \b(?:next|this)\ week\b | \bnext\ (?:month|available)\b
+        | \b(?:in|within|over)\ (?:the\ )?(?:(?:next|coming)\ )?{_SPAN}\b
+        | \bif\b[^.;]{{0,60}}\b(?:after|(?:more|longer)\ than)\ {_SPAN}\b
+        | \b(?:routine|regular)\ (?:appointment|check|visit)
+        | \bwhen(?:ever)?\ (?:it\ is\ |it's\ )?(?:convenient|you\ can)\b | \byour\ convenience\b
+        | \b(?:tuan|thang)\ (?:sau|toi)\b | \b(?:trong(?:\ vong)?|sau)\ {_NGAY}\b
+        | \b{_NGAY}\ (?:toi|nua|sau)\b | \btheo\ doi\b[^.;]{{0,15}}\b{_NGAY}\b
+        """,
+        re.VERBOSE,
+    ),
+    Level.EMERGENCY: re.compile(
+        r"""
+        \btomorrow\b | \b(?:see|call|go|visit|doctor|clinic)\b[^.;]{0,30}\bin\ the\ morning\b
+        | \bwithin\ (?:the\ next\ )?(?:12|24|48|a\ day)\b
+        | \bon\ (?:mon|tues|wednes|thurs|fri|satur|sun)day\b
+        | \bappointments?\b | \bgps?\b | \b(?:family|primary\ care)\ (?:doctor|physician)
+        | \bpharmac(?:y|ist)\b
+        | \b(?:rest|stay|remain|relax|recover|sleep|monitor|watch)(?:ing)?\ (?:\w+\ ){0,2}home\b
+        | ^(?!.*\b(?:now|immediately|at\ once|right\ away|again)\b).*\bif\b[^.;]{0,40}
+          \b(?:wors\w*|persists?|continues?|not\ (?:improve|get\ better|go\ away))\b
+        | \b(?:ngay|sang|chieu)\ mai\b | \btrong\ (?:vong\ )?(?:12|24|48)\b
+        | \b(?:lich|dat|cuoc)\ hen\b | \bhen\ (?:kham|bac\ si)\b | \bbac\ si\ gia\ dinh\b
+        | \bnha\ thuoc\b | \b(?:nghi|nghi\ ngoi|theo\ doi)(?:\ \w+)?\ (?:tai|o)\ nha\b
+        | ^(?!.*\b(?:115|cap\ cuu)\b).*\bneu\b[^.;]{0,40}\b(?:nang\ hon|khong\ do|keo\ dai)\b
+        """,
+        re.VERBOSE,
+    ),
+}
+"""Level -> times and places of care that contradict it and those above it."""
 _LIKENESS = re.compile(
     rf"""(?:^|[,;:]\ )(?:(?:it|this|that)\ )?(?:\w+ly\ |just\ )?(?:sounds|looks|seems)\ like
     \ (?:an?\ )?(?:{_DISEASE})\b(?!\ (?:symptoms?|signs?|or|may|might|could|is\ possible)\b)""",
@@ -385,7 +422,7 @@ _NEAR = 60
 def faults(sentence: str) -> set[Fault]:
     """Return the faults of a sentence; empty if it may be shown."""
     written = _written(sentence)
-    plain = "".join(fold(letter) or letter for letter in written)  # keeps the length of `written`
+    plain = _plain(written)
     is_asked = _ASKED.match(plain) is not None
     found: set[Fault] = set()
     if any(
@@ -520,14 +557,34 @@ def _is_changed(written: str, plain: str) -> bool:
     )
 
 
-def allowed(text: str) -> str:
-    """Return a text without its faulty sentences and those in a language that is not checked."""
+def contradicts(sentence: str, level: Level) -> bool:
+    """Return whether a sentence of advice names a later or other care than a level needs."""
+    written = _written(sentence)
+    plain = _plain(written)
+    return _QUESTION.match(written) is None and any(
+        not _is_warned_of(written, one.start())
+        for least, late in _TOO_LATE.items()
+        if level.rank >= least.rank
+        for one in late.finditer(plain)
+    )
+
+
+def allowed(text: str, level: Level = Level.SELF_CARE) -> str:
+    """Return a text without faulty sentences and those in a language that is not checked.
+
+    Args:
+        text: Text of the model.
+        level: Level that none of its sentences may contradict.
+    """
     if split(text).is_foreign:
         return ""
     kept = [
         part
         for part in _SENTENCE.split(text)
-        if part.strip() and not split(part).has_foreign() and not faults(part)
+        if part.strip()
+        and not split(part).has_foreign()
+        and not faults(part)
+        and not contradicts(part, level)
     ]
     return " ".join(part.strip() for part in kept)
 
@@ -540,3 +597,8 @@ def is_in(text: str, language: Language) -> bool:
 
 def _written(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).lower().replace("’", "'").split())
+
+
+def _plain(written: str) -> str:
+    """Return a text without diacritics, of the same length."""
+    return "".join(fold(letter) or letter for letter in written)

@@ -64,9 +64,9 @@ def told(
     if draft is not None:
         flags += _items(draft.red_flags)
         conditions = _items(draft.suspected_conditions)
-        summary = _checked(draft.symptom_summary, language)
+        summary = _checked(draft.symptom_summary, language, level)
         if draft.triage_level is level:  # advice for a lower level would play the result down
-            words = _checked(draft.recommendation, language)
+            words = _checked(draft.recommendation, language, level)
     is_read = FOREIGN not in evidence.rules.red_flags
     return TriageResult(
         triage_level=level,
@@ -99,8 +99,8 @@ def _levels(draft: Draft | None, evidence: Evidence) -> list[Level]:
     return levels
 
 
-def _checked(text: str, language: Language) -> str:
-    text = allowed(clean(text).strip())
+def _checked(text: str, language: Language, level: Level) -> str:
+    text = allowed(clean(text).strip(), level)
     return text if is_in(text, language) else ""
 
 

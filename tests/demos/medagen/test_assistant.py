@@ -82,6 +82,15 @@ async def test_a_lying_model_lowers_nothing(
     assert "115" in result.recommendation
 
 
+async def test_advice_that_contradicts_the_level_is_left_out(
+    assistant: MedagenAssistant, provider: FakeProvider
+) -> None:
+    late = "Go to a hospital now. See your GP next week."
+    provider.when(None, says("emergency", recommendation=late, symptom_summary=late))
+    result = await assistant.triage(asked(CHEST))
+    assert result.model_advice == result.symptom_summary == "Go to a hospital now."
+
+
 async def test_a_model_may_raise(assistant: MedagenAssistant, provider: FakeProvider) -> None:
     provider.when(None, says("emergency", recommendation="Go to the emergency department."))
     result = await assistant.triage(asked("my left elbow makes a funny click"))

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from demos.medagen.checks import Fault, allowed, faults, is_in
-from demos.medagen.schemas import Language
+from demos.medagen.checks import Fault, allowed, contradicts, faults, is_in
+from demos.medagen.schemas import Language, Level
 
 D, M, C, K = Fault.DOSE, Fault.MEDICINE, Fault.DIAGNOSIS, Fault.KEEPS_FROM_CARE
 H = Fault.HARMFUL
@@ -353,6 +353,56 @@ def test_what_may_be_said(sentence: str) -> None:
     assert allowed(sentence) == sentence
 
 
+LATER_CARE = [
+    ("See your GP next week.", Level.URGENT),
+    ("Book an appointment in the next few days.", Level.URGENT),
+    ("See a doctor within 2 days.", Level.URGENT),
+    ("Schedule a routine check-up.", Level.URGENT),
+    ("If symptoms persist for more than a few days, see a doctor.", Level.URGENT),
+    ("You can see a doctor when convenient.", Level.URGENT),
+    ("Hãy đi khám tuần sau.", Level.URGENT),
+    ("Đi khám trong vài ngày tới.", Level.URGENT),
+    ("See a doctor tomorrow.", Level.EMERGENCY),
+    ("Call your doctor in the morning.", Level.EMERGENCY),
+    ("Make an appointment with your doctor.", Level.EMERGENCY),
+    ("Follow up with your family doctor.", Level.EMERGENCY),
+    ("Visit a pharmacy for advice.", Level.EMERGENCY),
+    ("Rest at home and drink plenty of water.", Level.EMERGENCY),
+    ("See a doctor if it gets worse.", Level.EMERGENCY),
+    ("Ngày mai đi khám bác sĩ nhé.", Level.EMERGENCY),
+    ("Nghỉ ngơi tại nhà và uống nhiều nước.", Level.EMERGENCY),
+    ("Nếu không đỡ sau 2 ngày thì đi khám.", Level.EMERGENCY),
+]
+"""Sentences, each with the lowest level that it contradicts."""
+
+
+@pytest.mark.parametrize(("sentence", "least"), LATER_CARE)
+def test_advice_does_not_contradict_the_level(sentence: str, least: Level) -> None:
+    for level in Level:
+        kept = "Call for help. Stay calm."
+        told = f"Call for help. {sentence} Stay calm."
+        assert allowed(told, level) == (kept if level.rank >= least.rank else told)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Go to the hospital now.",
+        "Call 115 now; do not wait for an appointment.",
+        "Do not wait until tomorrow.",
+        "Do not stay at home alone.",
+        "Stay calm and have somebody at home call 115.",
+        "Call 115 again if it gets worse.",
+        "You have had this pain for a week and it is worse in the morning.",
+        "Is there somebody at home who stays with you?",
+        "Đừng chờ đến ngày mai.",
+        "Nếu nặng hơn, gọi 115 ngay.",
+    ],
+)
+def test_advice_that_fits_an_emergency_is_kept(sentence: str) -> None:
+    assert allowed(sentence, Level.EMERGENCY) == sentence
+
+
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "piece",
@@ -368,11 +418,15 @@ def test_what_may_be_said(sentence: str) -> None:
         "wait a day, go to a doctor if ",
         "do not skip the hospital ",
         "you will be going to be your pills at home a stroke is ",
+        "if it is ",
+        "see a doctor in the next few ",
+        "neu nang ",
     ],
 )
 def test_a_long_sentence_takes_no_more_than_linear_time(piece: str) -> None:
     start = time.process_time()
     faults(piece * 16_000)
+    contradicts(piece * 16_000, Level.EMERGENCY)
     assert time.process_time() - start < 10
 
 
