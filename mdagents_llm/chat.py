@@ -126,6 +126,8 @@ class ChatRequest:
     seed: int | None = None
     schema: type[BaseModel] | None = None
     """The pydantic model that the reply must validate against, or None for free text."""
+    options: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Presented letter -> text of the options that the reply may choose, for its validation."""
     labels: CallLabels = field(default_factory=CallLabels)
     repeat: int = 0
     """Index among several replies to the same request (epochs, samples for a vote)."""

@@ -39,6 +39,8 @@ class Agent:
     case_id: str
     question_block: str
     """Question and options, with which every prompt of the case begins."""
+    options: Mapping[str, str]
+    """Letter in the question block -> text of the option."""
     temperature: float
     seed: int
     bus: TraceBus
@@ -115,6 +117,7 @@ class Agent:
                 seed=self.seed,
                 repeat=self.repeat,
                 schema=reply,
+                options=self.options,
                 labels=CallLabels(self.case_id, phase, self.id, self.model_role),
             ),
             turn.take if self.bus.wants_text else None,

@@ -109,6 +109,7 @@ class Case:
         question = self.question.reordered(order)
         agent.letters = order
         agent.question_block = question.block(with_pictures=bool(agent.pictures))
+        agent.options = question.options
         if agent.pictures:
             seen = {of: letter for letter, of in order.items()}
             places = sorted(
@@ -134,6 +135,7 @@ class Case:
             model_role=model_role,
             case_id=self.id,
             question_block=self.question.block(with_pictures=sees),
+            options=self.question.options,
             temperature=temperature,
             seed=self.seed,
             pictures=self.pictures if sees else (),

@@ -7,11 +7,12 @@ and in words in the prompt; validation does not check them, so a long reply is a
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, create_model, field_validator
 
 from mdagents.settings import Difficulty
 
@@ -56,8 +57,11 @@ class Reply(BaseModel):
 class _WithAnswer(Reply):
     @field_validator("answer", mode="before", check_fields=False)
     @classmethod
-    def _read_letter(cls, value: object) -> object:
-        """Read `C) Aspirin` and `c` as the letter `C`."""
+    def _read_letter(cls, value: object, info: ValidationInfo) -> object:
+        """Read `C) Aspirin` and `c` as the letter `C`, and the text of an option as its letter.
+
+        The texts of the options are the context of the validation, if they are known.
+        """
         if not isinstance(value, str):
             return value
         letters = cls.model_fields["answer"].annotation.__args__  # type: ignore[union-attr]
@@ -65,7 +69,9 @@ class _WithAnswer(Reply):
             return value.strip().upper()
         from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
 
-        return parse_answer(value, dict.fromkeys(letters, "")).letter or value
+        texts = info.context or {}
+        options = {letter: texts.get(letter, "") for letter in letters}
+        return parse_answer(json.dumps({"answer": value}), options).letter or value
 
 
 class Triage(Reply):

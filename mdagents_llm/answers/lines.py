@@ -218,6 +218,9 @@ def _read(text: str, only_line: bool, options: OptionTexts) -> Reading | None:
         return None
     letter = _letter(label)
     named = options.at_start(label["text"])
+    whole = options.at_start(text)
+    if whole.word_count > 1 and letter not in whole.letters | named.letters:
+        return None  # "C. difficile colitis" is the text of another option
     if named.letters and not re.search(r"\w", label["text"][named.end :]):
         mismatch = letter not in named.letters
         # "A:" may stand for "Answer:"

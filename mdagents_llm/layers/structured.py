@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pydantic import BaseModel, ValidationError
@@ -67,7 +68,7 @@ class Structured:
         if request.schema is None:
             return await self._inner.generate(request, on_text)
         reply = await self._ask(request, request.schema, on_text)
-        parsed, problem = _read(reply, request.schema)
+        parsed, problem = _read(reply, request.schema, request.options)
         if parsed is not None:
             return replace(reply, parsed=parsed)
         if reply.stop_reason is not StopReason.REFUSAL and not is_out_of_room(reply):
@@ -81,7 +82,7 @@ class Structured:
                 attempts=first.attempts + reply.attempts,
                 latency=first.latency + reply.latency,
             )
-            parsed, problem = _read(reply, request.schema)
+            parsed, problem = _read(reply, request.schema, request.options)
             if parsed is not None:
                 return replace(reply, parsed=parsed)
         raise StructuredOutputError(
@@ -129,8 +130,10 @@ def _re_ask(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest
     )
 
 
-def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, str]:
-    """Return (validated reply, "") or (None, problem)."""
+def _read(
+    reply: ChatReply, schema: type[BaseModel], options: Mapping[str, str]
+) -> tuple[BaseModel | None, str]:
+    """Return (validated reply, "") or (None, problem); validators have `options` as context."""
     if reply.stop_reason is StopReason.REFUSAL:
         return None, "the model refused to reply"
     if is_out_of_room(reply):
@@ -143,14 +146,14 @@ def _read(reply: ChatReply, schema: type[BaseModel]) -> tuple[BaseModel | None, 
     if not reply.text.strip():
         return None, "the reply has no text" + (f": {reply.note}" if reply.note else "")
     try:
-        return schema.model_validate_json(reply.text), ""
+        return schema.model_validate_json(reply.text, context=options), ""
     except ValidationError as error:
         problem = first_problem(error)
     try:
         # Through JSON text, so that pydantic is as strict as with the reply itself; half an emoji
         # is no JSON to it.
         text = utf8(json.dumps(_repaired(reply.text, schema), ensure_ascii=False))
-        return schema.model_validate_json(text), ""
+        return schema.model_validate_json(text, context=options), ""
     except (ValueError, RecursionError):  # not valid, or nested too deeply to repair
         return None, problem
 

@@ -39,3 +39,45 @@ def test_a_confidence_on_a_scale_in_doubt_is_refused(value: object) -> None:
     """From 1 to 10, it is percent or the scale of ten (NVIDIA/SkillSpector 93)."""
     with pytest.raises(ValidationError):
         confidence(value)
+
+
+DRUGS = {"A": "Aspirin", "B": "Clopidogrel", "C": "Heparin"}
+GERMS = {"A": "B. cereus", "B": "yes", "C": "E. coli"}
+
+
+def letter(value: str, options: dict[str, str]) -> str:
+    reply = {"reasoning": "Because.", "answer": value, "confidence": 1}
+    read: Any = OPINION.model_validate_json(json.dumps(reply), context=options)
+    return str(read.answer)
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "read"),
+    [
+        ("C) Heparin", DRUGS, "C"),
+        ("C) low-dose heparin", DRUGS, "C"),
+        ("c. heparin", DRUGS, "C"),
+        ("C", GERMS, "C"),
+        ("Heparin", DRUGS, "C"),
+        ("B. cereus", GERMS, "A"),
+        ("B. yes", GERMS, "B"),
+        ("E. coli", GERMS, "C"),
+        ("C) C. difficile", {}, "C"),
+    ],
+)
+def test_an_answer_is_a_letter_or_the_text_of_an_option(
+    value: str, options: dict[str, str], read: str
+) -> None:
+    assert letter(value, options) == read
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "C. difficile", "B. cereus", "A: aspirin or C: heparin", "A. Aspirin and B. Clopidogrel",
+        "A. Aspirin, C. Heparin", "A) Aspirin; C) Heparin", "A - Aspirin / C - Heparin",
+    ],
+)  # fmt: skip
+def test_a_species_or_several_options_are_refused(value: str) -> None:
+    with pytest.raises(ValidationError):
+        letter(value, DRUGS)
