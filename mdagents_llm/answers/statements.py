@@ -111,9 +111,17 @@ _CONDITION = pattern(any_of("if", "condition"))
 _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
 _ASKED = pattern(rf"\W*{any_of('asks')}")
 _OWN = r"(?:\b(?:I|we)\b|[我私]|\b(?:저|나|우리)(?:희)?(?:는|의)?\b)"
+# "She said she was pregnant, so the answer", not "She says that she is, so the answer"
+_CONCLUDES = r"(?! that\b)[^.;\n]*\w, (?:and )?(?:so|thus|therefore|hence|my|our)\b"
+# "As the surgeon says, the correct answer"
+_BESIDE_A_REPORT = pattern(
+    r"^\W*(?![^;\n]*\bthat,)(?:(?:so|and|now),? )?"
+    r"(?:as|since|because|while|although|though|given that) [^;\n]*, "
+    r"(?:the|my|our) (?:\w+ ){0,2}$"
+)
 _REPORTED = pattern(
     rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}"
-    rf"(?![^.;\n]*(?:{_OWN}|[,、]\s?(?:因此|所以|因而)))"
+    rf"(?![^.;\n]*(?:{_OWN}|[,、]\s?(?:因此|所以|因而))|{_CONCLUDES})"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
 )
 _BY_SOMEBODY = r"(?:\sby(?:\s(?!(?:that|to|so|and)\b)[\w'-]+){1,3})?"
@@ -465,7 +473,7 @@ def is_supposed(line: str, start: int, cue: Cue, end: int, options: OptionTexts)
         return True
     behind = line[cue.value : min(end, cue.value + _CONTEXT_CHARS)]
     reported = (
-        _REPORTED.search(before)
+        (_REPORTED.search(before) and not _BESIDE_A_REPORT.search(before))
         or _QUOTED.search(before)
         or _is_of_a_speaker(line, cue)
         or _ATTRIBUTED.search(behind)
