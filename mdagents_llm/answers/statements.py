@@ -50,7 +50,9 @@ _OVER_A_REMARK = re.compile(r"\s?[A-J]\s?:")
 _QUALIFIED = re.compile(r"\W*[A-Za-z'-]+\s(?:[A-Za-z'-]+\s)?")
 _BOXED = re.compile(r"\\f?box(?:ed)?\b\s?")
 _CHANGE = pattern(
-    r"\b(?:chang|revis|switch|updat)\w{1,4}\b[^.:;?!\n]{0,40}?\banswer\b[^.:;?!\n]{0,40}?\bto\b"
+    r"\b(?:(?:chang|revis|switch|updat)\w{1,4}\b[^.:;?!\n]{0,40}?\b(?:answer|(?:my|our) vote)"
+    r"|(?P<whose>my|our|the) answer (?:now )?(?:chang|shift|switch)(?:es|ed|s))"
+    r"\b[^.:;?!\n]{0,40}?\bto\b"
     r"(?=\s\W{0,3}(?:(?:option|choice)\s)?\W{0,3}[A-J]\b)"
 )
 # "故选C"; "讨论后选C" and "选C会出血" may be remarks, "考生误选C" and "选C者" are others'
@@ -160,6 +162,7 @@ _BUT = pattern(any_of("but"))
 # "For adults, the answer is B. But this is a child."
 _TURNS = rf"[^.;]{{0,80}}[.;]?\s?{any_of('but')}"
 _GENERAL = pattern(rf"{any_of('general')}|^\W*{any_of('of others')}")
+_OF_OTHERS_FIRST = pattern(rf"\W*{any_of('of others')}")
 _THEN_TURNS = pattern(_TURNS)
 _OF_OTHERS = pattern(
     rf"\W*[A-J][)\]: ]{{0,3}}(?:{any_of('general')}"
@@ -202,6 +205,12 @@ _REPLACES = pattern(
     r"|\b(?:chang|revis|switch)\w{1,4} (?:my|our|the|this) (?:answer|choice|vote)\b"
 )
 _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
+# Only right behind the statement: later, "however" may be about another option.
+_HOWEVER = pattern(
+    rf"\W*however,?\s(?:{any_of('taken back')}"
+    r"|(?:option |answer )?\W?(?P<letter>(?-i:[A-J]))\W?"
+    r" is (?:not (?:right|correct)|incorrect|wrong)\b)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +247,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     lines = _without_most_cues(lines)
     decided: Reading | None = None
     decided_weakly = False
+    just_stated = False
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
         if number in listed and _OPTION_LABEL.match(line):
@@ -249,8 +259,12 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
         labelled: _Statement | None = None
         for start, end in sentences(line):
             stated = _read_sentence(line, start, end, following, options, labelled)
+            just_stated, before = stated is not None, just_stated
             if stated is None:
-                if decided is not None and _TAKEN_BACK.match(line, start, end):
+                if decided is not None and (
+                    _TAKEN_BACK.match(line, start, end)
+                    or (before and _is_turned_down(decided, line, start, end))
+                ):
                     decided = NONE
             elif decided is not None and _is_aside(line, start, stated.cue):
                 continue  # "The answer is C. In pregnancy it would be A."
@@ -264,6 +278,12 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             elif decided is not None and decided.letter == stated.reading.letter:
                 decided = NONE
     return decided
+
+
+def _is_turned_down(decided: Reading, line: str, start: int, end: int) -> bool:
+    """Return whether a sentence says that the answer right before it is wrong."""
+    however = _HOWEVER.match(line, start, end)
+    return however is not None and however["letter"] in (None, decided.letter)
 
 
 def _without_most_cues(lines: list[str]) -> list[str]:
@@ -390,8 +410,11 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
         another = (_ANOTHER if noun["english"] else _ANOTHER_FOREIGN).search(before)
         if not another and (cue := _linked(line, noun, end, options)):
             yield replace(cue, weak=True) if _is_lesser(line, noun, cue) else cue
-    for unlinked in (_BOXED, _CHANGE):
-        for match in unlinked.finditer(line, start, end):
+    for match in _BOXED.finditer(line, start, end):
+        yield Cue(match.start(), match.end(), colon=True)
+    for match in _CHANGE.finditer(line, start, end):
+        # "In pregnancy, the answer changes to B"
+        if not (match["whose"] and _OF_OTHERS_FIRST.match(line, start, match.start())):
             yield Cue(match.start(), match.end(), colon=True)
     for match in _CHOSEN.finditer(line, start, end):
         before = line[max(start, match.start() - 10) : match.start()]
