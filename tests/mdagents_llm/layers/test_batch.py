@@ -417,10 +417,13 @@ async def test_a_pause_of_nothing_between_calls_about_a_batch_is_lengthened(
         pauses.append(seconds)
         await briefly(seconds)
 
+    provider.batches.held = True
     async with bench.process(sleep=sleep) as registry:
         asking = asyncio.ensure_future(all_of(registry.model(bench.spec), questions(2)))
         await until(lambda: bool(provider.batches.all))
         provider.batches.failing = [429] * 9
+        await until(lambda: not provider.batches.failing)
+        provider.batches.held = False
         assert len(await asking) == 2
     assert 0.0 not in pauses
     assert max(pauses) == 60.0
