@@ -80,6 +80,16 @@ def in_lower_case(text: str) -> str:
     return "".join(low if len(low := letter.lower()) == 1 else letter for letter in text)
 
 
+def between(before: str, after: str) -> str:
+    """Return what separates two parts of a reply: a line break unless punctuation or space does.
+
+    Parts may be sentences of their own, or pieces of one sentence with a citation each.
+    """
+    if not before or before[-1].isspace() or before[-1] in "([{":
+        return ""
+    return "" if after[:1].isspace() or after[:1] in ".,;:!?)]}%" else "\n"
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """Return a count with its noun: `1 question`, `1,273 questions`, `2 summaries`.
 

@@ -15,13 +15,15 @@ from threading import RLock
 from typing import Protocol, Self
 from weakref import WeakValueDictionary
 
+from pydantic import BaseModel
+
 from exaid_core.channel import MAX_AGENT_ID_CHARS
 from exaid_core.checks.alerts import find_alert
 from exaid_core.trace.bus import TraceBus
 from exaid_core.trace.bus import Turn as Published
 from exaid_core.trace.events import TraceEvent
 from mdagents_llm.reasoning_tags import ThinkTags, without_reasoning_of_data
-from mdagents_llm.text import one_line
+from mdagents_llm.text import between, one_line
 
 _LOG = logging.getLogger("exaid_core")
 
@@ -37,7 +39,10 @@ _LONGEST_READ = 100_000
 
 All of a large result would take seconds, for which the event loop would stand still.
 """
-_JSON = json.JSONEncoder(ensure_ascii=False)
+_TYPE, _BASE64 = r"data:[\w/.+;=-]{1,100},", r"[A-Za-z0-9+/]{200,}={0,2}"
+_BINARY_URL = re.compile(_TYPE + _BASE64)  # such as a picture
+_BINARY_PART = re.compile(rf'([\[, ]*)"(?:{_TYPE})?{_BASE64}"')  # a string of JSON
+_LEFT_OUT = "[binary data]"
 _BEGINS_JSON = re.compile(r'\s*(?:\{\s*"|\[\s*[\[{"\d])')
 
 _ROOM_FOR_A_NUMBER = 10  # characters for a suffix such as " (2)"
@@ -198,16 +203,6 @@ class Turn:
             self._publish(None)
 
 
-def between(before: str, after: str) -> str:
-    """Return what separates two parts of a reply: a line break unless punctuation or space does.
-
-    Parts may be sentences of their own, or pieces of one sentence with a citation each.
-    """
-    if not before or before[-1].isspace() or before[-1] in "([{":
-        return ""
-    return "" if after[:1].isspace() or after[:1] in ".,;:!?)]}%" else "\n"
-
-
 def is_control_flow(error: BaseException) -> bool:
     """Return whether an exception stops or redirects a framework rather than signals a failure."""
     if isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt | SystemExit):
@@ -218,13 +213,15 @@ def is_control_flow(error: BaseException) -> bool:
 def as_text(value: object) -> str:
     """Return data as text cut to `LONGEST_DATA`: strings unchanged, else JSON if possible.
 
-    Tagged reasoning is left out, because a tool may be an agent.
+    Tagged reasoning is left out, because a tool may be an agent; so are pictures in Base64, which
+    would leave no room for the text beside them.
     """
     if not isinstance(value, str):
         try:
             value = _beginning_of_json(value)
         except (TypeError, ValueError, RuntimeError):  # also changed meanwhile, or too deep
             value = str(value)
+    value = _BINARY_URL.sub(_LEFT_OUT, value)
     if len(value) > _LONGEST_READ:
         visible = value[:_LONGEST_READ]
         if not _BEGINS_JSON.match(visible):  # JSON that is cut is no JSON, and values mention tags
@@ -239,11 +236,22 @@ def _beginning_of_json(value: object) -> str:
     """Return a value as JSON, or a beginning of it that is longer than `_LONGEST_READ`."""
     parts, length = [], 0
     for part in _JSON.iterencode(value):
+        if binary := _BINARY_PART.fullmatch(part):
+            part = f'{binary[1]}"{_LEFT_OUT}"'
         parts.append(part)
         length += len(part)
         if length > _LONGEST_READ:
             break
     return "".join(parts)
+
+
+def _fields(value: object) -> object:
+    if isinstance(value, BaseModel):  # such as a part of a tool's output
+        return value.model_dump(exclude_none=True)
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, default=_fields)
 
 
 def _shown(agent: object) -> str:

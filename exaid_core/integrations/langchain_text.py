@@ -18,8 +18,9 @@ from langchain_core.messages import (
 )
 from pydantic import BaseModel
 
-from exaid_core.integrations.feed import as_text, between
+from exaid_core.integrations.feed import as_text
 from mdagents_llm.reasoning_tags import without_reasoning
+from mdagents_llm.text import between
 
 _OF_AGENTS = ("ai", "AIMessageChunk", "chat", "function", "tool")
 _NOT_OF_AGENTS = ("developer", "human", "system", "user")  # roles of a `ChatMessage`

@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import jsonschema_rs
 from pydantic import PrivateAttr, RootModel, model_validator
@@ -282,11 +282,25 @@ def _meant(node: Any, value: Any) -> Any:
         case "array", list():
             return [_meant(node["items"], item) for item in value]
         case None, str():
-            try:
-                return json.loads(value)
-            except ValueError:
-                return value  # plain text, where any value is allowed
+            return _decoded(value)
     return value
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _decoded(text: str) -> Any:
+    """Return the value of JSON in a text; other text is the value itself.
+
+    So is text that a number would not give back: `1E50` is a code of ICD-11, and `0.50` a dose.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return text
+    is_number = isinstance(value, int | float)
+    return text if is_number and json.dumps(value) != text.strip() else value
 
 
 def _line(error: Exception) -> str:

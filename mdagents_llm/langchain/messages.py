@@ -29,7 +29,7 @@ from mdagents_llm.chat import ChatMessage
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.langchain.pictures import IMAGES, picture_of
 from mdagents_llm.pictures import Picture
-from mdagents_llm.text import well_formed
+from mdagents_llm.text import between, well_formed
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "system": "system",
@@ -54,6 +54,11 @@ _NOT_TOLD_AGAIN = frozenset(
         *("input_json_delta",),
         # Reasoning stays with the model that wrote it; no endpoint accepts another model's.
         *("reasoning", "reasoning_content", "thinking", "redacted_thinking"),
+        # Tools of an endpoint itself, in the history of another provider's model; their results are
+        # in the reply text (https://github.com/langchain-ai/langchain-aws/issues/1206).
+        *("web_search_call", "file_search_call", "code_interpreter_call", "mcp_call"),
+        *("server_tool_use", "web_search_tool_result", "server_tool_call", "server_tool_result"),
+        *("executable_code", "code_execution_result", "custom_tool_call", "compaction"),
     }
 )
 """Types of content blocks in an assistant's message that are not part of its reply text."""
@@ -144,7 +149,13 @@ def _text(message: BaseMessage) -> str:
     content = message.content
     if isinstance(content, str):
         return content
-    return "\n".join(text for block in content if (text := _text_of_block(block, message)))
+    texts = [text for block in content if (text := _text_of_block(block, message))]
+    if not isinstance(message, AIMessage):
+        return "\n".join(texts)
+    said = ""
+    for text in texts:  # a model's reply has a block for each sentence or piece with a citation
+        said += between(said, text) + text
+    return said
 
 
 def _pictures(message: BaseMessage) -> tuple[Picture, ...]:
@@ -163,6 +174,8 @@ def _text_of_block(block: str | dict[Any, Any], message: BaseMessage) -> str:
     if isinstance(text, str):
         return text
     if isinstance(message, AIMessage) and kind in _NOT_TOLD_AGAIN:
+        return ""
+    if block.keys() == {"cachePoint"}:  # a mark for the cache of Bedrock
         return ""
     if isinstance(message, HumanMessage) and kind in IMAGES:
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +36,8 @@ _FORMS = {
 }
 
 
+_OF_A_CALL = frozenset({"name", "args", "arguments", "id", "type"})
+"""Fields of a call, also in the spelling of OpenAI's API."""
 _TOLD = ("name", "description", "parameters")
 
 
@@ -49,7 +52,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The content of a reply to a request with tools: an answer, or tool calls."""
+    """The content of a reply to a request with tools: an answer, or tool calls and words beside."""
 
     answer: str
     tool_calls: Sequence[ToolCall]
@@ -160,18 +163,25 @@ def _read(
     match value.get("reply", value):
         case {"answer": str(answer), **rest} if may_answer and not rest.get("tool_calls"):
             return Calls(answer, ())
-        case {"tool_calls": [_, *_] as calls, **rest} if not rest.get("answer"):
+        case {"tool_calls": [_, *_] as calls, **rest}:
             if len(calls) > 1 and not parallel:
                 raise ValueError("one tool is called at a time")
-            return Calls("", [_read_call(shapes, at, call) for at, call in enumerate(calls)])
+            beside = rest.get("answer")  # words beside a call, as other models' replies have them
+            return Calls(
+                beside if isinstance(beside, str) else "",
+                [_read_call(shapes, at, call) for at, call in enumerate(calls)],
+            )
     wanted = "either 'answer' or 'tool_calls'" if may_answer else "at least one of 'tool_calls'"
     raise ValueError(f"'reply' is an object with {wanted}")
 
 
 def _read_call(shapes: Mapping[str, Shape], at: int, call: object) -> ToolCall:
     match call:
-        case {"name": str(name), "args": arguments} if name in shapes:
-            meant = shapes[name].read(arguments)
+        case {"name": str(name), **rest} if name in shapes and rest.keys() <= _OF_A_CALL:
+            given = rest.get("args", rest.get("arguments"))
+            if isinstance(given, str):
+                given = json.loads(given)
+            meant = shapes[name].read({} if given is None else given)
             return tool_call(name=name, args=meant, id=f"call_{uuid4().hex}")
     known = ", ".join(shapes)
     raise ValueError(f"tool_calls[{at}] is an object with 'name', one of {known}, and 'args'")

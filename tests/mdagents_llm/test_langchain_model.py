@@ -178,6 +178,30 @@ async def test_text_that_utf_8_cannot_hold_reaches_the_endpoint(
     assert len(provider.calls) == 1
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        # Pieces with a citation each, and sentences of their own.
+        ([{"type": "text", "text": "Give 0"}, {"type": "text", "text": ".5 mg"}], "Give 0.5 mg"),
+        (["Do not ", {"type": "text", "text": "give heparin"}, "."], "Do not give heparin."),
+        (["Potassium is 6.9.", "Give calcium."], "Potassium is 6.9.\nGive calcium."),
+        # https://github.com/langchain-ai/langchain-aws/issues/1206
+        (
+            [
+                {"type": "web_search_call", "id": "ws_1"},
+                {"type": "server_tool_use", "id": "st_1", "name": "web_search", "input": {}},
+                {"cachePoint": {"type": "default"}},
+                {"type": "text", "text": "Give 5 mg."},
+            ],
+            "Give 5 mg.",
+        ),
+    ],
+)
+def test_the_reply_of_another_model_is_told_as_it_was(content: Any, said: str) -> None:
+    [_, (_, reply), _] = told([HumanMessage("a"), AIMessage(content), HumanMessage("b")])
+    assert reply == said
+
+
 def test_results_that_are_data() -> None:
     blocks: Any = [{"type": "json", "json": {"mg": 1}}, {"mg": [2]}, {"type": "text", "text": "3"}]
     [_, (_, results)] = told([HumanMessage("a"), ToolMessage(blocks, tool_call_id="1")])
@@ -653,6 +677,31 @@ async def test_what_has_no_fixed_form_is_read_from_json(as_text: bool) -> None:
     [call] = (await adapter.ainvoke("a")).tool_calls
     assert call["args"] == {"values": values, "tags": tags}
     assert "written as a string that holds JSON" in model.requests[0].messages[0].content
+
+
+async def test_codes_and_doses_are_not_numbers() -> None:
+    """Codes such as 5E0 became numbers in https://github.com/OpenRefine/OpenRefine/issues/511."""
+    tags: Any = ["1E50", "2A00", "0.50", "NaN", "12345678901234567890.5", "3", "-0.5", "true"]
+    adapter, _ = bound(calling("store", values={"icd": "1E50"}, tags=tags))
+    [call] = (await adapter.ainvoke("a")).tool_calls
+    assert call["args"] == {"values": {"icd": "1E50"}, "tags": [*tags[:5], 3, -0.5, True]}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {"args": {"location": "Ulm"}},
+        {"arguments": {"location": "Ulm"}, "id": "1", "type": "function"},
+        {"arguments": '{"location": "Ulm"}'},
+    ],
+)
+async def test_words_beside_a_call_and_other_spellings_of_it(call: dict[str, Any]) -> None:
+    """A reply with both is usual: https://github.com/langchain-ai/langchain-aws/pull/511."""
+    said = {"answer": "I look it up.", "tool_calls": [{"name": "get_weather", **call}]}
+    adapter, model = bound({"reply": said})
+    message = await adapter.ainvoke("a")
+    assert (message.text, message.tool_calls[0]["args"]) == ("I look it up.", {"location": "Ulm"})
+    assert len(model.requests) == 1
 
 
 async def test_arguments_that_do_not_fit_are_asked_for_again() -> None:

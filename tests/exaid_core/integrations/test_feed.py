@@ -15,11 +15,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from agents.tool import ToolOutputImage, ToolOutputText
 
 from exaid_core.channel import MAX_AGENT_ID_CHARS
 from exaid_core.integrations.feed import LONGEST_DATA, Feed, as_text
 from exaid_core.trace.events import TraceEvent
 from tests.exaid_core.integrations.overhearing import listening, listening_in_a_thread
+
+LEFT = "[binary data]"
 
 
 def test_threads_speak_to_one_exaid_in_one_order() -> None:
@@ -193,6 +196,21 @@ def test_of_large_data_only_the_beginning_is_read(make: Callable[[], object]) ->
     assert time.process_time() - began < 0.5
     whole = value if isinstance(value, str) else json.dumps(value)
     assert text == f"{whole[:LONGEST_DATA]} [… more]"
+
+
+@pytest.mark.parametrize("size", [300, 3_000_000])
+def test_pictures_leave_room_for_the_text_beside_them(size: int) -> None:
+    """Tools return pictures in https://github.com/VectifyAI/OpenKB/issues/242."""
+    picture, finding = "iVBO" * (size // 4), "K 6.9 mmol/L: CRITICAL"
+    url = f"data:image/png;base64,{picture}=="
+    for shown in (picture, url):
+        text = as_text([{"image_url": shown}, shown, {"text": finding}])
+        assert text == f'[{{"image_url": "{LEFT}"}}, "{LEFT}", {{"text": "{finding}"}}]'
+    parts = [ToolOutputImage(image_url=url), ToolOutputText(text=finding)]
+    text = as_text(parts)
+    assert finding in text
+    assert "iVBO" not in text
+    assert as_text(f"![scan]({url}) {finding}") == f"![scan]({LEFT}) {finding}"
 
 
 @pytest.mark.parametrize("spell", [lambda value: value, json.dumps])
