@@ -66,7 +66,7 @@ class Figure:
     @property
     def name(self) -> str:
         """Name of the figure in file names."""
-        return re.sub(r"[^a-z0-9]+", "-", self.title.lower()).strip("-")
+        return re.sub(r"[\W_]+", "-", self.title.lower()).strip("-")
 
     def drawings(self) -> Markup:
         """Return the drawings for all windows, of which the style sheet shows one."""

@@ -28,9 +28,14 @@ def write_figures(folder: Path, stem: str, head: Head) -> int:
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures = [*head.figures, *head.details]
+    taken: set[str] = set()
     for figure in figures:
+        name = figure.name
+        while name in taken:  # names of runs may differ only in punctuation
+            name += "-again"
+        taken.add(name)
         for form in FORMS:
-            replace_file(folder / f"{stem}-{figure.name}.{form}", figure.export(form))
+            replace_file(folder / f"{stem}-{name}.{form}", figure.export(form))
     return len(figures) * len(FORMS)
 
 

@@ -217,7 +217,7 @@ class Board:
         if len(first) > 1:
             return (
                 f"{len(first)} of {asked} share first place.",
-                "Paired tests show no difference between them.",
+                "Paired tests show no significant difference between them.",
             )
         return (
             f"{first[0].model} · {first[0].line.method} is the most accurate of {asked}.",

@@ -63,7 +63,7 @@ def _paid(run: RunOutput) -> Tile:
     spent = object_of(run.manifest, "spent")
     paid, exaid = number_of(spent.get("cost_usd")), number_of(spent.get("exaid_cost_usd"))
     if paid is None:
-        return Tile("Paid", UNKNOWN, note="price not known")
+        return Tile("Paid", UNKNOWN, note="price not known" if spent else "not recorded")
     if not exaid:
         return Tile("Paid", usd(paid), "USD")
     teams = paid - exaid

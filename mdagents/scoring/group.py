@@ -61,7 +61,7 @@ class Group:
 
     @property
     def right_per_1000_reasoning_tokens(self) -> float | None:
-        """Accuracy per 1,000 hidden reasoning tokens; None without any."""
+        """Right answers per 1,000 hidden reasoning tokens; None without any."""
         if self.accuracy is None or not self.reasoning_tokens_per_question:
             return None
         return 1000 * self.accuracy / self.reasoning_tokens_per_question

@@ -63,17 +63,17 @@ def report_tables(report: Report) -> list[Table]:
 
 
 def _tables_of_thinking(groups: Mapping[str, Group]) -> list[Table]:
-    """Return a table of hidden reasoning tokens and accuracy; empty without hidden reasoning."""
+    """Return a table of hidden reasoning tokens and right answers; empty without such tokens."""
     cells = [
         [
             name,
             number(group.reasoning_tokens_per_question, ",.0f"),
-            percent(group.right_per_1000_reasoning_tokens),
+            number(group.right_per_1000_reasoning_tokens, ",.2f"),
         ]
         for name, group in groups.items()
         if group.reasoning_tokens_per_question
     ]
-    headings = ["", "reasoning tokens/question", "accuracy per 1,000 of them"]
+    headings = ["", "reasoning tokens/question", "right answers per 1,000 of them"]
     return [Table(headings, cells, len(cells) > 1, title="Hidden reasoning")] if cells else []
 
 

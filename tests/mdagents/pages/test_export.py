@@ -27,6 +27,19 @@ def test_figures_and_tables_are_written(capsys: pytest.CaptureFixture[str]) -> N
     assert not list(Path("evaluation").glob("*.html"))
 
 
+def test_figures_of_runs_with_like_names_are_different_files(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Names in other scripts: https://github.com/zosmaai/pi-llm-wiki/issues/245."""
+    names = ["gpt-4o_T=0.7", "gpt-4o_T_0,7", "gpt-4o+T 0.7", "Nhóm_điều_trị"]
+    records = [ours(str(n), "A", "AAB"[n % 3]) for n in range(30)]
+    paths = [str(write(records, f"{name}.json")) for name in names]
+    assert main(["--compare", *paths, "--figures", "paper"]) == 0
+    files = list(Path("paper").iterdir())
+    assert f"written: {len(files)} files in paper" in capsys.readouterr().out
+    assert any("điều-trị" in path.name for path in files)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="file names of bytes")
 def test_a_file_whose_name_is_not_utf8_is_scored() -> None:
     path = write([ours(str(n), "A", "AAB"[n % 3]) for n in range(30)], os.fsdecode(b"caf\xe9.json"))

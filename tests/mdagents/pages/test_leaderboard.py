@@ -48,7 +48,7 @@ def board(**right: Right) -> Board:
         (
             {"a_1": [1, 1, 0], "a_2": [0, 1, 0], "a_3": [0, 0, 1]},
             "3 of 3 runs of the same 3 questions of a share first place.",
-            "Paired tests show no difference between them.",
+            "Paired tests show no significant difference between them.",
         ),
         (
             {"a_1": [1] * 30 + [0] * 10, "a_2": [0] * 40},
@@ -58,7 +58,7 @@ def board(**right: Right) -> Board:
         (
             {"a_1": [1], "a_2": [1], "a_3": [0], "b_1": [1] * 20, "b_2": [1] * 19 + [0]},
             "2 of 2 runs of the same 20 questions of b share first place.",
-            "Paired tests show no difference between them.",
+            "Paired tests show no significant difference between them.",
         ),
         ({"a_1": [1, 0], "b_1": [1, 1]}, "", ""),
     ],

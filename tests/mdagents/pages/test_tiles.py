@@ -32,3 +32,9 @@ def test_tokens_of_a_part_of_the_answers_are_no_sum() -> None:
     run = run_of("run", [row(id_=f"q{n}", tokens=100 if n % 2 else None) for n in range(20)])
     (tile,) = (tile for tile in tiles_of_run(make_report(run), run) if tile.label == "Tokens")
     assert (tile.value, tile.note) == ("-", "not recorded for 10 of 20 answers")
+
+
+def test_a_file_without_a_cost_is_not_said_to_lack_a_price() -> None:
+    run = replace(made_up("run", "A" * 12), manifest={})
+    (tile,) = (tile for tile in tiles_of_run(make_report(run), run) if tile.label == "Paid")
+    assert (tile.value, tile.note) == ("-", "not recorded")
