@@ -16,6 +16,8 @@ from evals.terminology import TERMS, Terminology, load_terminology
 from exaid_core.checks.assertion import REACH, context_before, is_affirmed
 from exaid_core.trace.run_records import ConceptExtractorInfo
 
+_OTHER = "non"  # before what something is not
+
 
 class Concept(NamedTuple):
     """A clinical concept in the form that metrics compare."""
@@ -100,7 +102,11 @@ class TermExtractor:
         yield from self._single(text, words[after:], explained)
 
     def _terms(self, words: list[Piece]) -> Iterator[tuple[int, int, str]]:
-        """Yield (first word, last word, concept) of each term."""
+        """Yield (first word, last word, concept) of each term.
+
+        Of a term behind `non`, only what its other words name: "non-traumatic brain hemorrhage" is
+        a brain hemorrhage.
+        """
         wraps = [wrapped((word.form,)) for word in words]
         ends = list(accumulate(map(len, wraps)))
         place_of_start = {
@@ -109,14 +115,19 @@ class TermExtractor:
         place_of_end = {end: i for i, end in enumerate(ends)}
         automaton, concepts = self._automaton
         for pattern, start, end in automaton.find_matches_as_indexes("".join(wraps)):
-            yield place_of_start[start], place_of_end[end], concepts[pattern]
+            first, last = place_of_start[start], place_of_end[end]
+            if first and words[first - 1].form == _OTHER:
+                inner = self._terms(words[first + 1 : last + 1])
+                yield from ((first + 1 + i, first + 1 + j, id_) for i, j, id_ in inner)
+            else:
+                yield first, last, concepts[pattern]
 
     def _single(
         self, text: str, words: list[Piece], explained: dict[str, str]
     ) -> Iterator[Mention]:
         """Yield mentions of abbreviations among words that are not part of a term."""
-        for word in words:
-            if word.form == BREAK:
+        for at, word in enumerate(words):
+            if word.form == BREAK or (at and words[at - 1].form == _OTHER):
                 continue
             for raw in (word.raw, word.raw.removesuffix("s")):
                 id_ = explained.get(raw)

@@ -14,17 +14,18 @@ from typing import NamedTuple
 BREAK = "|"
 """Normal form of punctuation that no term spans."""
 
-_ACCENTS = "\u0300-\u036f"  # as characters of their own, after the letter
+_ACCENTS = "\u0300-\u036f\u00ad"  # as characters of their own, after the letter; soft hyphens
 
 # A decomposed accent is part of its letter. Hyphens, an en dash as a hyphen (Guillain–Barré,
 # COVID–19), Markdown emphasis and whitespace only separate words; other punctuation is a break, as
 # is an en dash between digits or beside a space.
 _WORD = rf"[^\W_](?:[^\W_]|[{_ACCENTS}])*"
 _PIECE = re.compile(
-    rf"{_WORD}(?:['’]{_WORD})*|[^\w\s*`#~'’+%°^&‐‑–-]|(?<=\d)–(?=\d)|–(?!\S)|(?<!\S)–|\n"
+    rf"{_WORD}(?:['’ʼ]{_WORD})*|[^\w\s*`#~'’+%°^&‐‑–-]|(?<=\d)–(?=\d)|–(?!\S)|(?<!\S)–|\n"
 )
 
 _ACCENT = re.compile(f"[{_ACCENTS}]")
+_FROM_PDF = re.compile("[ﬀ-ﬆ²³¹⁰-₉]")  # ligatures, superscripts and subscripts
 _DIGRAPH = re.compile("ae|oe|æ|œ")
 _AMERICAN = (
     (re.compile("(tum|col|vap|behavi|flav|fav|lab|od|hum)our"), r"\1or"),
@@ -34,6 +35,7 @@ _AMERICAN = (
     (re.compile("sulph"), "sulf"),
     (re.compile("aluminium"), "aluminum"),
 )
+_GREEK = {"α": "alpha", "β": "beta", "γ": "gamma", "δ": "delta", "κ": "kappa", "ω": "omega"}
 _KEEPS_ITS_S = ("ss", "us", "is", "as", "os")
 
 
@@ -76,12 +78,16 @@ def wrapped(forms: Iterable[str]) -> str:
 def normal_word(word: str) -> str:
     """Return `word` in lowercase and American spelling, singular, without accents or possessive.
 
+    Ligatures and subscripts, as in text from a PDF, become plain characters, and a single Greek
+    letter its name.
+
     The result need not be a real word; terms and texts only have to get the same form.
     """
-    form = word.lower().replace("’", "'")
+    form = word.lower().replace("’", "'").replace("ʼ", "'")
     form = form.removesuffix("'s").replace("'", "")
     if not form.isascii():
-        form = _ACCENT.sub("", unicodedata.normalize("NFD", form))
+        form = _FROM_PDF.sub(lambda found: unicodedata.normalize("NFKC", found[0]), form)
+        form = _GREEK.get(form) or _ACCENT.sub("", unicodedata.normalize("NFD", form))
         form = unicodedata.normalize("NFC", form)  # syllables of Hangul
     if len(form) < 4 or not form.isalpha():
         return form
