@@ -54,7 +54,8 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
             "another file"
         )
     with writing(file, ConfigError):
-        replace_file(file, write_csv(ratings).encode())
+        # Without a byte order mark, Excel reads another encoding, and saves other names of raters.
+        replace_file(file, write_csv(ratings).encode("utf-8-sig"))
     print_result(f"written: {file} ({counted(len(ratings), 'rating')})")
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +36,7 @@ _TEXTS = ("rater", "remark", "case_id")
 
 
 def _not_empty(text: str) -> str:
-    if not (text := one_line(text)):
+    if not (text := unicodedata.normalize("NFC", one_line(text))):
         raise ValueError("a rater needs a name or a pseudonym")
     return text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import BOM_UTF8
 from io import StringIO
 from itertools import product
 from pathlib import Path
@@ -101,6 +102,19 @@ def test_ratings_of_summaries_that_the_run_does_not_have_are_refused(
     assert ratings_program([str(path), "r.csv", "--import"]) == (2 if message else 0)
     assert message in capsys.readouterr().err
     assert len(read_ratings(path.with_suffix(""))) == (0 if message else 1)
+
+
+def test_excel_keeps_the_names_of_raters_in_an_export() -> None:
+    """Excel reads UTF-8 only after a byte order mark: https://github.com/exceljs/exceljs/issues/2153."""
+    path = write([ours("q1", "A", "A", case_id="case-1")])
+    folder = path.with_suffix("")
+    folder.mkdir()
+    composed, decomposed = "Dr. M\u00fcller", "Dr. Mu\u0308ller"
+    add_ratings(folder, [rating(composed), rating(decomposed)])
+    assert ratings_program([str(path), "r.csv"]) == 0
+    assert Path("r.csv").read_bytes().startswith(BOM_UTF8)
+    assert ratings_program([str(path), "r.csv", "--import"]) == 0
+    assert [one.rater for one in read_ratings(folder)] == [composed]
 
 
 def test_alpha_at_its_limits() -> None:
