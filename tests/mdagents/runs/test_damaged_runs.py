@@ -355,7 +355,10 @@ def test_what_is_no_file_is_never_waited_for(run: Run, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("flag", ["--dataset", "--output-dir", "--rerun-wrong"])
-def test_a_path_that_no_system_takes_is_named(flag: str, run: Run) -> None:
+def test_a_path_that_no_system_takes_is_named(
+    flag: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MDAGENTS_DEBUG")  # which shows the traceback instead
     path = f"{'x' * 300}{'.jsonl' if flag == '--dataset' else ''}"
     status, _, err = run(*BASIC, flag, path)
     assert status == 2

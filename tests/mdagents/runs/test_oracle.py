@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,13 +61,17 @@ def shared(name: str) -> tuple[Path, Golds]:
 def marked(record: dict[str, Any], mark: str) -> dict[str, Any]:
     """A record under a text and an id of its own."""
     if "data" in record:
-        return record | {"data": marked(record["data"], mark), "realidx": mark}
+        data = record["data"]
+        if isinstance(data, str):  # a cell of a table
+            return record | {"data": str(marked(literal_eval(data), mark)), "realidx": mark}
+        return record | {"data": marked(data, mark), "realidx": mark}
     names = {
         "question",
         "question_clean",
         "problem_text",
         "full_question",
         "qtext",
+        "data.question",
         "sent1",
         "input",
     }
