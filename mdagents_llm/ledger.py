@@ -113,8 +113,8 @@ class CallRow:
     but paid), an `ErrorKind`, or `aborted`."""
     usage: TokenUsage
     cost_usd: float | None
-    """Cost in USD: by the price in `model_configs.yaml`, or as the endpoint reports it, or by
-    the list price, in this order; None if none is known."""
+    """Cost in USD: by the price in `model_configs.yaml`, or as the endpoint reports it if that is
+    not 0, or by the list price, in this order; None if none is known."""
     cached: bool = False
     """Whether the reply came from the cache: its tokens count, but nothing was sent or paid."""
     batched: bool = False
@@ -168,7 +168,8 @@ class CallRow:
         usage = TokenUsage() if reply is None else reply.usage
         paid = price(batched)
         cost = None if reply is None else reply.cost_usd
-        if paid is not None and (cost is None or not paid.is_listed):
+        # A gateway that does not know its cost reports 0, and a cost limit must hold there as well.
+        if paid is not None and not (cost and paid.is_listed):
             cost = paid.of(usage)
         outcome = failure
         if reply is not None:

@@ -130,7 +130,8 @@ def _bounds(values: Sequence[float], count: int, epochs: int) -> tuple[float, fl
 
     Costs are skewed, so that it is symmetric in their logarithm. Its variance is that of Cox's
     interval of a lognormal mean (Zhou and Gao, 1997, Statistics in Medicine 16:783), with the
-    relative variance of the values instead of the variance of their logarithms.
+    relative variance of the values instead of the variance of their logarithms. Its second term
+    grows no faster than that: where most values are 0, it would exceed any real cost.
 
     Args:
         values: Mean of the answers to each earlier question.
@@ -140,7 +141,8 @@ def _bounds(values: Sequence[float], count: int, epochs: int) -> tuple[float, fl
     each = fmean(values)
     relative = (stdev(values) / each) ** 2 if each else 0.0
     known, coming = len(values), count / epochs
-    variance = relative * (1 / known + 1 / coming) + relative**2 / (2 * (known - 1))
+    variance = relative * (1 / known + 1 / coming)
+    variance += min(relative**2 / 2, relative) / (known - 1)
     factor = math.exp(t_quantile(known - 1) * math.sqrt(variance))
     return count * each / factor, count * each * factor
 

@@ -39,8 +39,9 @@ Tokens = tuple[int | None, int | None, int | None]
 _JOINTS = re.compile(r"[\s_-]+")
 _TEMPERATURE = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _DECISIONS = (
-    *("finalanswer", "finaldecision", "finalresponse", "finalchoice", "final"),
-    *("majorityvote", "majority", "answer", "0.0", "decision", "answerchoice", "choice"),
+    *("finalanswer", "majorityvote", "majority", "answer", "0.0"),
+    *("finaldecision", "finalresponse", "finalchoice", "final", "decision", "answerchoice"),
+    *("choice", "prediction", "predictedanswer", "predicted", "selected", "output", "result"),
     *("content", "text", "message", "response", "choices"),
 )
 """Fields of a response that hold the answer, the most certain first, without case and joints. The
@@ -94,10 +95,11 @@ def _without_objects(value: Any) -> Any:
         read = from_objects(value)
     else:
         return None
-    texts = read.values() if isinstance(read, dict) else read
-    return (
-        read if all(isinstance(text, str | int | float) and text != "" for text in texts) else None
-    )
+    texts = list(read.values()) if isinstance(read, dict) else read
+    is_clear = all(text is None or isinstance(text, str | int | float) for text in texts)
+    # With letters, one without a text is no option.
+    has_texts = (any if isinstance(read, dict) else all)(text not in MISSING for text in texts)
+    return read if is_clear and has_texts else None
 
 
 def _is_single(option: Any) -> bool:
@@ -246,8 +248,9 @@ def tokens_of(usage: Mapping[str, Any]) -> Tokens:
         written = count_of(usage.get("completion_tokens"))
     both = count_of(usage.get("total_tokens"))
     if read is not None:
-        # A total of input and output alone says that the cached ones are among the input.
-        is_apart = sum(kept) > read or both != read + (written or 0)
+        # A total below their sum says that the cached ones are among the input.
+        whole = read + sum(kept) + (written or 0)
+        is_apart = sum(kept) > read or not both or both >= whole
         read += sum(kept) if is_apart else 0
     if read is not None and written is not None:
         both = max(both or 0, read + written)
@@ -265,11 +268,13 @@ def answer_text(response: Any) -> str | None:
         The text; None for an object in which any field could be the answer.
     """
     if isinstance(response, dict):
+        if all(text in MISSING for text in response.values()):
+            return ""
         fields = {_JOINTS.sub("", key).casefold(): text for key, text in response.items()}
         known = [fields[name] for name in _DECISIONS if name in fields]
         if not known and len(response) > 1 and not all(map(_TEMPERATURE.fullmatch, response)):
             return None
-        filled = [text for text in known if text not in MISSING]
+        filled = [one for one in known if one not in MISSING and not isinstance(one, bool)]
         return answer_text(next(iter(filled or known or response.values()), ""))
     if isinstance(response, list):
         spoken = [part for part in response if not _is_thought(part)]

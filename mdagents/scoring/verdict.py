@@ -12,7 +12,8 @@ from mdagents.settings import Status
 
 _OURS = {status.value: status for status in Status}
 _FAILED = re.compile(
-    r"abort|cancel|crash|err(?:no|on|or|s?(?![a-z]))|exception|fail|incomplete|interrupt|pending"
+    # "inferred", "preferred", "deferred" and "transferred" are no errors.
+    r"abort|cancel|crash|(?<!inf)(?<!ref)(?<!def)(?<!nsf)err|exception|fail|incomplete|pending"
     "|refus|reject|running|timed?.?out",
     re.IGNORECASE,
 )

@@ -115,6 +115,8 @@ def reported_cost(usage: Any) -> float | None:
     if not isinstance(usage, dict):
         return None
     cost = usage.get("cost")
+    if usage.get("currency", "USD") != "USD":
+        return None
     if isinstance(cost, dict):  # Perplexity
         return _usd(cost.get("total_cost")) if cost.get("currency", "USD") == "USD" else None
     if cost is None:

@@ -32,7 +32,7 @@ def _elements(record: Record) -> Sequence[Record]:
     stated = first_of(record, *_ANSWERS)
     level = record.get("complexity_level")
     found = {"predicted": stated} if stated in tuple(LETTERS) else {}
-    if "raw_responses" in history or not record.keys().isdisjoint(_ANSWERS):
+    if "raw_responses" in history or not record.keys().isdisjoint({*_ANSWERS, "error"}):
         found["response"] = _reply(history.get("raw_responses"), stated)
     return (
         {
@@ -47,7 +47,7 @@ def _elements(record: Record) -> Sequence[Record]:
             or text_of(record, "explanation"),
             "wall_seconds": first_of(record, "processing_time_seconds")
             or history.get("processing_time"),
-            "error": details.get("error"),
+            "error": first_of(record, "error") or details.get("error"),
         },
     )
 

@@ -75,6 +75,13 @@ def test_a_record_of_mdagents_without_a_decision_is_no_answer() -> None:
         {"Reasoning": "Not (A).", "Final_Answer": "C"},
         {"majority": "", "final": "C"},
         {"answer": None, "choice": "C"},
+        {"final": True, "answer": "C"},
+        {"final_decision": "Start warfarin", "answer": "C"},
+        {"prediction": "C", "text": "The answer is A."},
+        {"output": "(C)", "content": "Not (C). The answer is A"},
+        {"selected": "C", "choices": ["A", "B", "C"]},
+        {"result": "C", "message": "success"},
+        {"predicted_answer": "C", "reasoning": "Not (A)."},
         {"role": "assistant", "content": "The answer is C."},
         {"choices": [{"index": 0, "message": {"role": "assistant", "content": "(C)"}}], "id": "1"},
         {"model": "m", "content": [{"type": "thinking", "thinking": "A"},
@@ -89,6 +96,11 @@ def test_the_field_of_a_response_with_the_answer(response: Any) -> None:
 def test_a_response_whose_answer_could_be_any_field_is_refused(names: tuple[str, str]) -> None:
     with pytest.raises(ConfigError, match=f"'{names[0]}', '{names[1]}'"):
         only({"label": "C", "options": OPTIONS, "response": dict.fromkeys(names, "(C)")})
+
+
+def test_a_response_of_empty_fields_is_no_answer() -> None:
+    row = only({"label": "C", "options": OPTIONS, "response": {"a": None, "b": ""}})
+    assert (row.status, row.response) == ("parse_error", "X")
 
 
 def test_an_error_in_a_response_is_no_answer() -> None:
@@ -112,6 +124,13 @@ def test_options_as_objects_with_letter_and_text(options: Any) -> None:
     assert (row.label, row.response, row.options) == ("C", "C", 4)
 
 
+def test_an_option_without_a_text_is_none() -> None:
+    options = [{"key": letter, "value": text} for letter, text in OPTIONS.items()]
+    row = only({"label": "C", "options": [*options[:3], {"key": "D", "value": None}],
+                "response": "(C)"})  # fmt: skip
+    assert (row.response, row.options) == ("C", 3)
+
+
 def test_calls_as_a_fork_of_mdagents_counts_them() -> None:
     """The field of results in HoangHa0/mdagents."""
     row = only({"label": "C", "options": OPTIONS, "response": "(C)", "api_calls": 10})
@@ -126,6 +145,7 @@ def test_an_answer_beside_qid_and_ground_truth() -> None:
     assert (row.response, row.correct) == ("A", True)
     with pytest.raises(ConfigError, match="'response' is missing"):
         only(record)
+    assert only(record | {"error": "rate limit"}).status == "api_error"
 
 
 def test_a_number_as_letter_of_mmlu_pro_counts_from_0() -> None:
@@ -153,6 +173,13 @@ def test_a_text_as_output_is_read() -> None:
 @pytest.mark.parametrize("status", ["inferred", "deferred", "no_error", "finished_without_errors"])
 def test_a_status_with_letters_of_a_failure_is_none(status: str) -> None:
     assert only(bench("C", status=status)).status == "answered"
+
+
+@pytest.mark.parametrize(
+    "status", ["ErrBadRequest", "errCode=500", "errMsg", "erred", "interrupted", "net_err"]
+)
+def test_a_status_that_names_an_error_is_a_failure(status: str) -> None:
+    assert only(bench("C", status=status)).status == "api_error"
 
 
 # -- MedAgentsBench -------------------------------------------------------------------------------
@@ -952,6 +979,10 @@ OF_ANTHROPIC = {"input_tokens": 10, "cache_read_input_tokens": 1000,
         (OF_ANTHROPIC | {"total_tokens": 1215}, (1210, 5, 1215)),
         # Among the input, which the total says.
         (OF_ANTHROPIC | {"input_tokens": 1210, "total_tokens": 1215}, (1210, 5, 1215)),
+        ({"input_tokens": 1210, "cache_read_input_tokens": 1000, "total_tokens": 1215},
+         (1210, None, 1215)),
+        ({"input_tokens": 1210, "cache_read_input_tokens": 1000, "output_tokens": 5,
+          "total_tokens": 1500}, (1210, 5, 1500)),
         ({"prompt_tokens": 1210, "cache_read_input_tokens": 1000, "completion_tokens": 5},
          (1210, 5, 1215)),
     ],

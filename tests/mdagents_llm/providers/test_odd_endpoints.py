@@ -351,7 +351,7 @@ async def test_a_reported_cost_is_booked_before_a_list_price(
     assert row(price=lambda _: None).cost_usd == cost
     assert row(price=lambda _: Price(1, 1)).cost_usd == 60 / 1e6
     listed = Price(1, 1, is_listed=True)
-    assert row(price=lambda _: listed).cost_usd == (60 / 1e6 if cost is None else cost)
+    assert row(price=lambda _: listed).cost_usd == (cost or 60 / 1e6)
 
 
 @pytest.mark.parametrize("name", ["cached_tokens", "prompt_cache_hit_tokens"])
