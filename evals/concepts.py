@@ -16,7 +16,7 @@ from evals.terminology import TERMS, Terminology, load_terminology
 from exaid_core.checks.assertion import REACH, context_before, is_affirmed
 from exaid_core.trace.run_records import ConceptExtractorInfo
 
-_OTHER = "non"  # before what something is not
+_NON = "non"  # negates the word behind it: "non-traumatic"
 
 
 class Concept(NamedTuple):
@@ -116,7 +116,7 @@ class TermExtractor:
         automaton, concepts = self._automaton
         for pattern, start, end in automaton.find_matches_as_indexes("".join(wraps)):
             first, last = place_of_start[start], place_of_end[end]
-            if first and words[first - 1].form == _OTHER:
+            if first and words[first - 1].form == _NON:
                 inner = self._terms(words[first + 1 : last + 1])
                 yield from ((first + 1 + i, first + 1 + j, id_) for i, j, id_ in inner)
             else:
@@ -127,7 +127,7 @@ class TermExtractor:
     ) -> Iterator[Mention]:
         """Yield mentions of abbreviations among words that are not part of a term."""
         for at, word in enumerate(words):
-            if word.form == BREAK or (at and words[at - 1].form == _OTHER):
+            if word.form == BREAK or (at and words[at - 1].form == _NON):
                 continue
             for raw in (word.raw, word.raw.removesuffix("s")):
                 id_ = explained.get(raw)

@@ -44,8 +44,9 @@ _DECISIONS = (
     *("choice", "prediction", "predictedanswer", "predicted", "selected", "output", "result"),
     *("content", "text", "message", "response", "choices"),
 )
-"""Fields of a response that hold the answer, the most certain first, without case and joints. The
-last ones are those of replies of the APIs of OpenAI, Anthropic and Ollama."""
+"""Fields of a response that hold the answer, the most certain first, in lower case and without
+spaces, `_` and `-`. The last ones are those of replies of the APIs of OpenAI, Anthropic and
+Ollama."""
 
 REVIEW = "final_review"
 """Kind of a multidisciplinary team that reads the reports of the others."""

@@ -52,7 +52,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """The content of a reply to a request with tools: an answer, or tool calls and words beside."""
+    """Content of a reply to a request with tools: an answer, or tool calls and words with them."""
 
     answer: str
     tool_calls: Sequence[ToolCall]

@@ -115,10 +115,11 @@ def reported_cost(usage: Any) -> float | None:
     if not isinstance(usage, dict):
         return None
     cost = usage.get("cost")
-    if usage.get("currency", "USD") != "USD":
+    priced = cost if isinstance(cost, dict) else usage  # an object by Perplexity
+    if (priced.get("currency") or "USD") != "USD":
         return None
-    if isinstance(cost, dict):  # Perplexity
-        return _usd(cost.get("total_cost")) if cost.get("currency", "USD") == "USD" else None
+    if isinstance(cost, dict):
+        return _usd(cost.get("total_cost"))
     if cost is None:
         return _usd(usage.get("cost_in_usd_ticks"), _TICKS)
     if not usage.get("is_byok"):

@@ -329,6 +329,8 @@ async def test_reasoning_in_the_total_alone_is_no_prompt(completion: int) -> Non
         ({"cost": 0, "is_byok": True}, None),
         ({"cost": {"total_cost": 0.4, "currency": "USD"}}, 0.4),
         ({"cost": {"total_cost": 0.4, "currency": "EUR"}}, None),
+        ({"cost": 0.003, "currency": "CNY"}, None),
+        ({"cost": 0.003, "currency": None}, 0.003),
         ({"cost_in_usd_ticks": 37_756_000}, 0.0037756),
         ({"cost": -1}, None),
         ({"cost": 10**400}, None),
