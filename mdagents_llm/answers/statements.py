@@ -113,17 +113,26 @@ _CONDITION = pattern(any_of("if", "condition"))
 _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
 _ASKED = pattern(rf"\W*{any_of('asks')}")
 _OWN = r"(?:\b(?:I|we)\b|[我私]|\b(?:저|나|우리)(?:희)?(?:는|의)?\b)"
-# "She said she was pregnant, so the answer", not "She says that she is, so the answer"
-_CONCLUDES = r"(?! that\b)[^.;\n]*\w, (?:and )?(?:so|thus|therefore|hence|my|our)\b"
-# "As the surgeon says, the correct answer"
+_CONCLUDES = r"[^.;\n]*\w, (?:and )?(?:so|thus|therefore|hence|my|our)\b"
+# "Expert 2 chose C, so the answer", not "Expert 2 says it is C, so the answer"
+_VOTES_AND_CONCLUDES = (
+    rf"(?:cho|select|vot|pick|prefer|favou?r|recommend|argu\w+ for\b)\w*\b(?! that\b){_CONCLUDES}"
+)
+# "She said she was pregnant, so the answer", not "She said it is HIT, so the answer"
+_PATIENT_AND_CONCLUDES = (
+    rf"s?he\b[^.;,\n]{{0,80}}?{any_of('says')}(?! that\b)"
+    rf"(?=[^.;,\n]*\b(?:s?he|his|him|her)\b){_CONCLUDES}"
+)
+# "As the surgeon says, the correct answer", not "While Expert 1 says, in adults, the answer"
 _BESIDE_A_REPORT = pattern(
-    r"^\W*(?![^;\n]*\bthat,)(?:(?:so|and|now),? )?"
-    r"(?:as|since|because|while|although|though|given that) [^;\n]*, "
-    r"(?:the|my|our) (?:\w+ ){0,2}$"
+    r"^\W*(?![^;\n]*(?:\bthat,|\"|\b(?:wrong|mistaken|incorrect)ly\b))(?:(?:so|and|now),? )?"
+    rf"(?:as|(?:since|because|while|although|though|given that)(?![^;\n]*{any_of('says')},))"
+    r" [^;\n]*, (?:the|my|our) (?:\w+ ){0,2}$"
 )
 _REPORTED = pattern(
-    rf"{any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}{any_of('says')}"
-    rf"(?![^.;\n]*(?:{_OWN}|[,、]\s?(?:因此|所以|因而))|{_CONCLUDES})"
+    rf"(?!{_PATIENT_AND_CONCLUDES}){any_of('person')}(?:(?!{_OWN})[^.;\n]){{0,80}}"
+    rf"(?!{_VOTES_AND_CONCLUDES}){any_of('says')}"
+    rf"(?![^.;\n]*(?:{_OWN}|[,、]\s?(?:因此|所以|因而)))"
     rf"|{any_of('source')}\s?{any_of('person')}|{any_of('at first')}"
 )
 _BY_SOMEBODY = r"(?:\sby(?:\s(?!(?:that|to|so|and)\b)[\w'-]+){1,3})?"
