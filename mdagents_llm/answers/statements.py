@@ -215,10 +215,12 @@ _REPLACES = pattern(
 )
 _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
 # Only right behind the statement: later, "however" may be about another option.
+# A verdict that goes on is about something else: "However, this is not the correct dose".
 _HOWEVER = pattern(
     rf"\W*however,?\s(?:{any_of('taken back')}"
     r"|(?:option |answer )?\W?(?P<letter>(?-i:[A-J]))\W?"
-    r" is (?:not (?:right|correct)|incorrect|wrong)\b)"
+    r" is (?:not (?:right|correct)|incorrect|wrong))"
+    rf"(?=\W*$|\s?[:;—–]|,?\s{any_of('because')})"
 )
 
 
