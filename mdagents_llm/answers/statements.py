@@ -55,6 +55,23 @@ _CHANGE = pattern(
     r"\b[^.:;?!\n]{0,40}?\bto\b"
     r"(?=\s\W{0,3}(?:(?:option|choice)\s)?\W{0,3}[A-J]\b)"
 )
+# "changed his answer to B", "asked me to change my answer to B", "Expert 2 changed the answer to B"
+_OF_ANOTHER = pattern(
+    r"\b(?:his|her|their|(?!(?:team|panel|group)')\w+'s) (?:\w+ ){0,2}(?:answer|vote)\b"
+)
+_ASKED_TO = pattern(
+    r"\b(?:(?:want|ask|tell|told|urg|advis|press|invit)\w* (?:me|us)"
+    r"|(?:was|were|am|are|been) (?:asked|told|urged|advised|pressed|invited)"
+    r"|(?:refus|declin)\w*|reluctant|unwilling|hesitant) to $"
+)
+_BY_ANOTHER = pattern(
+    rf"(?!(?:teams?|some|many)\b){any_of('person')}(?:(?!\b(?:I|we)\b)[^.,;:\n]){{0,80}}$"
+)
+_OF_US = pattern(r"\b(?:my|our)\b")
+# "changes to B in sepsis"
+_IN_ANOTHER_CASE = pattern(
+    rf"\W*[A-J]\W{{0,3}}{any_of('of others')}(?! (?:light|view|summary|conclusion)\b)"
+)
 # "故选C"; "讨论后选C" and "选C会出血" may be remarks, "考生误选C" and "选C者" are others'
 _CHOSEN = re.compile(
     rf"{any_of('choose')}(?=[\s:(]*[A-J](?![A-Za-z])"
@@ -424,8 +441,7 @@ def _cues(line: str, start: int, end: int, options: OptionTexts) -> Iterator[Cue
     for match in _BOXED.finditer(line, start, end):
         yield Cue(match.start(), match.end(), colon=True)
     for match in _CHANGE.finditer(line, start, end):
-        # "In pregnancy, the answer changes to B"
-        if not (match["whose"] and _OF_OTHERS_FIRST.match(line, start, match.start())):
+        if not _is_anothers_change(line, start, match):
             yield Cue(match.start(), match.end(), colon=True)
     for match in _CHOSEN.finditer(line, start, end):
         before = line[max(start, match.start() - 10) : match.start()]
@@ -465,6 +481,18 @@ def _is_lesser(line: str, noun: re.Match[str], cue: Cue) -> bool:
         return True
     qualified = noun["english"] and _QUALIFIED.fullmatch(before)
     return bool(qualified) and _HEADING.fullmatch(before) is None
+
+
+def _is_anothers_change(line: str, start: int, change: re.Match[str]) -> bool:
+    """Return whether somebody else changes an answer, or it changes in another case only."""
+    before = line[max(start, change.start() - _CONTEXT_CHARS) : change.start()]
+    if _OF_ANOTHER.search(change[0]) or _ASKED_TO.search(before):
+        return True
+    if change["whose"]:
+        behind = change["whose"].lower() == "the" and _IN_ANOTHER_CASE.match(line, change.end())
+        return bool(behind or _OF_OTHERS_FIRST.match(before))
+    by_another = _BY_ANOTHER.search(before) and not _TOGETHER.search(before)
+    return bool(by_another and not _OF_US.search(change[0]))
 
 
 def _is_alone(value: str, options: OptionTexts) -> bool:
