@@ -19,7 +19,7 @@ _LINK_CHARS = 160
 _MOST_LINKS = 4
 _LONGEST_TITLE = 40  # characters
 _CONTEXT_CHARS = 400  # read around a statement
-_MOST_CUES = 48  # read at either end of a reply; a looping one may have thousands
+_MOST_CUES = 80  # read at either end of a reply; a looping one may have thousands
 
 _NOUN = pattern(
     rf"(?P<english>{any_of('english answer')})|{any_of('answer')}|(?P<best>{any_of('best answer')})"
@@ -328,8 +328,19 @@ def _without_most_cues(lines: list[str]) -> list[str]:
     while len(starts[last - 1]) <= left:
         last -= 1
         left -= len(starts[last])
-    begin = starts[last - 1][-left] if left else len(lines[last - 1])
-    return [*lines[:first], lines[last - 1][begin:], *lines[last:]]
+    cut = lines[last - 1]
+    begin = _start_of_sentence(cut, starts[last - 1][-left]) if left else len(cut)
+    return [*lines[:first], "…", cut[begin:], *lines[last:]]
+
+
+def _start_of_sentence(line: str, cue: int) -> int:
+    """Return where the sentence of a cue starts, or its clause if that is far away."""
+    near = max(cue - _CONTEXT_CHARS, 0)
+    for boundary in (_SENTENCE_END, _CLAUSE_START):
+        ends = [end.end() for end in boundary.finditer(line, near, cue)]
+        if ends or near == 0:
+            return ends[-1] if ends else 0
+    return cue
 
 
 def _is_aside(line: str, start: int, cue: Cue) -> bool:

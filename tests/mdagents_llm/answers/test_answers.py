@@ -1083,6 +1083,21 @@ def test_an_answer_before_a_loop_of_statements_without_an_option_counts() -> Non
     assert parse_answer(f"{loop}\nThe answer is C.", OPTIONS).letter == "C"
 
 
+@pytest.mark.parametrize("between", [", ", " ", "\n"])
+@pytest.mark.parametrize(
+    "said", ["Expert {} says the answer is C", "In case {}, the answer is not C"]
+)
+def test_a_long_reply_is_shortened_where_a_statement_begins(said: str, between: str) -> None:
+    several = ", ".join([said] * 5) + "."
+    assert parse_answer(between.join(map(several.format, *[range(60)] * 5)), OPTIONS).letter is None
+    assert parse_answer(", ".join(map(said.format, range(300))), OPTIONS).letter is None
+
+
+def test_an_answer_amid_a_long_discussion_of_answers_counts() -> None:
+    discussion = "\n".join(f"Expert {number} discusses the answer." for number in range(60))
+    assert parse_answer(f"{discussion}\nThe answer is C.\n{discussion}", OPTIONS).letter == "C"
+
+
 def test_what_is_nested_deeply_is_read_without_recursion() -> None:
     depth = 5_000
     assert parse_answer('{"answer": ' * depth + '"C"' + "}" * depth, OPTIONS).letter in (None, "C")
