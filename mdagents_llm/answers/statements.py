@@ -155,7 +155,8 @@ _REPORTED = pattern(
 _BY_SOMEBODY = r"(?:\sby(?:\s(?!(?:that|to|so|and)\b)[\w'-]+){1,3})?"
 # "According to UpToDate, the correct", "UpToDate says that the", before "answer is B"
 _QUOTED = pattern(
-    rf"(?:{any_of('source')}\s?{any_of('reference')},?|{any_of('reference')}\s?{any_of('says')})"
+    rf"(?:(?:{any_of('source')}|\b(?:by|in|under)(?: the)?)\s?{any_of('reference')},?"
+    rf"|{any_of('reference')}\s?{any_of('says')})"
     r"(?:\s[^\s,.;:]+){0,3}\s?$"
     rf"|{any_of('was told')}{_BY_SOMEBODY}(?:\sthat)?(?:\sthe)?"
     r"(?:\s(?:correct|right|best|final))?\s?$"
