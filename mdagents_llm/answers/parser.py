@@ -112,9 +112,9 @@ def _decide(said: str, options: OptionTexts) -> _Decision:
     fields = read_fields(said)
     field = _agreed(_read_field(answer, options) for answer in fields.answers)
     if field.sense is not Sense.SILENT:
-        # Text after the JSON may correct it: "wait, the answer is D".
-        added = final_statement(_lines(fields.tail), options)
-        return (added, ParseMethod.STATEMENT) if added else (field, ParseMethod.STRUCTURED)
+        # Text after the JSON may correct it ("wait, the answer is D") or withdraw it.
+        last = final_statement(_lines(fields.tail), options, field) or field
+        return last, ParseMethod.STRUCTURED if last is field else ParseMethod.STATEMENT
     return _read_prose(_lines(fields.prose), options)
 
 

@@ -234,11 +234,11 @@ _REPLACES = pattern(
 _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
 # Only right behind the statement: later, "however" may be about another option.
 # A verdict that goes on is about something else: "However, this is not the correct dose".
-_HOWEVER = pattern(
-    rf"\W*however,?\s(?:{any_of('taken back')}"
+_TURNED_DOWN = pattern(
+    rf"\W*(?:(?:however|wait|no),?\s)?(?:{any_of('taken back')}"
     r"|(?:option |answer )?\W?(?P<letter>(?-i:[A-J]))\W?"
     r" is (?:not (?:right|correct)|incorrect|wrong))"
-    rf"(?=\W*$|\s?[:;—–]|,?\s{any_of('because')})"
+    r"(?=\W*$|\s?[:;—–]|,?\s(?:because|since|as)\b)"
 )
 
 
@@ -263,8 +263,10 @@ class _Statement:
     reading: Reading
 
 
-def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
-    """Return the reading of the last statement in a reply; None if the reply states nothing.
+def final_statement(
+    lines: list[str], options: OptionTexts, earlier: Reading | None = None
+) -> Reading | None:
+    """Return the reading of the last statement in a reply; `earlier` if the reply states nothing.
 
     A statement is withdrawn by a later denial of the same option, and by a sentence that starts
     with "Wait" or "Scratch that", unless another statement follows.
@@ -272,11 +274,12 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
     Args:
         lines: Lines of the reply without markup.
         options: Options of the question.
+        earlier: Answer that is stated before these lines.
     """
     lines = _without_most_cues(lines)
-    decided: Reading | None = None
+    decided = earlier
     decided_weakly = False
-    just_stated = False
+    just_stated = earlier is not None
     listed = {index for run in option_lists(lines) for index in run}
     for number, line in enumerate(lines):
         if number in listed and _OPTION_LABEL.match(line):
@@ -291,7 +294,7 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
             just_stated, before = stated is not None, just_stated
             if stated is None:
                 if decided is not None and (
-                    _TAKEN_BACK.match(line, start, end)
+                    (decided is not earlier and _TAKEN_BACK.match(line, start, end))
                     or (before and _is_turned_down(decided, line, start, end))
                 ):
                     decided = NONE
@@ -311,8 +314,8 @@ def final_statement(lines: list[str], options: OptionTexts) -> Reading | None:
 
 def _is_turned_down(decided: Reading, line: str, start: int, end: int) -> bool:
     """Return whether a sentence says that the answer right before it is wrong."""
-    however = _HOWEVER.match(line, start, end)
-    return however is not None and however["letter"] in (None, decided.letter)
+    verdict = _TURNED_DOWN.match(line, start, end)
+    return verdict is not None and verdict["letter"] in (None, decided.letter)
 
 
 def _without_most_cues(lines: list[str]) -> list[str]:

@@ -153,9 +153,23 @@ def _read(
         # Through JSON text, so that pydantic is as strict as with the reply itself; half an emoji
         # is no JSON to it.
         text = utf8(json.dumps(_repaired(reply.text, schema), ensure_ascii=False))
-        return schema.model_validate_json(text, context=options), ""
+        parsed = schema.model_validate_json(text, context=options)
     except (ValueError, RecursionError):  # not valid, or nested too deeply to repair
         return None, problem
+    if _is_corrected(reply.text, parsed, options):
+        return None, "the text after the JSON object changes its answer"
+    return parsed, ""
+
+
+def _is_corrected(text: str, parsed: BaseModel, options: Mapping[str, str]) -> bool:
+    """Return whether text after an object withdraws or replaces the option in its answer field."""
+    answer = getattr(parsed, "answer", None)
+    _, closed, behind = text.rpartition("}")
+    if not (closed and re.search(r"\w", behind)) or answer not in options:
+        return False
+    from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
+
+    return parse_answer(json.dumps({"answer": answer}) + behind, options).letter != answer
 
 
 def _repaired(text: str, schema: type[BaseModel]) -> object:

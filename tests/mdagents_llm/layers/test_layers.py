@@ -135,6 +135,42 @@ async def test_what_does_not_validate_is_asked_again_once_with_the_reason(text: 
     assert "cannot be used" in model.requests[1].messages[-1].content
 
 
+DRUGS = replace(REQUEST, options={"A": "Aspirin", "B": "Heparin"})
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "Correction: the answer is A.",
+        "\n```\nWait, the correct answer is A.",
+        "I change my answer to A.",
+        "Scratch that.",
+        "The answer is not B.",
+        "Answer: A or B",
+    ],
+)
+async def test_an_answer_that_is_corrected_behind_its_object_is_asked_again(behind: str) -> None:
+    model = in_turn(f'{{"answer": "B"}} {behind}', '{"answer": "A"}')
+    assert (await Structured(model).generate(DRUGS)).parsed == Choice(answer="A")
+    assert "changes its answer" in model.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "I hope that this helps.",
+        "The answer is B.",
+        "Expert 2 says the answer is A.",
+        "A and B were close.",
+        "Actually, heparin acts at once.",
+        "The answer is A in children, but she is an adult.",
+    ],
+)
+async def test_other_text_behind_an_object_corrects_nothing(behind: str) -> None:
+    model = in_turn(f'{{"answer": "B"}} {behind}')
+    assert (await Structured(model).generate(DRUGS)).parsed == Choice(answer="B")
+
+
 class Advice(BaseModel):
     urgent: bool
     dose: float
