@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mdagents_llm.answers.phrases import phrases
 from mdagents_llm.answers.text import MAX_CHARS, normalized, words
+from mdagents_llm.latex import COMMAND, with_escaped_latex
 
 
 def _key_name(key: str) -> str:
@@ -31,7 +32,7 @@ _LOOSE_VALUE = re.compile(
     r"|'(?P<single>[^'\n]{0,2000}+)|(?P<bare>[^,}\]\n]{1,200})",
     re.DOTALL,
 )
-_ESCAPES = re.compile(r'\\(["nrt/])')
+_ESCAPES = re.compile(rf'\\(?!{COMMAND})(["nrt/])')
 _ESCAPED = {"n": "\n", "r": "\n", "t": " "}
 
 
@@ -119,6 +120,9 @@ def _objects(text: str) -> Iterator[_Object]:
         except (ValueError, RecursionError):
             return  # nesting deeper, or numbers longer, than in any real reply
         else:
+            raw = text[start.start() : position]
+            if (escaped := with_escaped_latex(raw)) != raw:
+                content = _DECODER.decode(escaped)
             yield _Object(content, start.start(), position)
 
 

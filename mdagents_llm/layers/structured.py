@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from mdagents_llm.chat import ChatMessage, ChatModel, ChatReply, ChatRequest, OnText, StopReason
 from mdagents_llm.errors import ErrorKind, ProviderError, StructuredOutputError
 from mdagents_llm.json_schema import reply_schema
+from mdagents_llm.latex import with_escaped_latex
 from mdagents_llm.layers.room import is_out_of_room
 from mdagents_llm.reasoning_tags import without_reasoning
 from mdagents_llm.text import spelled_as, utf8
@@ -145,18 +146,19 @@ def _read(
         return None, "the reply was cut off at the token limit"
     if not reply.text.strip():
         return None, "the reply has no text" + (f": {reply.note}" if reply.note else "")
+    said = with_escaped_latex(reply.text)
     try:
-        return schema.model_validate_json(reply.text, context=options), ""
+        return schema.model_validate_json(said, context=options), ""
     except ValidationError as error:
         problem = first_problem(error)
     try:
         # Through JSON text, so that pydantic is as strict as with the reply itself; half an emoji
         # is no JSON to it.
-        text = utf8(json.dumps(_repaired(reply.text, schema), ensure_ascii=False))
+        text = utf8(json.dumps(_repaired(said, schema), ensure_ascii=False))
         parsed = schema.model_validate_json(text, context=options)
     except (ValueError, RecursionError):  # not valid, or nested too deeply to repair
         return None, problem
-    if _is_corrected(reply.text, parsed, options):
+    if _is_corrected(said, parsed, options):
         return None, "the text after the JSON object changes its answer"
     return parsed, ""
 

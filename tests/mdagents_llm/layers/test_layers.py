@@ -91,6 +91,18 @@ async def test_what_is_almost_json_is_repaired_without_a_call(text: str) -> None
     assert len(model.requests) == 1
 
 
+class Remark(BaseModel):
+    text: str
+
+
+@pytest.mark.parametrize("around", ["{}", "```json\n{}\n```"])
+@pytest.mark.parametrize("text", [r"\beta-blocker", r"5 \times 10 \text{ mg}"])
+async def test_latex_keeps_its_backslash(text: str, around: str) -> None:
+    model = in_turn(around.format(f'{{"text": "{text}"}}'))
+    reply = await Structured(model).generate(replace(REQUEST, schema=Remark))
+    assert reply.parsed == Remark(text=text)
+
+
 class Answer(BaseModel):
     answer: Literal["A", "B"]
 
