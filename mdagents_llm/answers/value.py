@@ -105,6 +105,12 @@ _IN_A_CASE = pattern(
     rf"|(?:[,;]|{any_of('or')})[\s(]*(?-i:(?P<another>[A-J]))"
     rf"[\s)]*[,(]?\s?(?:{any_of('in a case', 'else')}))"
 )
+# "Aspirin, or if bleeding, C. Heparin", not "Aspirin, or if unavailable, C. Heparin"
+_OR_IN_A_CASE = pattern(
+    rf"[\s)\]]*,?\s?(?:or\b[\s,(]*|{any_of('or')}[\s,(]*(?!(?:for|in)\b)){any_of('in a case')}"
+    r"(?! (?:not |un|contra)?(?:available|possible|feasible|tolerated|indicated)\b)"
+    r"[^.?!\n]{1,60}?(?:[,:)]|(?=\sthen\b))\s?(?:then\s)?(?=\W{0,2}\w)"
+)
 _ARTICLE_BEHIND = re.compile(r"\s[a-zà-ÿ]")
 # "C, but D is correct"
 _OVERRULED = re.compile(
@@ -271,6 +277,8 @@ def _read_lettered(letter: str, rest: str, options: OptionTexts) -> Reading:
     each = _IN_A_CASE.match(rest)
     if each and {each["other"], each["another"]} & set(options.letters) - {letter}:
         return SEVERAL
+    if _in_another_case(after, options) - {letter, *named.letters}:
+        return SEVERAL
     if _second_letters(rest, after, named, new_sentence) & set(options.letters) - {letter}:
         return SEVERAL
     also = _also_named(after, options) if named.letters else _NO_MORE
@@ -313,6 +321,18 @@ def _second_letters(rest: str, after: str, named: Named, new_sentence: bool) -> 
     if named.letters or not new_sentence:
         found += _SECOND_LABEL.finditer(window)
     return {letter for match in found if match for letter in match.groups() if letter}
+
+
+def _in_another_case(after: str, options: OptionTexts) -> frozenset[str]:
+    """Return the option of another case that follows: "Aspirin, or if bleeding, C. Heparin"."""
+    other = _OR_IN_A_CASE.match(after)
+    if other is None:
+        return frozenset()
+    text = after[other.end() :]
+    label = _letter_of(text, options)
+    if label and _is_label(label, text, options, colon=True):
+        return frozenset(label["letter"].upper()) & frozenset(options.letters)
+    return options.at_start(text).letters
 
 
 def _also_named(after: str, options: OptionTexts, *, listed: bool = False) -> Named:
@@ -367,7 +387,8 @@ def _read_named(line: str, named: Named, options: OptionTexts) -> Reading:
     after = line[named.end :]
     if not named.letters:
         return SILENT
-    if _also_named(after, options, listed=True).letters - named.letters:
+    also = _also_named(after, options, listed=True).letters | _in_another_case(after, options)
+    if also - named.letters:
         return SEVERAL
     if _TEXT_DENIED.match(after) or not _ends_phrase(after):
         return SILENT
