@@ -133,12 +133,13 @@ _OWN = r"(?:\b(?:I|we)\b|[我私]|\b(?:저|나|우리)(?:희)?(?:는|의)?\b)"
 _CONCLUDES = r"[^.;\n]*\w, (?:and )?(?:so|thus|therefore|hence|my|our)\b"
 # "Expert 2 chose C, so the answer", not "Expert 2 says it is C, so the answer"
 _VOTES_AND_CONCLUDES = (
-    rf"(?:cho|select|vot|pick|prefer|favou?r|recommend|argu\w+ for\b)\w*\b(?! that\b){_CONCLUDES}"
+    r"(?:cho|select|vot|pick|prefer|favou?r|recommend|argu\w+ (?:\w+ )?for\b)\w*\b(?! that\b)"
+    rf"{_CONCLUDES}"
 )
-# "She said she was pregnant, so the answer", not "She said it is HIT, so the answer"
+# "She said she was pregnant, so the answer", not "She said it is HIT" or "She said she chose B"
 _PATIENT_AND_CONCLUDES = (
     rf"s?he\b[^.;,\n]{{0,80}}?{any_of('says')}(?! that\b)"
-    rf"(?=[^.;,\n]*\b(?:s?he|his|him|her)\b){_CONCLUDES}"
+    rf"(?=[^.;,\n]*\b(?:s?he|his|him|her)\b)(?![^.;,\n]*(?-i:\b[A-J]\b)){_CONCLUDES}"
 )
 # "As the surgeon says, the correct answer", not "While Expert 1 says, in adults, the answer"
 _BESIDE_A_REPORT = pattern(
@@ -235,8 +236,8 @@ _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')
 # Only right behind the statement: later, "however" may be about another option.
 # A verdict that goes on is about something else: "However, this is not the correct dose".
 _TURNED_DOWN = pattern(
-    rf"\W*(?:(?:however|wait|no),?\s)?(?:{any_of('taken back')}"
-    r"|(?:option |answer )?\W?(?P<letter>(?-i:[A-J]))\W?"
+    rf"\W*(?:(?:(?:however|wait|no),?\s)?{any_of('taken back')}"
+    r"|(?:however|wait|no),?\s(?:option |answer )?\W?(?P<letter>(?-i:[A-J]))\W?"
     r" is (?:not (?:right|correct)|incorrect|wrong))"
     r"(?=\W*$|\s?[:;—–]|,?\s(?:because|since|as)\b)"
 )
