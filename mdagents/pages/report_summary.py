@@ -26,6 +26,7 @@ from mdagents.pages.tiles import Tile, tiles_of_run
 from mdagents.scoring import comparison_tables, comparison_text, what_if_text
 from mdagents.scoring.agreement import by_first_agreement
 from mdagents.scoring.audit.teaching import Lesson
+from mdagents.scoring.breakdown_text import HOW_TESTED, breakdown_lines, breakdown_table
 from mdagents.scoring.comparison import Block, Comparison
 from mdagents.scoring.exaid_figures import ExaidFigures
 from mdagents.scoring.formatting import Table, percent
@@ -157,9 +158,14 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
         limits=verdict.limits,
         run_names=[run.name],
         notices=[sentence(notice) for notice in report.notices],
-        lines=report_lines(report),
+        lines=[
+            *report_lines(report),
+            *(line for breakdown in report.breakdowns for line in breakdown_lines(breakdown)),
+            *([HOW_TESTED] if report.breakdowns else []),
+        ],
         tables=[
             *report_tables(report),
+            *map(breakdown_table, report.breakdowns),
             *_exaid_tables(report.summaries, has_total=True),
             settings_table(run),
         ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,26 @@ def test_what_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None
     assert rows[1]["wrong_ids"] == "surgery-14; surgery-15"
     summary = json.loads(Path("evaluation/run.summary.json").read_text())
     assert [each["by"] for each in summary["breakdowns"]] == ["subject", "level"]
+
+
+def test_the_page_and_the_latex_tables_have_the_groups() -> None:
+    path = str(write(records()))
+    asked = ["--input", path, "--group-by", "subject", "level"]
+    assert evaluate([*asked, "--html", "--latex", "tables.tex"]) == 0
+    page = unescape(Path("evaluation/run.html").read_text(encoding="utf-8"))
+    tables = Path("tables.tex").read_text(encoding="utf-8")
+    for by, group, wrong in (
+        ("subject", "anatomy", "anatomy-4, anatomy-5"), ("level", "advanced", "surgery-14"),
+    ):  # fmt: skip
+        assert f"<b>accuracy by {by}</b>" in page
+        assert f'<th scope="row">{group}</th><td data-label="questions">16</td>' in page
+        assert f"wrong of {group} (" in page
+        assert wrong in page
+        assert rf"\caption{{accuracy by {by}}}" in tables
+        assert f"\n{group} & 16 & " in tables
+    assert page.count("p: Fisher's exact test") == 1
+    assert evaluate(["--input", path, "--html"]) == 0
+    assert "Fisher's" not in Path("evaluation/run.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
