@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mdagents.pages.report_summary import Head
 from mdagents.scoring.fields import plain
-from mdagents.scoring.table_formats import as_latex
+from mdagents.scoring.table_formats import as_latex, unknown_to_pdflatex
 from mdagents_llm.files.whole_file import replace_file
 
 FORMS = ("svg", "pdf", "png")
@@ -40,11 +40,14 @@ def write_figures(folder: Path, stem: str, head: Head) -> int:
 
 
 def write_latex(path: Path, head: Head) -> None:
-    """Write the tables of a page as LaTeX of the package booktabs.
+    """Write the tables of a page as LaTeX of the package booktabs, headed by what it needs.
 
     Raises:
         OSError: The file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     tables = "\n\n".join(map(as_latex, [*head.table_first, *head.tables]))
-    replace_file(path, plain(f"% \\usepackage{{booktabs}}\n{tables}\n").encode())
+    packages = "% \\usepackage{booktabs}\n% \\usepackage[T1]{fontenc}\n"
+    if unknown := unknown_to_pdflatex(tables):
+        packages += f"% XeLaTeX or LuaLaTeX, with a font that has these characters: {unknown}\n"
+    replace_file(path, plain(f"{packages}{tables}\n").encode())

@@ -7,7 +7,7 @@ import pytest
 from mdagents.pages.charts import Difference, forest_figure
 from mdagents.scoring.comparison import compare
 from mdagents.scoring.formatting import Table, chance_in_words, points
-from mdagents.scoring.table_formats import as_latex
+from mdagents.scoring.table_formats import as_latex, unknown_to_pdflatex
 from tests.mdagents.scoring.made_up_runs import made_up
 
 
@@ -54,3 +54,24 @@ def test_a_latex_row_that_begins_with_a_blank_and_a_bracket_is_no_argument() -> 
     assert as_latex(table).splitlines()[7] == r"{} [a] one & 1 \\"
     assert r"{}" + "\n" + r"* best & 2 \\" in as_latex(table)
     assert as_latex(table).splitlines()[10] == r" & [3] \\"
+
+
+@pytest.mark.parametrize(
+    ("text", "latex", "unknown"),
+    [
+        ("≥65 years, ≤ 5 μg", r"$\geq$65 years, $\leq$ 5 $\mu$g", ""),  # jgm/pandoc#8183
+        ("β-blocker, 5 µg", r"$\beta$-blocker, 5 µg", ""),
+        ("CO₂, Ca²⁺, 10⁻⁹", r"CO$_2$, Ca²$^+$, 10$^-$$^9$", ""),
+        ("cafe\u0301 Đỗ «ą» “x” 5 °C", "café Đỗ «ą» “x” 5 °C", "ỗ"),
+        ("1\u202f000", r"1\,000", ""),
+        ("Ħamrun, 模型 2, 模", "Ħamrun, 模型 2, 模", "Ħ型模"),
+    ],
+)
+def test_latex_has_commands_for_what_pdflatex_does_not_know(
+    text: str, latex: str, unknown: str
+) -> None:
+    written = as_latex(Table([text, "a"], [[text, "1"]], title=text)).splitlines()
+    assert written[2] == rf"\caption{{{latex}}}"
+    assert written[5] == rf"{latex} & a \\"
+    assert written[7] == rf"{latex} & 1 \\"
+    assert unknown_to_pdflatex("\n".join(written)) == unknown
