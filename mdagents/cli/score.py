@@ -291,7 +291,7 @@ def _write_pages(
     page: Path, head: Head, runs: Sequence[RunOutput], options: argparse.Namespace
 ) -> None:
     """Write the page, the figures and the LaTeX tables that the options name."""
-    from mdagents.pages.export import write_figures, write_latex
+    from mdagents.pages.export import text_without_font, write_figures, write_latex
     from mdagents.pages.report import write_page
 
     if options.html:
@@ -303,6 +303,8 @@ def _write_pages(
         with _writing(folder, "--figures"):
             count = write_figures(folder, page.stem, head)
         print_result(f"written: {counted(count, 'file')} in {folder}")
+    if (options.html or options.figures) and (text := text_without_font(head)):
+        print_result(f"NOTE: PDF and PNG of figures show boxes: no font of this machine has {text}")
     if options.latex:
         path = Path(options.latex)
         with _writing(path, "--latex"):

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
+from mdagents.pages.fonts import families_for
 from mdagents.scoring.formatting import number
 
 if TYPE_CHECKING:
@@ -104,6 +107,8 @@ class Canvas:
 
         self.width, self.height = width, height
         self._drawing = Drawing(figsize=(width / 72, height / 72))
+        self.texts: list[str] = []
+        """Texts of the drawing."""
         self._sized: list[tuple[Any, float]] = []
         """(text or line, size in pixels), to scale them in exported files."""
 
@@ -174,8 +179,9 @@ class Canvas:
 
         # Lower-case letters are centered at 0.36 of the size above the base line.
         mark = Text(*self._share(x, y + 0.36 * size), text, color=COLORS[color], fontsize=size,
-                    ha=anchor, va="baseline", fontweight="bold" if bold else "normal",
+                    ha=anchor, va="baseline", **_font(text, bold=bold),
                     parse_math=False, transform=self._drawing.transFigure)  # fmt: skip
+        self.texts.append(text)
         self._sized.append((mark, size))
         self._add(mark, "")
 
@@ -221,10 +227,12 @@ class Canvas:
         file = io.BytesIO()
         settings: Any = {
             "svg.fonttype": "none", "svg.hashsalt": "mdagents",  # text stays text; equal files
-            "pdf.fonttype": 42,  # fonts are embedded as TrueType
+            # Fonts are embedded as TrueType, or as outlines if one of the machine may be of another
+            # kind, as Noto Sans CJK (https://github.com/matplotlib/matplotlib/issues/20870).
+            "pdf.fonttype": 42 if all(len(families_for(text)) == 1 for text in self.texts) else 3,
         }  # fmt: skip
         metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form, {})
-        with mpl.rc_context(settings):
+        with mpl.rc_context(settings), _without_warnings():
             self._drawing.savefig(file, format=form, dpi=dpi if form == "png" else 72,
                                   transparent=form != "png", metadata=metadata)  # fmt: skip
         content = file.getvalue()
@@ -238,10 +246,28 @@ def width_of(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     """Return the width of a text in pixels, in the font of exported files."""
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
-    font = get_font(findfont(FontProperties(weight="bold" if bold else "normal")))
+    of = _font(text, bold=bold)
+    font = get_font(
+        [findfont(FontProperties(family=[name], weight=of["weight"])) for name in of["family"]]
+    )
     font.set_size(size, 72)
-    font.set_text(text)
+    with _without_warnings():
+        font.set_text(text)
     return float(font.get_width_height()[0]) / 64
+
+
+def _font(text: str, *, bold: bool) -> dict[str, Any]:
+    """Return the font of a text for matplotlib; a font of the machine may not have a bold face."""
+    families = families_for(text)
+    return {"family": families, "weight": "bold" if bold and len(families) == 1 else "normal"}
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Ignore warnings of characters without a font, of which the program says it in one line."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
+        yield
 
 
 def shortened(text: str, width: float, size: float = TEXT) -> str:

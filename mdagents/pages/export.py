@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mdagents.pages.canvas import PHONE
+from mdagents.pages.fonts import without_font
 from mdagents.pages.report_summary import Head
 from mdagents.scoring.fields import plain
 from mdagents.scoring.table_formats import as_latex, unknown_to_pdflatex
@@ -37,6 +39,12 @@ def write_figures(folder: Path, stem: str, head: Head) -> int:
         for form in FORMS:
             replace_file(folder / f"{stem}-{name}.{form}", figure.export(form))
     return len(figures) * len(FORMS)
+
+
+def text_without_font(head: Head) -> str:
+    """Return the characters in exported figures of a page that no font of this machine has."""
+    drawn = [figure.draw(PHONE) for figure in [*head.figures, *head.details]]
+    return without_font("".join(text for canvas in drawn for text in canvas.texts))
 
 
 def write_latex(path: Path, head: Head) -> None:
