@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mdagents.records.ratings import Rating, add_ratings, read_csv, read_ratings, write_csv
@@ -37,6 +37,7 @@ def main(argv: Sequence[str], *, program: str = "python -m mdagents ratings") ->
         ratings = read_csv(file)
         _check_items(ratings, run, file)
         known = {one.key: one for one in read_ratings(folder)}
+        _refuse_other_names(ratings, known, file)
         added = [
             one for one in ratings if one.key not in known or one.is_later_than(known[one.key])
         ]
@@ -82,6 +83,29 @@ def _check_items(ratings: Sequence[Rating], run: RunOutput, file: Path) -> None:
                 f"{file}: item {rating.item} of case_id {rating.case_id} is no summary of "
                 f"{run.name}; this case has {counted(made, 'summary', 'summaries')}"
             )
+
+
+def _refuse_other_names(
+    ratings: Sequence[Rating], known: Mapping[tuple[str, str, str], Rating], file: Path
+) -> None:
+    """Refuse ratings that the run has from a rater of another name: both would count.
+
+    Raises:
+        ConfigError: A rating is new, and one that the run has and the file lacks differs from it in
+            the name of the rater only.
+    """
+    in_file = {one.key for one in ratings}
+    lacking = {_without_name(one): one.rater for key, one in known.items() if key not in in_file}
+    for one in ratings:
+        if one.key not in known and (name := lacking.get(_without_name(one))):
+            raise ConfigError(
+                f"{file}: {one.rater} rated {one.item} of case_id {one.case_id} at {one.at} just "
+                f"as {name} did in the run; use one name for a rater, or other times for two raters"
+            )
+
+
+def _without_name(rating: Rating) -> Rating:
+    return rating.model_copy(update={"rater": ""})
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:

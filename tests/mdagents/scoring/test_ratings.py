@@ -117,6 +117,36 @@ def test_excel_keeps_the_names_of_raters_in_an_export() -> None:
     assert [one.rater for one in read_ratings(folder)] == [composed]
 
 
+@pytest.mark.parametrize(
+    ("imported", "count"),
+    [
+        # Renamed, alone and beside a new rating: the run has it under the earlier name.
+        ([rating("R1")], None),
+        ([rating("R1"), rating("R1", at="2026-01-02T00:00:00Z", case_id="case-2")], None),
+        # Another rating, time or item, or the earlier rater is in the file as well: of two raters.
+        ([rating("R1", score=5)], 2),
+        ([rating("R1", at="2026-01-01T00:00:01Z")], 2),
+        ([rating("R1", case_id="case-2")], 2),
+        ([rating("Dr. A"), rating("R1")], 2),
+        ([rating("Dr. A")], 1),
+    ],
+)
+def test_a_rater_with_another_name_is_not_counted_twice(
+    imported: list[Rating], count: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Imports that double annotations: https://github.com/LAAC-LSCP/ChildProject/issues/412."""
+    path = write([ours(f"q{n}", "A", "A", case_id=f"case-{n}") for n in (1, 2)])
+    folder = path.with_suffix("")
+    folder.mkdir()
+    add_ratings(folder, [rating("Dr. A")])
+    Path("r.csv").write_text(write_csv(imported))
+    for _ in range(2):  # the second time, nothing is new
+        assert ratings_program([str(path), "r.csv", "--import"]) == (0 if count else 2)
+    assert len(read_ratings(folder)) == (count or 1)
+    renamed = f"R1 rated answer of case_id case-1 at {AT} just as Dr. A did in the run; use one "
+    assert (renamed in capsys.readouterr().err) == (count is None)
+
+
 def test_alpha_at_its_limits() -> None:
     assert ordinal_alpha([[1, 1], [5, 5]]) == 1
     assert ordinal_alpha([[3, 3], [3, 3]]) is None
