@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import hashlib
+import io
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -273,8 +274,12 @@ def _score(run: RunOutput, csv_path: Path, options: argparse.Namespace) -> None:
         _write_json(report.as_dict(), summary, [run])
     print_result(f"written: {csv_path}\nwritten: {summary}")
     if report.breakdowns:
-        with _writing(groups), groups.open("w", encoding="utf-8", newline="") as file:
-            write_breakdown_csv(file, report.breakdowns)
+        table = io.StringIO(newline="")
+        write_breakdown_csv(table, report.breakdowns)
+        # Excel reads UTF-8 only after a byte order mark; without need, it would confuse programs.
+        encoding = "utf-8" if table.getvalue().isascii() else "utf-8-sig"
+        with _writing(groups):
+            groups.write_text(table.getvalue(), encoding, newline="")
         print_result(f"written: {groups}")
     if _wants_pages(options):
         # Imported here: figures take a second to load, and only pages need them.

@@ -69,8 +69,9 @@
     ];
   };
   const FORMS = {
-    // A cell that begins like a formula would be computed by a spreadsheet.
-    csv: (rows) => rows.map((cells) => cells.map((cell) => `"${cell.replace(/^[=+@-]/, "'$&").replaceAll('"', '""')}"`).join(",")).join("\r\n"),
+    // A cell that begins like a formula would be computed by a spreadsheet; Excel reads UTF-8 only
+    // after a byte order mark.
+    csv: (rows) => "\ufeff" + rows.map((cells) => cells.map((cell) => `"${cell.replace(/^[=+@-]/, "'$&").replaceAll('"', '""')}"`).join(",")).join("\r\n"),
     md: ([head, ...rows]) => [head, head.map(() => "---"), ...rows]
       .map((cells) => `| ${cells.map((cell) => cell.replace(/[\\|`*_<>[\]]/g, "\\$&")).join(" | ")} |`).join("\n"),
   };

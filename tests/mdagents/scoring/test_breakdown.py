@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from codecs import BOM_UTF8
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,17 @@ def test_what_is_printed_and_written(capsys: pytest.CaptureFixture[str]) -> None
     assert rows[1]["wrong_ids"] == "surgery-14; surgery-15"
     summary = json.loads(Path("evaluation/run.summary.json").read_text())
     assert [each["by"] for each in summary["breakdowns"]] == ["subject", "level"]
+
+
+def test_groups_beyond_ascii_are_written_as_excel_reads_them() -> None:
+    """A mark without need would confuse others: https://github.com/imsweb/django-seeker/pull/158."""
+    for name, encoding in (("Surgery", "ascii"), ("Chirurgie für Ältere", "utf-8-sig")):
+        path = str(write([ours("1", "A", "A", fields={"subject": name})]))
+        assert evaluate(["--input", path, "--group-by", "subject"]) == 0
+        content = Path("evaluation/run.groups.csv").read_bytes()
+        assert content.startswith(BOM_UTF8) == (encoding != "ascii")
+        (row,) = csv.DictReader(content.decode(encoding).splitlines())
+        assert (row["group_by"], row["group"]) == ("subject", name)
 
 
 def test_the_page_and_the_latex_tables_have_the_groups() -> None:

@@ -345,6 +345,23 @@ async def test_a_finished_question_is_replayed_and_runs_are_compared(page: Page)
         assert await problems(page) == []
 
 
+@pytest.mark.usefixtures("two_runs")
+async def test_the_table_of_runs_is_saved_as_excel_reads_it(page: Page) -> None:
+    """Without a byte order mark, Excel reads another encoding than UTF-8."""
+    with serving() as address:
+        await page.goto(address)
+        await page.click("nav.page .menu > summary")
+        async with page.expect_download() as download:
+            await page.click("[data-export=csv]")
+        first, *rows = lines_of(await (await download.value).path())
+    assert first.startswith(b'\xef\xbb\xbf"model","rank"')
+    assert sorted(row.split(b",")[0] for row in rows) == [b'"gpt-4o"', b'"gpt-4o-mini"']
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1000, 1700])
 async def test_pages_fit_the_window_and_can_be_read(
