@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from mdagents.cli.score import main
 from mdagents.pages.layout import script, style, templates
@@ -93,6 +93,39 @@ async def test_the_arrows_stay_those_of_a_choice(page: Page) -> None:
     await page.focus("#filters [value='']")
     await page.keyboard.press("ArrowRight")
     assert await page.locator("#filters input:checked").get_attribute("value") == "wrong"
+
+
+async def test_text_from_right_to_left_keeps_its_order(page: Page) -> None:
+    """The unit of a dose stood before the name: https://github.com/zai-org/feedback/issues/99."""
+    dose = "وارفارين 5 mg"
+    options = {"A": "Aspirin", "B": dose, "C": "Heparin", "D": "Insulin"}
+    write([ours("1", "A", "A", options=options, fields={"drug": dose})])
+    await page.goto(report("--group-by", "drug"))
+    await page.evaluate(
+        "document.querySelectorAll('.fold details').forEach((of) => of.open = true)"
+    )
+    group = page.locator(".figures-table th", has_text=dose)
+    option = page.locator(".options li span", has_text=dose)
+    assert await from_the_left(group) == ["mg", "5", "وارفارين"]
+    await page.click("#list tbody tr:not([hidden]) a")
+    assert await from_the_left(option) == ["mg", "5", "وارفارين"]
+
+
+async def from_the_left(text: Locator) -> list[str]:
+    """Words of a line in the order in which they are seen."""
+    return list(await text.evaluate(_FROM_THE_LEFT))
+
+
+_FROM_THE_LEFT = """(element) => {
+  const node = element.firstChild;
+  const words = [...node.data.matchAll(/\\S+/g)].map((word) => {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    return [range.getBoundingClientRect().left, word[0]];
+  });
+  return words.sort((one, other) => one[0] - other[0]).map(([, word]) => word);
+}"""
 
 
 async def colors(page: Page) -> tuple[str, str]:
