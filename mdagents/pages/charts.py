@@ -31,7 +31,7 @@ from mdagents.scoring.formatting import (
 )
 from mdagents.scoring.group import Group
 from mdagents.scoring.pairs import Pair
-from mdagents.scoring.statistics import Calibration
+from mdagents.scoring.statistics import SMALLEST_FOR_RATES, Calibration
 from mdagents_llm.text import counted
 
 HALF, QUARTER, FULL = (368, 572), (280,), (368, 760, 1192)
@@ -207,7 +207,9 @@ def _agreement(groups: Mapping[str, Group], width: int) -> Canvas:
             if width_of(label) + 8 <= part:
                 canvas.text(x + part / 2, top + 12, label, color, anchor="center")
             x += part + 2
-        canvas.text(x + 6, top + 12, percent(group.accuracy), bold=True)
+        is_small = group.questions < SMALLEST_FOR_RATES
+        figure = f"{group.correct} of {group.n}" if is_small else percent(group.accuracy)
+        canvas.text(x + 6, top + 12, figure, bold=True)
     return canvas
 
 

@@ -52,6 +52,11 @@ class Wrong:
     """Name of the property."""
     groups: Mapping[str, Group]
 
+    @property
+    def large(self) -> Mapping[str, Group]:
+        """Groups that have enough questions for a percentage."""
+        return _large_enough(self.groups)
+
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
@@ -176,9 +181,10 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
             [
                 100 * (end or 0)
                 for of in wrong
-                for group in of.groups.values()
+                for group in of.large.values()
                 for end in (group.accuracy_low, group.accuracy_high)
-            ],
+            ]
+            or PERCENT,
             0,
             100,
             within=PERCENT,

@@ -295,3 +295,23 @@ def test_marks_have_their_numbers() -> None:
     assert labels == titles, "read aloud as well"
     assert not re.search(r'<g id="', svg), "ids that every figure would have"
     assert "#" not in re.sub(r'(clip-path|href|xlink:href)="[^"]*"', "", svg), "theme colors"
+
+
+def test_small_groups_of_wrong_answers_have_counts_as_in_the_tables() -> None:
+    records = [*letters("AAB" * 11), ours("33", "B", "B"), ours("34", "B", "A")]
+    for number, record in enumerate(records):
+        record["difficulty"] = "advanced" if number < 9 else "basic"
+        first = "AAB" if number < 5 else "AAA"
+        record["opinions"] = [{"agent": str(place), "answer": of} for place, of in enumerate(first)]
+    write(records)
+    shown = words(page())
+    section = shown[shown.index("What it got wrong") : shown.index("Questions all 35")]
+    assert "advanced 9 6 of 9 3" in section
+    assert "basic 26 65.4% 9" in section
+    assert "B 2 1 of 2 1" in section
+    assert "majority 5 4 of 5 1" in section
+    assert main(["--figures", "paper"]) == 0
+    drawn = Path("paper/run-agreement-at-first.svg").read_text(encoding="utf-8")
+    assert ">4 of 5</text>" in drawn
+    assert ">80.0%</text>" not in drawn
+    assert "advanced 9 of 9 6 of 9 right" in shown, "the table of accuracies"
