@@ -40,7 +40,7 @@ def repeats_tables(figures: Repeats) -> list[Table]:
             reliability,
             title=f"{counted(figures.questions, 'question')} in {counted(figures.epochs, 'epoch')}",
         ),
-        Table(["epoch", "right", "accuracy (95% interval)"], epochs),
+        Table(["epoch", "right", "accuracy (95% interval)"], epochs, title="Accuracy by epoch"),
         *([_places(bias)] if bias else []),
     ]
 

@@ -73,6 +73,14 @@ def test_latex_begins_with_what_it_needs(name: str, unknown: list[str]) -> None:
     assert [line.partition(": ")[2] for line in comments[2:]] == unknown
 
 
+def test_each_latex_table_of_a_run_in_epochs_has_a_caption() -> None:
+    write([ours(str(n), "A", "AAB"[n % 3], epoch=epoch) for n in range(10) for epoch in (1, 2)])
+    assert main(["--latex", "t.tex"]) == 0
+    tables = Path("t.tex").read_text(encoding="utf-8")
+    assert r"\caption{Accuracy by epoch}" in tables
+    assert r"\caption{}" not in tables
+
+
 def test_latex_names_one_file(capsys: pytest.CaptureFixture[str]) -> None:
     paths = [str(write([ours("1", "A", "A")], f"{name}.json")) for name in "ab"]
     assert main(["--input", *paths, "--latex", "t.tex"]) == 2
