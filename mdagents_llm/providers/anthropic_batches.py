@@ -16,6 +16,7 @@ from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.clock import ms_of
 from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.providers.anthropic_messages import AnthropicChat
+from mdagents_llm.providers.batch_results import results_by_key
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.picture_body import plain
 from mdagents_llm.wire import BatchState, Line
@@ -77,8 +78,7 @@ class AnthropicBatches:
         with self._chat.errors():
             path = f"{_PATH}/{batch}/results"
             content = await self._client.get(path, cast_to=httpx2.Response)
-            read = [json.loads(line) for line in content.text.split("\n") if line.strip()]
-            return {line["custom_id"]: line for line in read}
+            return results_by_key(content.text, self.is_answered)
 
     def is_answered(self, line: Line) -> bool:
         """Return whether a result contains a reply."""

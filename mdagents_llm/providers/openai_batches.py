@@ -16,6 +16,7 @@ from openai import AsyncOpenAI
 
 from mdagents_llm.chat import ChatReply, ChatRequest
 from mdagents_llm.errors import ErrorKind, ProviderError
+from mdagents_llm.providers.batch_results import results_by_key
 from mdagents_llm.providers.error_text import masked_line
 from mdagents_llm.providers.filters import WithheldError
 from mdagents_llm.providers.http_errors import status_error
@@ -91,15 +92,14 @@ class OpenAIBatches:
 
     async def lines(self, batch: str, keys: Sequence[str]) -> Mapping[str, Line]:
         """Return the results of a batch that has ended, by the keys of its requests."""
+        lines: dict[str, Line] = {}
         with self._chat.errors():
             found = await self._client.batches.retrieve(batch)
-            lines: dict[str, Line] = {}
             for file in (found.output_file_id, found.error_file_id):
                 if file:
                     path = f"/files/{file}/content"
                     content = await self._client.get(path, cast_to=httpx2.Response)
-                    read = [json.loads(line) for line in content.text.split("\n") if line.strip()]
-                    lines |= {line["custom_id"]: line for line in read}
+                    lines = results_by_key(content.text, self.is_answered) | lines
         return lines
 
     def is_answered(self, line: Line) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -186,7 +186,7 @@ class BatchRoutes:
             "created_at": created,
             "expires_at": created + _DAY,
             "status": _OPENAI[batch.status],
-            "output_file_id": self._file(well),
+            "output_file_id": self._file(well, self._batches.rewrite),
             "error_file_id": self._file(badly),
             "metadata": {"mdagents": batch.tag} if batch.tag else None,
             "request_counts": {
@@ -198,10 +198,13 @@ class BatchRoutes:
             } if batch.refused else None,
         }  # fmt: skip
 
-    def _file(self, lines: list[dict[str, Any]]) -> str | None:
+    def _file(
+        self, lines: list[dict[str, Any]], rewrite: Callable[[list[str]], list[str]] = list
+    ) -> str | None:
         if not lines:
             return None
-        return self._batches.keep_file("".join(f"{json.dumps(line)}\n" for line in lines))
+        written = rewrite([json.dumps(line) for line in lines])
+        return self._batches.keep_file("".join(f"{line}\n" for line in written))
 
     # -- Anthropic ------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class BatchRoutes:
                     result = {"type": "succeeded", "message": body | {"usage": usage}}
             lines.append(json.dumps({"custom_id": key, "result": result}))
         # In another order than they were asked, as the API reserves the right to.
-        return web.Response(text="\n".join(reversed(lines)) + "\n")
+        return web.Response(text="\n".join(self._batches.rewrite(lines[::-1])) + "\n")
 
     # -- Gemini ---------------------------------------------------------------------------------
 

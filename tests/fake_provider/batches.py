@@ -68,6 +68,7 @@ class Batches:
         room: Requests that may be at work at once; None: as many as come.
         says_when: Whether a refusal for want of room names a pause, where the API can.
         delay: Seconds from the creation of a batch to the reply that tells of it.
+        rewrite: Changes the JSON lines of the replies of a batch that is done.
 
     Args:
         answer: Answers a line: (batch, key, body) -> what the API writes about it.
@@ -82,6 +83,7 @@ class Batches:
         self.room: int | None = None
         self.says_when = False
         self.delay = 0.0
+        self.rewrite: Callable[[list[str]], list[str]] = list
         self.failing: list[int] = []
         self.files: dict[str, str] = {}
         self.all: list[SeenBatch] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -221,6 +222,35 @@ async def test_lines_of_a_batch_that_expired_are_asked_again(
     assert [len(batch.keys) for batch in provider.batches.all] == [10, left]
     assert Counter(row.outcome for row in rows) == {"ok": 10, "unanswered": left}
     assert any(f"ended, {10 - left} answered" in line for line in bench.said)
+
+
+@pytest.mark.parametrize("bench", ["openai", "anthropic"], indirect=True)
+@pytest.mark.parametrize(
+    "damaged", ["[]", "null", '{"id": "batch_req_1", "response"', '{"custom_id": null}', ""]
+)
+async def test_a_damaged_line_of_results_costs_only_its_own_request(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow], damaged: str
+) -> None:
+    provider.batches.rewrite = lambda lines: [damaged, *lines[1:]] if len(lines) > 1 else lines
+    policy = RetryPolicy(max_retries=3, timeout=2.0)
+    assert len(await bench.ask(questions(5), retry=policy)) == 5
+    assert [len(batch.keys) for batch in provider.batches.all] == [5, 1]
+    assert Counter(row.outcome for row in rows) == {"ok": 5, "unanswered": 1}
+
+
+@pytest.mark.parametrize("bench", ["openai", "anthropic"], indirect=True)
+async def test_an_error_in_a_repeated_line_does_not_replace_a_reply(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow]
+) -> None:
+    def repeated(lines: list[str]) -> list[str]:
+        failed = {"response": None, "error": {"code": "x"}, "result": {"type": "expired"}}
+        again = [json.dumps(json.loads(line) | failed) for line in lines]
+        return [*again[:2], *lines, *again[2:]]
+
+    provider.batches.rewrite = repeated
+    assert len(await bench.ask(questions(5))) == 5
+    assert set(submitted(provider).values()) == {1}
+    assert {row.outcome for row in rows} == {"ok"}
 
 
 @pytest.mark.parametrize("bench", ["openai", "google"], indirect=True)
