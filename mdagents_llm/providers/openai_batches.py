@@ -115,17 +115,18 @@ class OpenAIBatches:
     def read(self, line: Line, request: ChatRequest) -> ChatReply:
         """Return the reply that a result contains."""
         content: Any = line
-        failed = content.get("error") or {}
-        if failed.get("code") in _NEVER_TRIED:
-            said = masked_line(str(failed.get("message") or failed["code"]))
-            raise ProviderError(said, kind=ErrorKind.UNANSWERED)
         try:
             with self._chat.errors():
+                failed = content.get("error") or {}
+                if failed.get("code") in _NEVER_TRIED:
+                    said = masked_line(str(failed.get("message") or failed["code"]))
+                    raise ProviderError(said, kind=ErrorKind.UNANSWERED)
                 response = content["response"]
                 status, body = response["status_code"], response["body"]
                 if status == httpx2.codes.OK:
                     return self._chat.read(body, request)
-            raise self._chat.failure(status, body, self._chat.body(request, whole=True))
+            # OpenAI writes status 0 and an empty body for a request that it failed to carry out.
+            raise self._chat.failure(status or None, body, self._chat.body(request, whole=True))
         except WithheldError as withheld:
             return self._chat.refusal(withheld.usage)
 

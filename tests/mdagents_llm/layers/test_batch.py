@@ -253,6 +253,30 @@ async def test_an_error_in_a_repeated_line_does_not_replace_a_reply(
     assert {row.outcome for row in rows} == {"ok"}
 
 
+@pytest.mark.parametrize("bench", ["openai"], indirect=True)
+@pytest.mark.parametrize(
+    "failed",
+    [
+        {"response": {"status_code": 0, "request_id": "", "body": {}}, "error": None},
+        {"response": None, "error": {"code": "server_error", "message": "It failed."}},
+        {"response": None, "error": "It failed."},
+        {"response": None, "error": {"code": ["x"]}},
+        {"response": None, "error": None},
+    ],
+)
+async def test_a_request_that_the_provider_could_not_make_is_sent_again(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow], failed: dict[str, Any]
+) -> None:
+    def failing(lines: list[str]) -> list[str]:
+        first = json.dumps(json.loads(lines[0]) | failed)
+        return [first, *lines[1:]] if len(lines) > 1 else lines
+
+    provider.batches.rewrite = failing
+    policy = RetryPolicy(max_retries=3, timeout=2.0)
+    assert len(await bench.ask(questions(5), retry=policy)) == 5
+    assert [len(batch.keys) for batch in provider.batches.all] == [5, 1]
+
+
 @pytest.mark.parametrize("bench", ["openai", "google"], indirect=True)
 async def test_a_batch_that_is_refused_as_a_whole_says_why(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
