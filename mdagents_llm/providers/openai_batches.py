@@ -100,6 +100,12 @@ class OpenAIBatches:
                     path = f"/files/{file}/content"
                     content = await self._client.get(path, cast_to=httpx2.Response)
                     lines = results_by_key(content.text, self.is_answered) | lines
+        has_replies = found.request_counts is not None and found.request_counts.completed > 0
+        is_late = found.status == "completed" and has_replies and not found.output_file_id
+        if is_late and len(lines) < len(keys):
+            # Asking again would pay for the replies twice.
+            message = f"the batch {batch} is completed, but its file of replies is not there yet"
+            raise ProviderError(message, kind=ErrorKind.SERVER)
         return lines
 
     def is_answered(self, line: Line) -> bool:

@@ -186,7 +186,7 @@ class BatchRoutes:
             "created_at": created,
             "expires_at": created + _DAY,
             "status": _OPENAI[batch.status],
-            "output_file_id": self._file(well, self._batches.rewrite),
+            "output_file_id": self._file_of_replies(batch, well),
             "error_file_id": self._file(badly),
             "metadata": {"mdagents": batch.tag} if batch.tag else None,
             "request_counts": {
@@ -197,6 +197,12 @@ class BatchRoutes:
                 "data": [{"code": batch.refused, "message": "It cannot be worked on.", "line": 1}],
             } if batch.refused else None,
         }  # fmt: skip
+
+    def _file_of_replies(self, batch: SeenBatch, lines: list[dict[str, Any]]) -> str | None:
+        if batch.status is BatchStatus.DONE and self._batches.late:
+            self._batches.late -= 1
+            return None
+        return self._file(lines, self._batches.rewrite)
 
     def _file(
         self, lines: list[dict[str, Any]], rewrite: Callable[[list[str]], list[str]] = list

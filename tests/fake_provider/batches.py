@@ -69,6 +69,7 @@ class Batches:
         says_when: Whether a refusal for want of room names a pause, where the API can.
         delay: Seconds from the creation of a batch to the reply that tells of it.
         rewrite: Changes the JSON lines of the replies of a batch that is done.
+        late: So many times, a batch that is done does not yet name its file of replies.
 
     Args:
         answer: Answers a line: (batch, key, body) -> what the API writes about it.
@@ -84,6 +85,7 @@ class Batches:
         self.says_when = False
         self.delay = 0.0
         self.rewrite: Callable[[list[str]], list[str]] = list
+        self.late = 0
         self.failing: list[int] = []
         self.files: dict[str, str] = {}
         self.all: list[SeenBatch] = []

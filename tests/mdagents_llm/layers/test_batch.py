@@ -277,6 +277,16 @@ async def test_a_request_that_the_provider_could_not_make_is_sent_again(
     assert [len(batch.keys) for batch in provider.batches.all] == [5, 1]
 
 
+@pytest.mark.parametrize("bench", ["openai"], indirect=True)
+async def test_replies_that_are_not_there_yet_are_waited_for(
+    provider: FakeProvider, bench: Bench, rows: list[CallRow]
+) -> None:
+    provider.batches.late = 4
+    assert len(await bench.ask(questions(5))) == 5
+    assert set(submitted(provider).values()) == {1}
+    assert {row.outcome for row in rows} == {"ok"}
+
+
 @pytest.mark.parametrize("bench", ["openai", "google"], indirect=True)
 async def test_a_batch_that_is_refused_as_a_whole_says_why(
     provider: FakeProvider, bench: Bench, rows: list[CallRow]
