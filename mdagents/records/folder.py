@@ -121,7 +121,8 @@ def earlier_run(output_dir: Path, manifest: RunManifest) -> RunManifest | None:
         return None  # for example after a mistyped URL; the run is kept under a dated name
     raise ConfigError(
         f"{output_dir / manifest.name} holds a run that differs in "
-        f"{differences(earlier, manifest)}; start with --fresh to keep it under a dated name"
+        f"{differences(earlier, manifest)}; choose another --output-dir, or start with --fresh to "
+        "keep it under a dated name"
     )
 
 

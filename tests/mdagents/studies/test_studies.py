@@ -353,6 +353,19 @@ def test_two_data_sets_of_one_name_are_told_what_to_change(study: Study) -> None
 
 
 @pytest.mark.process
+def test_a_data_set_that_changed_is_told_with_a_flag_of_the_study(study: Study) -> None:
+    lines = SAMPLE.read_text().splitlines(keepends=True)
+    settings = {"datasets": ["mine.jsonl"], "models": ["gpt-4o-mini"], "methods": ["zero_shot"]}
+    Path("mine.jsonl").write_text("".join(lines[:3]))
+    assert study(**settings)[0] == 0
+    Path("mine.jsonl").write_text("".join(lines[1:4]))
+    status, _, err = study(**settings)
+    assert status == 2
+    assert "holds a run that differs in items_hash; choose another --output-dir" in err
+    assert study("--output-dir", "other", **settings)[0] == 0
+
+
+@pytest.mark.process
 def test_two_runs_that_are_the_same_are_refused(study: Study) -> None:
     methods = ["basic", {"difficulty": "basic", "max-retries": 3}]
     status, _, err = study(models=["gpt-4o-mini"], methods=methods)
