@@ -73,7 +73,7 @@ class _Parser(Parser, configargparse.ArgumentParser):  # type: ignore[misc]
 
     def place_of(self, flag: str) -> str:
         name = flag.lstrip("-")
-        variable = _variable(name)
+        variable = variable_of(name)
         for source, settings in self.get_source_to_settings_dict().items():
             if source == "environment_variables" and variable in settings:
                 return f"{variable} {origin_of(variable)}"
@@ -141,8 +141,9 @@ class FlagFormatter(argparse.HelpFormatter):
         return f"{plain} [%(default)s]"
 
 
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"0", "false", "no", "off", ""}
+TRUE = frozenset({"1", "true", "yes", "on"})
+"""Values that turn a switch on, in any case."""
+FALSE = frozenset({"0", "false", "no", "off", ""})
 
 
 def env_flag(name: str) -> bool:
@@ -152,12 +153,12 @@ def env_flag(name: str) -> bool:
     """
     try:
         value = read_variables().get(name, "").strip().lower()
-        if value not in _TRUE | _FALSE:
+        if value not in TRUE | FALSE:
             raise ConfigError(f"{name} is '{value}' but must be yes or no")
     except ConfigError as error:
         print_line(f"error: {error}")
         raise SystemExit(2) from None
-    return value in _TRUE
+    return value in TRUE
 
 
 def read_options(
@@ -194,7 +195,7 @@ def read_options(
 
 def _check_names(variables: Mapping[str, str], options: argparse.Namespace) -> None:
     """Refuse a mistyped variable, which would otherwise be ignored silently."""
-    flags = {_RUN_CONFIG, *map(_variable, vars(options))}
+    flags = {_RUN_CONFIG, *map(variable_of, vars(options))}
     for name in variables:
         if name.startswith(_ENV_PREFIX) and name not in {*_NOT_FLAGS, *flags}:
             bare, *known = (n.removeprefix(_ENV_PREFIX) for n in (name, *sorted(flags)))
@@ -213,8 +214,8 @@ def variables_to_resume() -> list[str]:
     They set flags, except that `--fresh` would start it over, and the folder of weights.
     """
     flags = vars(make_parser().parse_args([], env_vars={}))
-    names = {_CACHE_DIR, _RUN_CONFIG, *map(_variable, flags)}
-    return sorted(names - {_variable("fresh")})
+    names = {_CACHE_DIR, _RUN_CONFIG, *map(variable_of, flags)}
+    return sorted(names - {variable_of("fresh")})
 
 
 def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunConfig:
@@ -238,7 +239,8 @@ def read_config(options: argparse.Namespace, skip: Iterable[str] = ()) -> RunCon
         raise ConfigError(message) from None
 
 
-def _variable(flag: str) -> str:
+def variable_of(flag: str) -> str:
+    """Return the variable that sets a flag: `MDAGENTS_NUM_ROUNDS` for `num-rounds`."""
     return f"{_ENV_PREFIX}{flag.replace('-', '_').upper()}"
 
 

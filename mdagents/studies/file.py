@@ -15,7 +15,7 @@ from mdagents.runs.config import RunConfig
 from mdagents.runs.flags.flag import value_type
 from mdagents.runs.flags.team_flags import ADAPTIVE, EXAID_OFF
 from mdagents.runs.idle_flags import idle_of_the_method
-from mdagents.runs.options import read_config, read_options
+from mdagents.runs.options import FALSE, TRUE, read_config, read_options, variable_of
 from mdagents.settings import Difficulty
 from mdagents.teams.names import baseline_names, is_own, method_names
 from mdagents_llm.errors import ConfigError
@@ -28,8 +28,9 @@ Settings = Mapping[str, str | Sequence[str]]
 _AXES = {"datasets": "dataset", "models": "model", "methods": "method"}
 _OWN = ("name", "baseline", "limits", *_AXES)
 _OF_THE_PROGRAM = (
-    "data-dir", "display", "dry-run", "fresh", "json", "no-open", "output-dir", "resume",
-    "retry-errors", "run-config", "show-interaction-table", "view", "view-host", "view-port",
+    "data-dir", "display", "dry-run", "fresh", "json", "no-open", "output-dir", "rerun-wrong",
+    "resume", "retry-errors", "run-config", "show-interaction-table", "view", "view-host",
+    "view-port",
 )  # fmt: skip
 _OF_THE_WHOLE = (
     "attempt-timeout", "cache", "max-connections", "max-samples", "processes", "ray-address",
@@ -109,11 +110,12 @@ def read_study(path: Path) -> StudyFile:
     )
     efforts = content.pop(_EFFORT, None)
     if isinstance(efforts, list) and not any("=" in str(each) for each in efforts):
-        methods = tuple(
-            Entry(f"{method.label}, {_EFFORT} {effort}", {**method.settings, _EFFORT: effort})
-            for method in methods
-            for effort in (_text(each, f"{path}: '{_EFFORT}'") for each in efforts)
-        )
+        listed = [_text(each, f"{path}: '{_EFFORT}'") for each in efforts]
+        if not listed or len(set(listed)) < len(listed):
+            raise ConfigError(
+                f"{path}: '{_EFFORT}' must list different values, such as [low, high]"
+            )
+        methods = tuple(each for method in methods for each in _with_efforts(method, listed))
     elif efforts is not None:
         content[_EFFORT] = efforts
     labels = [method.label for method in methods]
@@ -165,11 +167,16 @@ def cells_of(
         }  # fmt: skip
         if "" in settings:  # `--=FILE` would be read as --run-config
             raise ConfigError(f"{study.path}: a setting has no name; write it as NAME: VALUE")
-        argv = [
-            word for name, value in {**settings, **program}.items() for word in _words(name, value)
-        ]
+        # A switch that the file turns off has no flag that would go before its variable.
+        given = {variable_of(name) for name in settings if _is_switch(name)}
+        others = {name: value for name, value in variables.items() if name not in given}
         try:
-            config = read_config(read_options(argv, variables, program="python study.py"))
+            argv = [
+                word
+                for name, value in {**settings, **program}.items()
+                for word in _words(name, value)
+            ]
+            config = read_config(read_options(argv, others, program="python study.py"))
             # A method alone has no idle settings, and its file is loaded later.
             for flag, why in idle_of_the_method(config) if len(method.settings) > 1 else ():
                 if (name := flag.removeprefix("--")) in method.settings:
@@ -239,6 +246,16 @@ def _entry(given: Any, axis: str, path: Path) -> Entry:
     if axis != "methods" and main not in settings:
         raise ConfigError(f"{where}: an entry needs '{main}', beside {', '.join(settings)}")
     return Entry(str(label) or _label(settings, main), settings)
+
+
+def _with_efforts(method: Entry, efforts: Sequence[str]) -> Sequence[Entry]:
+    """Return a method with each of the efforts, or alone if its entry has its own."""
+    if _EFFORT in method.settings:
+        return [method]
+    return [
+        Entry(f"{method.label}, {_EFFORT} {effort}", {**method.settings, _EFFORT: effort})
+        for effort in efforts
+    ]
 
 
 def _label(settings: Settings, main: str, *, with_folders: bool = False) -> str:
@@ -325,11 +342,12 @@ def _text(value: Any, where: str) -> str:
 def _amount(value: Any, where: str) -> float | None:
     if value is None:
         return None
+    text = _text(value, where)
     try:
-        amount = float(_text(value, where))
+        amount = float(text)
     except ValueError:
         amount = 0.0
-    if not 0 < amount < float("inf"):
+    if "_" in text or not 0 < amount < float("inf"):  # Python reads 1_0 as 10
         raise ConfigError(f"{where} is '{value}' but must be a number above 0")
     return amount
 
@@ -344,8 +362,14 @@ def _count(value: Any, where: str) -> int | None:
 
 def _words(name: str, value: str | Sequence[str]) -> list[str]:
     """Return a setting as command-line arguments."""
-    field = RunConfig.model_fields.get(name.replace("-", "_"))
-    if field is not None and value_type(field) is bool:
-        return [f"--{name}"] if str(value).lower() in ("1", "true", "yes", "on") else []
+    if _is_switch(name):
+        if str(value).lower() not in TRUE | FALSE:
+            raise ConfigError(f"'{name}' is '{value}' but must be yes or no")
+        return [f"--{name}"] if str(value).lower() in TRUE else []
     values = [value] if isinstance(value, str) else value
     return [f"--{name}={each}" for each in values]
+
+
+def _is_switch(name: str) -> bool:
+    field = RunConfig.model_fields.get(name.replace("-", "_"))
+    return field is not None and value_type(field) is bool

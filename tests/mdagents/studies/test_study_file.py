@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents.datasets.record_lines import ENDINGS
+from mdagents.runs.config import RunConfig
+from mdagents.runs.options import make_parser
 from mdagents.settings import Difficulty, Router
 from mdagents.studies.file import Cell, cells_of, read_study
 from mdagents_llm.errors import ConfigError
@@ -103,6 +105,22 @@ def test_the_file_goes_before_the_environment() -> None:
     assert {cell.config.seed for cell in found} == {7}, "of what the file does not say"
 
 
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_switch_of_the_file_goes_before_the_environment(value: str) -> None:
+    write_study(**{"log-prompts": value})
+    for variable in ("true", "false"):
+        found = cells_of(read_study(FILE), {}, {"MDAGENTS_LOG_PROMPTS": variable})
+        assert {cell.config.log_prompts for cell in found} == {value == "true"}
+
+
+def test_a_flag_that_is_no_setting_of_a_run_is_refused() -> None:
+    options = set(vars(make_parser().parse_args([], env_vars={}))) - set(RunConfig.model_fields)
+    for name in options - {"config_file"} | {"run_config"}:
+        write_study(**{name: "x"})
+        with pytest.raises(ConfigError, match="is not a setting of a study"):
+            read_study(FILE)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -113,6 +131,11 @@ def test_the_file_goes_before_the_environment() -> None:
         ({"method": "cot"}, "write 'methods', a list, in place of 'method'"),
         ({"cost-limit": 3}, "write 'limits: {cost: 25, tokens: 1000000}', not 'cost-limit'"),
         ({"limits": {"usd": 3}}, "write 'limits' as {cost: 25, tokens: 1000000}"),
+        ({"limits": {"cost": "1_0"}}, "'cost' of 'limits' is '1_0' but must be a number above 0"),
+        ({"rerun-wrong": "x"}, "'rerun-wrong' is not a setting of a study"),
+        ({"batch": "y"}, "gpt-4o-mini, zero_shot): 'batch' is 'y' but must be yes or no"),
+        ({"reasoning-effort": []}, "'reasoning-effort' must list different values, such as"),
+        ({"reasoning-effort": ["low", "low"]}, "'reasoning-effort' must list different values"),
         ({"limits": {"cost": "free"}}, "'cost' of 'limits' is 'free' but must be a number above 0"),
         ({"limits": {"tokens": 0.5}}, "'tokens' of 'limits' is '0.5' but must be a whole number"),
         ({"baseline": "zero_shots"}, "did you mean 'zero_shot'"),
@@ -200,6 +223,19 @@ def test_a_list_of_efforts_is_an_axis(tmp_path: Path) -> None:
         ("zero_shot, reasoning-effort high", "high"),
         ("basic, reasoning-effort low", "low"),
         ("basic, reasoning-effort high", "high"),
+    ]
+
+
+def test_an_effort_of_an_entry_goes_before_the_list(tmp_path: Path) -> None:
+    file = tmp_path / "efforts.yaml"
+    own = "{method: cot, reasoning-effort: medium}"
+    file.write_text(f"methods: [zero_shot, {own}]\nreasoning-effort: [low, high]\n")
+    assert [
+        (each.label, each.settings["reasoning-effort"]) for each in read_study(file).methods
+    ] == [
+        ("zero_shot, reasoning-effort low", "low"),
+        ("zero_shot, reasoning-effort high", "high"),
+        ("cot, reasoning-effort medium", "medium"),
     ]
 
 
