@@ -45,8 +45,10 @@ from exaid_core.checks.shortening_patterns import (
     STOPS,
     TAKE,
     TAKEN_BACK,
+    THE_DOSE,
     TREATED,
     TREATS,
+    WITHHELD,
     WORST,
 )
 from exaid_core.tokenizer import character_ends, sentence_ends, word_spans
@@ -203,10 +205,20 @@ def _is_another_dose(statement: str, kept: str) -> bool:
 
 def _is_limit(statement: str, kept: str) -> bool:
     """Return whether a statement limits or refuses a treatment in `kept`, and no other drug."""
+    withheld = WITHHELD.search(statement)
+    if withheld and _is_what_was_ordered(withheld["object"], kept):
+        return True
     if not LIMITS.search(statement):
         return False
     limited = _drug_names(statement)
     return not limited or not limited.isdisjoint(_drug_names(kept))
+
+
+def _is_what_was_ordered(words: str, kept: str) -> bool:
+    named = _drug_names(words)
+    if named:
+        return not named.isdisjoint(_drug_names(kept))
+    return THE_DOSE.issuperset(words.lower().split())
 
 
 def _lacks_schedule(kept: str) -> bool:

@@ -200,6 +200,20 @@ LIMITS = re.compile(
     r"|slow (?:IV|push|injection|infusion)|dilute[ds]? (?:in|to|with))\b",
     re.IGNORECASE,
 )
+# "Do not give if K is below 3.3", "Must not be given with calcium", "Please hold for SBP < 100"
+WITHHELD = re.compile(
+    r"\b(?:(?:(?:do|does|must|should|may|can)(?: not|n['’]t)|cannot|never|not to)(?: be)?"
+    r" (?:given?|administer(?:ed)?|start(?:ed)?|us(?:e|ed)|inject(?:ed)?|infused?|taken?)"
+    r"|(?<!\bon )(?:hold|withhold|skip|omit))"
+    r"(?P<object>(?: [\w-]+){0,3}?)"
+    r" (?:if|unless|until|when|while|before|after|for|with(?:out|in)?|by|via|in|IV|IM|undiluted)\b",
+    re.IGNORECASE,
+)
+THE_DOSE = frozenset(
+    {"it", "this", "that", "the", "any", "another", "further", "more", "next", "dose", "doses"}
+    | {"drug", "medication", "medicine", "infusion", "bolus", "injection", "tablet", "tablets"}
+)
+"""Words for a treatment that was ordered before."""
 # "Take it once a week", "To be given on Mondays", "Dosing is weekly", but not "Give fluids hourly"
 TAKE = re.compile(
     r"\W*(?:(?:it|this) is (?:an? (?:\w+ ){0,3}(?:dose|drug|medicine|medication|tablet|injection)\b"

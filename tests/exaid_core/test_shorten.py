@@ -326,6 +326,14 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("Give vincristine 2 mg.", "For intravenous use only."),
         ("Give KCl 40 mEq.", "Central line only."),
         ("Give KCl 40 mEq.", "Infuse over 4 hours."),
+        # when it is not given; forms of orders and formularies on GitHub
+        ("Give insulin 10 units.", "Do not give if potassium is below 3.3."),
+        ("Give insulin 10 units.", "Don't give the next dose if potassium is below 3.3."),
+        ("Give dexamethasone 10 mg IV.", "Do NOT administer if in septic shock."),
+        ("Give nitroglycerin 0.4 mg.", "It must not be given within 24 hours of riociguat."),
+        ("Give ceftriaxone 1 g daily.", "Should not be given with calcium."),
+        ("Give metoprolol 25 mg BID.", "Please hold for SBP under 100."),
+        ("Give metoprolol 25 mg BID.", "Parameters: hold metoprolol for HR under 50."),
     ],
 )
 def test_a_statement_is_not_kept_if_a_later_one_takes_it_back(
@@ -432,6 +440,12 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
         ("MRI showed a small cerebral aneurysm.", "An aneurysm clip will be placed."),
         ("Start antihistamines.", "Rash on arms treated with hydrocortisone cream."),
         ("Give fluids.", "Swelling in legs from amlodipine. Flushing from niacin."),
+        ("Give amoxicillin 500 mg.", "Do not give ibuprofen if eGFR is below 30."),
+        (
+            "Give amoxicillin 500 mg.",
+            "Please hold metformin for 48 hours. Surgery is on hold for now.",
+        ),
+        ("Give amoxicillin 500 mg.", "He cannot use his left arm. He does not use a car in town."),
     ],
 )
 def test_a_statement_is_kept_if_the_rest_only_sounds_like_bad_news(
