@@ -24,6 +24,7 @@ from exaid_core.checks.assertion import (
 )
 from exaid_core.checks.cue_files import normal, read_cues
 from exaid_core.checks.cue_finder import CueFinder, Found
+from exaid_core.checks.markup import displayed
 from exaid_core.checks.term_list import phrases
 from exaid_core.checks.vital_signs import dangerous_readings
 
@@ -62,7 +63,7 @@ def find_alerts(text: str) -> Iterator[str]:
         The words of an alert with single spaces; before the value in a table's column, the name of
         the sign above it.
     """
-    return (alert for _, alert in _affirmed(normal(text)))
+    return (alert for _, alert in _affirmed(_read(text)))
 
 
 def alerts_of_chunk(before: str, chunk: str) -> tuple[str, ...]:
@@ -75,9 +76,9 @@ def alerts_of_chunk(before: str, chunk: str) -> tuple[str, ...]:
         before: Text before the chunk; the last `CONTEXT` characters are used.
         chunk: Text of the chunk.
     """
-    before = normal(before[-CONTEXT:])
+    before = _read(before[-CONTEXT:])
     told = {start for start, _ in _affirmed(before)}
-    joined = _affirmed(before + normal(chunk), len(before))
+    joined = _affirmed(before + _read(chunk), len(before))
     new = [(start < len(before), alert) for start, alert in joined if start not in told]
     new.sort(key=itemgetter(0))  # those of the chunk alone come first
     return tuple(dict.fromkeys(alert for _, alert in new))
@@ -96,14 +97,18 @@ def mentions_alert(summary_text: str, alert: str) -> bool:
     """
     if find_alert(summary_text):
         return True
-    if any(_phrases(normal(summary_text))):  # every alert phrase in it is denied
+    if any(_phrases(_read(summary_text))):  # every alert phrase in it is denied
         return False
     wanted = _words(alert)
     return bool(wanted) and wanted <= _words(summary_text)
 
 
+def _read(text: str) -> str:
+    return normal(displayed(text))
+
+
 def _words(text: str) -> set[str]:
-    return set(re.findall(r"[^\W_]+", normal(text).lower())) - _FUNCTION_WORDS
+    return set(re.findall(r"[^\W_]+", _read(text).lower())) - _FUNCTION_WORDS
 
 
 def _affirmed(text: str, chunk: int = 0) -> Iterator[tuple[int, str]]:

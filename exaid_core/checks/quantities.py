@@ -12,6 +12,7 @@ from functools import cache
 from operator import itemgetter
 
 from exaid_core.checks.analytes import is_measured
+from exaid_core.checks.markup import displayed
 from exaid_core.checks.number_words import number_words
 from exaid_core.checks.prescriptions import written_out
 from exaid_core.checks.shorthand import shorthand
@@ -42,6 +43,7 @@ _THOUSANDS = re.compile(
     r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9]|,[0-9])"
 )
 _SEPARATORS = re.compile("[^0-9]")
+_EMPHASIS = re.compile(r"(?:\*\*|__|`)(?:(?<=[0-9]..)|(?<=[0-9]`)|(?=[0-9]))")
 _EVERY = re.compile(
     r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?"
     r"([hH](?:rs?)?|[hH]ours?|min(?:utes)?|d(?:ays)?|w(?:k|eeks)?|mo(?:nths)?)\b"
@@ -161,6 +163,7 @@ def plain(text: str) -> str:
     `10*3/uL` are written out. A number that repeats the one before it in brackets is removed
     (`3 (three) times`).
     """
+    text = _EMPHASIS.sub("", displayed(text))
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)
