@@ -506,14 +506,15 @@ def _at_once(*kinds: str) -> re.Pattern[str]:
 @cache
 def _ends() -> str:
     # Behind a comma or colon the denial ends its clause: "BP 70/40, no urine output" denies none.
-    return rf"(?=\W*\Z|\s*(?:[,)(|–.;\n]|-(?!\w))|\s+{_any('denied by').pattern})"
+    return rf"(?=\W*\Z|\s*(?:[,)(|–.;\n\]}}]|-(?!\w))|\s+{_any('denied by').pattern})"
 
 
 @cache
 def _answered_no() -> re.Pattern[str]:
-    """Return a pattern for answers of forms: "…? No", "… (Y/N): N", "…: [ ] Yes [x] No"."""
+    """Return a pattern for answers of forms and records: "…? No", "… (Y/N): N", `"…": false`."""
     return re.compile(
-        rf"\s*(?:\(y/n\)\s*)?(?:[:?]\s*{_any('answer').pattern}{_ends()}|neg{_ends()}"
+        r"(?:(?:_\w+)?[\"'])?\s*(?:\(y/n\)\s*)?"
+        rf"(?:[:=?]\s*[\"']?{_any('answer').pattern}[\"']?{_ends()}|neg{_ends()}"
         rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))",
         re.IGNORECASE,
     )

@@ -24,6 +24,9 @@ _LONGEST_GAP = 300
 
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
 _UNIT = r"(?:%|mm ?hg|mmol/l|meq/l|bpm|/min)"
+_OF_A_KEY = (  # "spo2_percent": 74
+    r"(?:_(?:total|score|percent|pct|mm_?hg|bpm|rpm|per_min(?:ute)?|mmol_?l|meq_?l)(?!\w))"
+)
 # The number is a time, a dose, or part of a hazard ratio.
 _NO_VALUE = (
     r"(?!\s?-?\s?(?:secs?|seconds?(?! degree)|min(?:s|utes?)? (?:later|ago|after|before|into)|hrs?"
@@ -435,7 +438,7 @@ def _reading(tail: str) -> re.Pattern[str]:
     given = rf"(?:{pure}|\s?%?\s?{_DOSE}|{_PIECES})"
     return re.compile(
         rf"(?=\D{{0,{_LONGEST_GAP}}}\d)"  # for speed
-        rf"(?P<filler>\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
+        rf"(?P<filler>{_OF_A_KEY}?\)?(?:\s?[(\[][^()\[\]\d]{{1,12}}[)\]])?"
         rf"(?:{filler}{{0,8}}?{phrase})?{filler}{{0,24}}?)"
         rf"(?:(?P<less>[<≤]|{_words('less').pattern})|(?P<more>(?<!-)[>≥]|{_words('more').pattern}))?=?\s?"
         rf"(?:(?P<first>{_NUMBER})(?:\s?/\s?\d{{2,3}}(?!\d))?\s?(?:%|mm ?hg)?\s?"

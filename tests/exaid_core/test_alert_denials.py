@@ -406,6 +406,14 @@ def test_a_denial_until_later_or_of_something_else(text: str) -> None:
         "No arrhythmia – ventricular tachycardia or fibrillation",
         "no cyanosis and apneic episodes",
         "Denies seizures and unconscious spells",
+        # records, such as the arguments of a tool for the GRACE score
+        '{"cardiac_arrest": false, "st_deviation": true}',
+        "{'killip_class': 1, 'cardiac_arrest': False}",
+        '{"septic_shock": "none", "gcs": 15}',
+        '{"cardiac_arrest_suspected": false}',
+        '{"shock": null}',
+        "calculate(cardiac_arrest=False)",
+        "cardiac_arrest: false",
     ],
 )
 def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:
@@ -453,6 +461,9 @@ def test_a_sign_that_denies(text: str) -> None:
     "text",
     [
         "✅ Shock ❌ Fever",
+        '{"cardiac_arrest": true, "shock": false}',
+        '{"fever": false, "septic_shock": "yes"}',
+        "Shock: no false alarm",
         "✅ Septic shock",
         "- Septic shock ✅",
         "Septic shock\n❌ Fever",

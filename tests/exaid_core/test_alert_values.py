@@ -247,6 +247,16 @@ def test_a_condition_or_threshold_without_a_dangerous_present_value(text: str) -
         "| MAP | Goal |\n|---|---|\n| 45 | 65 |",
         "| BP |\n|---|\n| 120/80 on arrival, now 70/40 |",
         "| HR | SpO2 |\n|---|---|\n| 130 | 97% |\n| 120 | 72% |",
+        # keys of public records on GitHub
+        '{"spo2_percent": 74, "heart_rate_bpm": 120}',
+        '{"heart_rate_bpm": 22}',
+        '{"gcs_total": 7, "mechanism": "rta"}',
+        '{"gcs_score": 5}',
+        '{"systolic_bp_mmhg": 70}',
+        '{"bp_systolic": 70, "bp_diastolic": 40}',
+        '{"blood_pressure_systolic": 70}',
+        '{"potassium_mmol_l": 7.2}',
+        "GCS total 5",
     ],
 )
 def test_a_dangerous_value_in_a_table_or_a_record(text: str) -> None:
@@ -270,6 +280,8 @@ def test_the_cells_of_a_table_with_a_column_for_each_sign() -> None:
         "VBG at 6.30 am",
         "| HR | RR |\n|---|---|\n| 80 | 16 |\n| 82 | 14 |",
         '{"rr": 24, "spo2": 92}',
+        '{"spo2_percent": 98, "gcs_total": 15, "bp_systolic": 120, "heart_rate_bpm": 80}',
+        '{"spo2_percent_target": 84, "gcs_total_threshold": 8, "gcs_motor": 5}',
         "SpO2; 74 year old",
         # grades, scores and limits
         "| Severity | GCS |\n|---|---|\n| Mild | 13-15 |\n| Moderate | 9-12 |\n| Severe | 3-8 |",
