@@ -17,7 +17,7 @@ from mdagents.live.lines import decoded
 from mdagents.records.manifest import RunManifest, RunTotals, problem_of, read_manifest
 from mdagents_llm.errors import ConfigError
 from mdagents_llm.files.matching import matching
-from mdagents_llm.files.regular_file import regular_file
+from mdagents_llm.files.regular_file import regular_file, status_of
 from mdagents_llm.text import well_formed
 
 _OF_NO_USE = "its run.json is of another version of this program, or damaged"
@@ -112,9 +112,8 @@ class Runs:
 
     def _manifest(self, folder: Path) -> RunManifest | str | None:
         """Return a cached manifest, or why it cannot be read; None if the file does not exist."""
-        try:
-            status = (folder / "run.json").stat()
-        except OSError:
+        status = status_of(folder / "run.json")
+        if status is None:
             return None
         return self._read(folder, (status.st_ino, status.st_mtime_ns, status.st_size))
 

@@ -39,7 +39,7 @@ from mdagents.scoring.scored_row import ScoredRow
 from mdagents.scoring.selection import Selection
 from mdagents.settings import Status
 from mdagents_llm.errors import ConfigError
-from mdagents_llm.files.regular_file import regular_file
+from mdagents_llm.files.regular_file import regular_file, status_of
 
 PAGE = 50
 """Questions on one page of the list."""
@@ -110,8 +110,10 @@ class RecordIndex:
     @property
     def unread(self) -> int:
         """Bytes of the run's files that have not been read; negative if a file has shrunk."""
-        sizes = {path: path.stat().st_size if path.exists() else 0 for path in self._read_to}
-        changes = [sizes[path] - read for path, read in self._read_to.items()]
+        changes = [
+            (status.st_size if (status := status_of(path)) else 0) - read
+            for path, read in self._read_to.items()
+        ]
         return min(changes) if min(changes) < 0 else sum(changes)
 
     def close(self) -> None:

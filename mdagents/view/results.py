@@ -12,6 +12,7 @@ from mdagents.scoring.case_calls import CallFile, attempt_of, starts_of
 from mdagents.scoring.fields import text_of
 from mdagents.view.record_index import RecordIndex
 from mdagents_llm.errors import ConfigError
+from mdagents_llm.files.regular_file import status_of
 
 
 def read_recorded(
@@ -43,7 +44,7 @@ def read_recorded(
 
 def _calls(path: Path) -> CallFile | str:
     """Return a ledger, cached until the file changes since it is slow to read, or its damage."""
-    status = path.stat() if path.exists() else None
+    status = status_of(path)
     return _read_calls(path, status and (status.st_mtime_ns, status.st_size))
 
 

@@ -52,12 +52,19 @@ def refuse_special(path: Path) -> None:
     Raises:
         OSError: The path is one of these, or a link to one.
     """
-    try:
-        kind = path.stat().st_mode
-    except OSError:
+    status = status_of(path)
+    if status is None:
         return  # no such file yet, or writing it will say why not
-    if not stat.S_ISREG(kind) and not stat.S_ISDIR(kind):
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(status.st_mode):
         raise _no_file(path, is_folder=False)
+
+
+def status_of(path: Path) -> os.stat_result | None:
+    """Return the status of a file; None if there is none, or none any more."""
+    try:
+        return path.stat()
+    except OSError:
+        return None
 
 
 def regular_file(path: Path) -> BinaryIO:

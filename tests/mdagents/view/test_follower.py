@@ -6,6 +6,7 @@ import asyncio
 import gc
 import random
 import select
+import shutil
 import sqlite3
 import sys
 import time
@@ -20,6 +21,7 @@ from mdagents.agents.events import Started, TurnBegan
 from mdagents.datasets.questions import Question
 from mdagents.view.follower import RunWatch, Watches
 from mdagents.view.record_index import RecordIndex
+from mdagents.view.results import read_recorded
 from tests.mdagents.view.served import ITEM, feed
 from tests.support.sweeps import seeds
 
@@ -91,6 +93,23 @@ async def test_an_error_of_reading_is_told_to_who_is_there(unfinished: Path) -> 
     watch = await watches.of(unfinished.name)
     assert isinstance(watch, RunWatch)
     assert "samples.jsonl" in watch.trouble
+
+
+async def test_files_that_vanish_while_they_are_looked_at(
+    unfinished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = await Watches(Path("output")).of(unfinished.name)
+    assert isinstance(watch, RunWatch)
+    decided = watch.index.last()
+    assert decided is not None
+    (unfinished / "calls.jsonl").unlink()
+    with monkeypatch.context() as a_moment_ago:
+        a_moment_ago.setattr(Path, "exists", lambda path: True)
+        assert read_recorded(watch.run, watch.index, decided) is not None
+        shutil.rmtree(unfinished)
+        assert watch.index.unread < 0
+        await watch.refresh()
+    assert watch.index.last() is None
 
 
 async def test_an_index_that_is_freed_closes_its_database(
