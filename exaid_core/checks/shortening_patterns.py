@@ -76,6 +76,8 @@ ORDERED = re.compile(
 # In the rest of a list, each of these may say something about the items that are kept.
 QUALIFIES = re.compile(rf"{_DENIAL}|{_CONDITION}|{_VERB}|{_CORRECTION}|:", re.IGNORECASE)
 DENIES = re.compile(rf"{_DENIAL}|\bpending\b", re.IGNORECASE)
+# In the heading of a list, each of these says something about its items.
+GOVERNS = re.compile(rf"{_DENIAL}|{_CONDITION}", re.IGNORECASE)
 CORRECTS = re.compile(_CORRECTION, re.IGNORECASE)
 # A statement that begins like this continues an earlier one; "No fever" does not.
 CONTINUES = re.compile(

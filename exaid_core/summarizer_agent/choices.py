@@ -7,6 +7,7 @@ contains nothing that nobody said.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -15,6 +16,7 @@ from pydantic import Field, JsonValue, create_model
 
 from exaid_core.checks.dissent import stated_answer
 from exaid_core.checks.shortening import shorten
+from exaid_core.checks.shortening_patterns import GOVERNS, QUALIFIES
 from exaid_core.placeholders import PLACEHOLDER
 from exaid_core.schema.agent_summary import LIMITS, SummaryDraft
 from exaid_core.segments import Said
@@ -49,6 +51,19 @@ _CUES: Mapping[str, re.Pattern[str]] = MappingProxyType(
 A sentence without cues, or in another language, is about status and action.
 """
 
+_OTHER_HEADING = re.compile(
+    r"\b(?:histor(?:y|ies)|family|risks?|differentials?|diagnos[ei]s|options?|choices|alternatives"
+    r"|complications?|side effects|causes?|signs|symptoms)\b",
+    re.IGNORECASE,
+)
+"""Headings below which an item without a verb is no statement about the patient now."""
+_VERB = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|may|might|can|could|will|would|should)\b", re.IGNORECASE
+)
+_HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
+_BULLET = re.compile(r"\s*(?:(?P<sign>[-*+•●◦▪–])|\(?(?:\d{1,2}|[a-z])[.)])\s+")
+_OPTION = re.compile(r"\W*(?:[Oo]ption )?[A-J][).:]\W*\s")
+
 
 def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
     """Return a model class for a summary of `said` whose fields are choices among its sentences.
@@ -56,10 +71,10 @@ def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
     The choices are listed in its schema but not enforced on a reply, such as one from the cache.
     """
     kinds: dict[str, list[str]] = {name: [] for name in LIMITS}
-    for agent, sentence in _sentences(said):
+    for agent, sentence, whole in _sentences(said):
         kind = next((n for n, cue in _CUES.items() if cue.search(sentence)), "status_action")
-        kinds[kind].append(sentence)
-        kinds["agent_contributions"].append(f"{agent}: {sentence}")
+        kinds[kind].append(whole)
+        kinds["agent_contributions"].append(f"{agent}: {whole}")
     answers = {one.agent_id: letter for one in said if (letter := stated_answer(one.text))}
     if answers:
         held = "; ".join(f"{agent} holds {letter}" for agent, letter in answers.items())
@@ -76,18 +91,80 @@ def _choices(texts: Sequence[str], limit: int) -> list[JsonValue]:
     return list(dict.fromkeys(filter(None, short))) or [PLACEHOLDER]
 
 
-def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of agent id and sentence, without duplicate sentences."""
+def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
+    """Yield agent id, sentence, and the sentence with what it depends on; each sentence once.
+
+    An item of a list depends on a heading that may deny or limit it ("Ruled out:", "If the CT is
+    clear:"). What is struck out, and an option that is only repeated, are left out.
+    """
     seen: set[str] = set()
+    headings: defaultdict[str, _Headings] = defaultdict(_Headings)
     for one in said:
         for line in one.text.split("\n"):
-            start = 0
+            heading, start = headings[one.agent_id].of(line), 0
+            if "~~" in line or _is_bare_option(line):
+                continue
             for end in sentence_ends(line):
                 sentence, start = one_line(line[start:end]), end
+                whole = _with_heading(heading, sentence)
                 if (
-                    sentence not in seen
+                    whole not in seen
                     and count_words(sentence) >= _FEWEST_WORDS
                     and stated_answer(sentence) is None
                 ):
-                    seen.add(sentence)
-                    yield one.agent_id, sentence
+                    seen.add(whole)
+                    yield one.agent_id, sentence, whole
+
+
+def _with_heading(heading: str, sentence: str) -> str:
+    is_needed = GOVERNS.search(heading) or (
+        _OTHER_HEADING.search(heading) and not _VERB.search(sentence)
+    )
+    return f"{heading}: {_without_bullet(sentence)}" if is_needed else sentence
+
+
+def _without_bullet(line: str) -> str:
+    bullet = _BULLET.match(line)
+    return line[bullet.end() :] if bullet else line
+
+
+class _Headings:
+    """The headings of lists in the texts of an agent, line by line."""
+
+    def __init__(self) -> None:
+        self._heading = ""
+        self._parent: re.Match[str] | None = None
+        self._is_first = False
+
+    def of(self, line: str) -> str:
+        """Return the heading of the list that the next line is in, or an empty text.
+
+        A list is made of items, or is the one line right below its heading.
+        """
+        if not line.strip():
+            self._is_first = False
+            return ""
+        bullet = _BULLET.match(line)
+        is_heading = _HEADING.match(line) is not None
+        is_inside = bullet or (self._is_first and not is_heading)
+        if not is_inside or _is_beside(bullet, self._parent):
+            self._heading = ""
+        heading, self._is_first = self._heading, is_heading
+        if is_heading:
+            words = one_line(_without_bullet(line)).strip(" #*_:")
+            self._heading = words[[0, 0, *sentence_ends(words)][-2] :].strip()
+            self._parent = bullet
+        return heading
+
+
+def _is_beside(bullet: re.Match[str] | None, parent: re.Match[str] | None) -> bool:
+    """Return whether an item is in the same list as the item `parent`, not in one below it."""
+    if bullet is None or parent is None or bullet["sign"] != parent["sign"]:
+        return False
+    indents = (len(item[0]) - len(item[0].lstrip()) for item in (bullet, parent))
+    return next(indents) <= next(indents)
+
+
+def _is_bare_option(line: str) -> bool:
+    label = _OPTION.match(line)
+    return label is not None and not QUALIFIES.search(line, label.end())

@@ -67,6 +67,63 @@ def test_an_answer_is_told_as_held_and_not_as_a_sentence() -> None:
     assert all(found[name] == [PLACEHOLDER] for name in LIMITS if name != "uncertainty_confidence")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "He is calm. Ruled out on CT:\n- Embolism of the left lung\n"
+            "- Dissection of the aorta\n\nHe has no fever.",
+            {
+                "Ruled out on CT: Embolism of the left lung",
+                "Ruled out on CT: Dissection of the aorta",
+                "He has no fever.",
+            },
+        ),
+        (
+            "Do not do this:\n\n1. Give tPA within one hour\n\n2. Start heparin before the CT",
+            {
+                "Do not do this: Give tPA within one hour",
+                "Do not do this: Start heparin before the CT",
+            },
+        ),
+        ("If CT is clear:\nGive tPA within one hour", {"If CT is clear: Give tPA within one hour"}),
+        (
+            "**Family history**\n* Father died very young",
+            {"Family history: Father died very young"},
+        ),
+        (
+            "- Ruled out:\n  - Embolism of the left lung\n- Give aspirin by mouth",
+            {"Ruled out: Embolism of the left lung", "- Give aspirin by mouth"},
+        ),
+        (
+            "1. Ruled out:\n- Embolism of the left lung\n2. Give aspirin by mouth",
+            {"Ruled out: Embolism of the left lung", "Give aspirin by mouth"},
+        ),
+        ("Causes:\n\n- **Sepsis** - This may be it", {"- **Sepsis** - This may be it"}),
+        ("Ruled out so far:\n\n### Plan\nGive aspirin by mouth", {"Give aspirin by mouth"}),
+        ("Plan:\n- Give aspirin by mouth", {"- Give aspirin by mouth"}),
+        # options that are only repeated, and what is struck out
+        ("A) Start heparin right now\n(B) Give tPA within one hour", set()),
+        ("Option C: Observe him at home\nD) Surgery was not needed", {"D) Surgery was not needed"}),
+        ("a) Start heparin right now", {"a) Start heparin right now"}),
+        ("~~Give heparin right now~~", set()),
+        ("****\nGive heparin right now", {"Give heparin right now"}),
+    ],
+)
+def test_a_sentence_keeps_the_heading_that_it_depends_on(text: str, expected: set[str]) -> None:
+    found = choices([Said("surgeon", text)])
+    told = {one for name in found if name != "agent_contributions" for one in found[name]}
+    assert {one for one in told if not one.endswith(":")} - {PLACEHOLDER} == expected
+    contributions = {one.removeprefix("surgeon: ") for one in found["agent_contributions"]}
+    assert {one for one in contributions if not one.endswith(":")} - {PLACEHOLDER} == expected
+
+
+def test_a_heading_reaches_into_the_next_chunk_of_its_agent() -> None:
+    chunks = ["Ruled out:\n- Embolism of the left lung", "- Dissection of the aorta"]
+    said = [Said("surgeon", chunks[0]), Said("nurse", "He is calm."), Said("surgeon", chunks[1])]
+    assert "Ruled out: Dissection of the aorta" in choices(said)["status_action"]
+
+
 @pytest.mark.sweep
 @given(st.lists(st.builds(Said, st.text(max_size=20), st.text(max_size=2_000)), max_size=6))
 def test_each_choice_keeps_to_its_limit_whatever_is_said(said: list[Said]) -> None:
