@@ -309,8 +309,8 @@ TAKEN_BACK = tuple(
         (
             r"\b(?:stable|afebrile|well|improv\w+|discharged|(?:for|to) discharge|recovered"
             r"|discharge (?:home|today)|no fever|fever (?:\w+ )?resolved)\b",
-            r"\b(?:fever|febrile|temp\w*)(?: (?:up|spiked?|rose))? (?:to|of)"
-            r" (?:3[89]|4[0-2]|10[1-7])",
+            r"\b(?:(?:fever|febrile|temp\w*)(?: (?:up|spiked?|rose))? (?:to|of)"
+            r"|(?:temp(?:erature)?|Tmax|(?-i:T))(?: (?:is|was))?:?) (?:3[89]|4[0-2]|10[1-7])\b",
             _EARLIER,
         ),
         (
