@@ -39,10 +39,22 @@ _OTHER_DIGIT = re.compile(r"\d")
 # The patterns below run over the whole support of every summary. Each starts with the character
 # that it searches for and looks behind afterwards, so that the engine can skip to it: ten times
 # faster.
+
+# Records: `"value": 7.2, "unit": "mmol/L"` of FHIR, `"dose_mg": 500`
+_VALUE_AND_UNIT = re.compile(
+    r"""(["'] ?: ?["']?[0-9.]+)["']?,\s{0,40}["'](?:units?|uom)["'] ?: ?["']([^"'\n]{1,20})["']"""
+)
+_UNIT_IN_KEY = re.compile(
+    # not the second part of a unit: "dose_mg_per_kg", "level_ng_ml"
+    r"(_(?<=[a-z0-9]_)(?<!per_)(?<!_[mnup]g_)(?<!_mcg_)(?<!_g_)(?<!_iu_)(?<!units_)(?<!mol_)(?<!meq_)"
+    r"""(mg|mcg|g|kg|mL|cm|mm|mmHg|percent)["']? ?[:=] ?["']?[0-9]+(?:\.[0-9]+)?)(?![\w.%])""",
+    re.IGNORECASE,
+)
 _THOUSANDS = re.compile(
     r"[0-9](?<![0-9.,].)[0-9]{0,2}(?:(?:[,'][0-9]{3})+|(?: 000)+)(?![0-9]|,[0-9])"
 )
 _SEPARATORS = re.compile("[^0-9]")
+# "**500** mg" in Markdown
 _EMPHASIS = re.compile(r"(?:\*\*|__|`)(?:(?<=[0-9]..)|(?<=[0-9]`)|(?=[0-9]))")
 _EVERY = re.compile(
     r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?"
@@ -158,12 +170,14 @@ def plain(text: str) -> str:
 
     Characters are normalized (NFKC), except that exponents keep a `^`; dashes, fraction and
     multiplication signs and the digits of any script become ASCII; thousands separators are
-    removed; a decimal comma becomes a point, and the points of a date slashes. A number that
-    touches its name is parted from it (`BP90/60`), and `q8h`, `8-hourly`, `5 mg BD`, `32w4d` and
-    `10*3/uL` are written out. A number that repeats the one before it in brackets is removed
+    removed; a decimal comma becomes a point, and the points of a date slashes. A value of a record
+    is followed by its unit. LaTeX, HTML and the Markdown of a number are as displayed. A number
+    that touches its name is parted from it (`BP90/60`), and `q8h`, `8-hourly`, `5 mg BD`, `32w4d`
+    and `10*3/uL` are written out. A number that repeats the one before it in brackets is removed
     (`3 (three) times`).
     """
     text = _EMPHASIS.sub("", displayed(text))
+    text = _UNIT_IN_KEY.sub(r"\1 \2", _VALUE_AND_UNIT.sub(r"\1 \2", text))
     if not text.isascii():
         text = _NOT_ASCII.sub(_compatible, text)
     text = _THOUSANDS.sub(_joined, text)

@@ -57,6 +57,12 @@ from exaid_core.checks.number_words import number_words
         ("K 3.2 mmol/L", "3.2 mEq/L"),
         ("15 mg/week", "15 mg weekly"),
         ("2 L oxygen", "2 L/min"),
+        # records, such as the results of tools
+        ("7.2 mmol/L", '"valueQuantity": {"value": 7.2, "unit": "mmol/L"}'),
+        ("500 mg", "{'dose': '500', 'unit': 'mg'}"),
+        ("500 mg", '{"dose_mg": 500, "drug": "amoxicillin"}'),
+        ("70 kg", "weight_kg=70"),
+        ("40%", '{"fio2_percent": 40}'),
         # times in British notes
         ("29 weeks and 4 days", "29+4/40, PPROM"),
         ("29+4 weeks", "G2P1 29+4 with PPROM"),
@@ -353,6 +359,9 @@ def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, supp
         ("20 weeks", "labour ward: 20+5 patients", ("20 weeks",)),
         ("3 months, 4 weeks", "3/52 history of cough", ("3 months", "4 weeks")),
         ("29 weeks", "29+4 mg", ("29 weeks",)),
+        ("7.2 mg", '{"value": 7.2, "unit": "mmol/L"}', ("7.2 mg",)),
+        ("500 mg", '{"dose_mcg": 500, "dose_mg_per_kg": 500}', ("500 mg",)),
+        ("5 kg, 5 mL", "dose_mg_per_kg=5, rate_mcg_kg: 5, level_ng_ml: 5", ("5 kg", "5 mL")),
         ("K 8.6", "K 6,8", ("8.6",)),
         ("INR 1.3", "grades 1,3", ("1.3",)),
         ("14 March 2024", "LMP 12.03.2024", ("14",)),
