@@ -13,9 +13,10 @@ from mdagents.datasets.pictures.question_picture import QuestionPicture, given_p
 from mdagents.datasets.question_prompts import PromptedQuestion, read_prompt, without_instructions
 from mdagents.datasets.questions import SourceQuestion
 from mdagents.runs.one_question import question_of
-from mdagents.serve.answer_form import AnswerForm, asks_for_several, form_of
+from mdagents.serve.answer_form import AnswerForm, form_of
 from mdagents.serve.client_tasks import is_client_task
 from mdagents.serve.errors import ApiError, invalid
+from mdagents.serve.several_answers import asks_for_several
 from mdagents.serve.structured import Filling, plan_filling
 from mdagents_llm.errors import ConfigError
 

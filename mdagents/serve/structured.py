@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from mdagents.datasets.field_names import plain as plain_name
-from mdagents.serve.answer_form import asks_for_several
 from mdagents.serve.errors import ApiError, invalid
+from mdagents.serve.several_answers import asks_for_several
 
 _DEEPEST = 8
 """Maximum number of references one after the other."""

@@ -11,10 +11,10 @@ import httpx2
 import openai
 import pytest
 
-from mdagents.serve.answer_form import asks_for_several
 from mdagents.serve.app import LARGEST_BODY, Timing
 from mdagents.serve.errors import ApiError
 from mdagents.serve.requests import read_chat
+from mdagents.serve.several_answers import asks_for_several
 from tests.fake_provider import FakeProvider
 from tests.fake_provider.faults import Fault
 from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, serving, until
