@@ -17,7 +17,7 @@ _SEVERAL = re.compile(
     r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b"
     r"|\b(?:choisi|coche|donne|indique|liste|sélectionne)[a-zé]* toutes les "
     r"(?:options|propositions|réponses) (?:correctes|exactes|justes|vraies)\b"
-    r"|\b(?:assinale|elija|escoja|escolha|indique|liste|marque|seleccione|selecione|señale) "
+    r"|\b(?:assinal|el[ei][gj]|esco[gj]|escolh|indi[cq]|list|mar[cq]|selec|señal)[a-zé]* "
     r"todas (?:as|las) (?:alternativas|opciones|opções|respostas|respuestas) "
     r"(?:certas|ciertas|correctas|corretas|que|verdadeiras|verdaderas)\b"
     r"|\b(?:indic|scegli|segn|selezion)[a-z]{0,5} tutte le (?:opzioni|risposte) "
@@ -36,14 +36,60 @@ _PERHAPS_SEVERAL = re.compile(
     r"\b(?:several|multiple) letters\b|多选题|一道多项选择题|不定项选择题|[(（]多选|複数選択",
     re.IGNORECASE,
 )
+_COUNT = r"(?:more than one|multiple|several|two or more)"
 _MAY_BE_SEVERAL = re.compile(
-    r"\b(?:more than one|multiple|several|two or more) (?:of the )?(?:\w+ )?"
+    rf"\b{_COUNT} (?:of the )?(?:\w+ )?"
     rf"{_ANSWERS} (?:can|could|may|might) be (?:correct|right|true)\b"
     r"|\b(?:more than one|multiple|several) (?:correct )?answers? (?:are|is) possible\b"
     r"|\b(?:can|could|may|might) (?:be|have) (?:more than one|multiple|several) "
     rf"(?:correct|right|true|valid) {_ANSWERS}\b",
     re.IGNORECASE,
 )
+_RIGHT = r"(?:correct|exact|right|true|valid)"
+_HAS_SEVERAL = re.compile(
+    rf"\b(?:are|contains?|has|have|with) {_COUNT} {_RIGHT} {_ANSWERS}\b"
+    rf"|\b{_COUNT} {_ANSWERS} (?:that )?(?:are|is) {_RIGHT}\b"
+    rf"|\bat least one (?:{_ANSWERS} )?is {_RIGHT}\b|\bletters of (?:the )?{_RIGHT} {_ANSWERS}\b"
+    r"|\bmulti(?:ple)?[ -]?(?:answer|response|select(?:ion)?) (?:multiple[ -]choice )?"
+    r"(?:item|MCQ|question)\b"
+    # German
+    r"|\bmehrere[nr]? (?:korrekte|richtige|zutreffende)[nr]? (?:antwort|lösung|option)"
+    r"|\bmehrere (?:antworten|lösungen|optionen)\b[^.,\n]{0,30}"
+    r"\b(?:korrekt|möglich|richtig|zutreffend|zutreffen)\b|\bmehrfach(?:antwort|nennung)"
+    r"|\b(?:kreuz|markier|wähl)\w*\b[^.\n]{0,20}\b(?:zwei|drei) (?:antworten|optionen)\b"
+    r"|\beine oder mehrere (?:\w+ )?(?:antwort|buchstabe|lösung|option)"
+    # French
+    r"|\bplusieurs (?:bonnes r[ée]ponses|(?:options|propositions|r[ée]ponses)\b[^.,\n]{0,20}"
+    r"\b(?:correctes|exactes|justes|possibles|vraies))\b|\br[ée]ponses multiples\b"
+    r"|\b(?:une ou plusieurs|la ou les) (?:bonnes )?"
+    r"(?:lettres|options|propositions|r[ée]ponses|sont)\b"
+    r"|\b(?:choisi|coche|indique)\w* (?:deux|trois) (?:options|propositions|r[ée]ponses)\b"
+    # Spanish, Portuguese, Italian
+    r"|\b(?:el[ei][gj]|esco[gj]|indi[cq]|mar[cq]|selec|señal)\w* (?:dos|tres) "
+    r"(?:alternativas|opciones|respuestas)\b"
+    r"|\b(?:m[áa]s de una|m[úu]ltiples|varias|mais de uma|m[úu]ltiplas|v[áa]rias) "
+    r"(?:alternativas?|opciones|opción|opções|opção|respostas?|respuestas?) (?:\w+ )?"
+    r"(?:certas?|ciertas?|correctas?|corretas?|posibles?|possíve(?:l|is)|verdade(?:i)?ras?)\b"
+    r"|\bun[ao] (?:o más|o varias|ou mais) "
+    r"(?:alternativas|letras|opciones|opções|respostas|respuestas)\b"
+    r"|\btodas las que (?:apliquen|correspondan|sean)\b"
+    r"|\b(?:più|diverse) (?:opzioni|risposte) (?:\w+ )?(?:corrette|esatte|giuste|possibili)\b"
+    r"|\buna o più (?:lettere|opzioni|risposte)\b"
+    # Russian
+    r"|\bнесколько (?:верных|правильных) (?:вариантов|ответов)\b"
+    # Chinese; 多選題 is any multiple-choice question in Taiwan
+    r"|(?:多[个個]|不止一[个個]|所有|全部)的?正[确確]的?(?:答案|[选選][项項])"
+    r"|正[确確](?:答案|[选選][项項])(?:可能|可以)?(?:不止一[个個]|有?多[个個]|有一[个個]或多[个個])"
+    r"|有多[个個]答案(?![选選])|[(（【\[]多[选選]|[复複][选選][题題]"
+    # Korean; "모두 고른 것" is one option
+    r"|모두 ?(?:고르(?:라|세요|시오|십시오)|골라|선택)|복수 ?(?:선택|응답|정답)"
+    r"|정답[은이]? ?(?:여러|(?:2|두) ?개 이상)|여러 ?개의? ?정답"
+    r"|(?:[23]|두|세) ?(?:가지|개)[를을]? ?(?:고르|골라|선택하)"
+    # Japanese
+    r"|複数の?(?:回答|正解|正答)|(?:正解|正答|答え)[がは]複数|(?:[1１一])つ以上選",
+    re.IGNORECASE,
+)
+"""A statement that several options are right, which holds for the question that is asked."""
 _NUMBER = re.compile(
     r"\bwhich (?:two|three) (?:of|are|options|answers)\b|\bwhich (?-i:TWO|THREE)\b(?!-)",
     re.IGNORECASE,
@@ -60,7 +106,12 @@ _PERHAPS_NUMBER = re.compile(
 )
 _ONE = re.compile(
     r"(?<!least )(?<!than )\b(?:single|one) (?:best )?(?:letter|answer|option)\b"
-    r"|单选|单项|唯一|[只仅][有选]?一[个项]|中的?一[个项](?!或)|之一",
+    r"|单选|单项|唯一|[只仅][有选]?一[个项]|中的?一[个项](?!或)|之一"
+    r"|\b(?:genau|nur|von denen) eine\b|\beinzige|\b(?:la (?:bonne|meilleure)|une seule)\b"
+    r"|\b(?:la (?:mejor|única)|s[óo]lo una|una (?:sola|única)|a melhor|(?:apenas|só) uma)\b"
+    r"|\bla (?:(?:opción|respuesta) )?correcta\b|\ba (?:alternativa|resposta) correta\b"
+    r"|\bla (?:migliore|risposta (?:corretta|giusta))\b|\bsolo una\b|하나만"
+    r"|하나[를을] ?(?:고르|선택)|[1１一]つ(?:だけ|のみ)?を?(?:選|えら)",
     re.IGNORECASE,
 )
 _BEST = re.compile(
@@ -78,7 +129,8 @@ _NOT_SO = re.compile(
     r"\b(?:do not|don['’]t|instead of|never|rather than)\b[^.,:;!?\n]*", re.IGNORECASE
 )
 _SOMETIMES = re.compile(
-    r"\b(?:if|in case|otherwise|some|unless|whenever|when(?! answering))\b"
+    r"\b(?:if|in case|otherwise|some|unless|whenever|when(?! answering)|falls|si|s['’]il|wenn)\b"
+    r"|如果|만약"
     r"|\bfor (?!(?:all|any|each|every|the|these|this|multiple[ -]choice)\b)(?:[\w-]+ ){0,4}"
     r"(?:items|ones|prompts|questions)\b",
     re.IGNORECASE,
@@ -105,7 +157,9 @@ def asks_for_several(prompt: str, options: Collection[str] = (), system: str = "
         return False
     if _NUMBER.search(prompt):
         return True
-    if _MAY_BE_SEVERAL.search(prompt) and not (_ONE.search(prompt) or _BEST.search(prompt)):
-        return True
+    if not (_ONE.search(prompt) or _BEST.search(prompt)):
+        stated = (one for one in _SENTENCE.split(prompt) if not _SOMETIMES.search(one))
+        if _MAY_BE_SEVERAL.search(prompt) or any(map(_HAS_SEVERAL.search, stated)):
+            return True
     is_perhaps = _PERHAPS_SEVERAL.search(prompt) or _PERHAPS_NUMBER.search(prompt)
     return is_perhaps is not None and _ONE.search(prompt) is None

@@ -356,6 +356,40 @@ def test_a_request_that_cannot_be_answered_costs_nothing(provider: FakeProvider)
         ("Never return more than one letter; do not answer with multiple letters.", False),
         ("Quelle proposition est exacte ? E. Toutes les réponses sont exactes", False),
         ("¿Cuál es correcta? D. Todas las opciones son correctas", False),
+        # Two prompts for CMB, with the sentence for a question of several answers.
+        ("This question has multiple correct answers.", True),
+        ("Your answer must only contain the letters of the correct answers.", True),
+        ("该选择题有多个正确选项。", True),
+        ("这道题有多个正确答案。", True),
+        # datapizzaorg-ai-lab/hackaton2024-mistralxalan
+        ("Each question can have multiple answers that are right.", True),
+        # viethq18/kalapa_vmqa_solution
+        ("Each question has 2 to 6 options, of which at least one is correct:", True),
+        ("请直接给出所有正确答案的选项并用英文逗号分隔", True),  # NetManAIOps/OpenCompass-OpsQA
+        ("More than one option is correct.", True),
+        ("This is a multiple-response question.", True),
+        ("【多选】哪些药物有效？", True),
+        ("Es gibt mehrere richtige Antworten.", True),
+        ("Mehrere Antworten können richtig sein.", True),
+        ("Kreuzen Sie zwei Antworten an.", True),
+        ("Plusieurs réponses sont possibles.", True),
+        ("Parmi ces propositions, une ou plusieurs sont exactes.", True),
+        ("Selecciona todas las respuestas correctas.", True),
+        ("Esta pregunta tiene varias respuestas correctas.", True),
+        ("Há mais de uma alternativa correta.", True),
+        ("다음 중 옳은 것을 모두 고르시오.", True),
+        ("정답은 두 개 이상일 수 있습니다.", True),
+        ("正解は複数あります。", True),
+        ("If a question has multiple correct answers, say so.", False),
+        ("This question has multiple correct answers; choose the best one.", False),
+        ("Wenn mehrere Antworten richtig sind, nenne die beste.", False),
+        ("Aus mehreren Antworten ist genau eine richtig. Mehrere Antworten sind möglich.", False),
+        ("Voici plusieurs réponses possibles. Choisissez la bonne réponse.", False),
+        ("Hay varias respuestas posibles; elige la respuesta correcta.", False),
+        ("这是一道单选题，包含多个备选答案，其中只有一个答案是正确的。", False),
+        ("患者有一个或多个淋巴结肿大，最可能的诊断是", False),
+        ("回答以下的多選題問題。答案: $字母", False),  # Taiwan's word for multiple choice
+        ("옳은 것을 모두 고른 것은?", False),
     ],
 )
 def test_a_prompt_that_asks_for_several_letters(prompt: str, is_several: bool) -> None:
