@@ -83,6 +83,13 @@ _ANSWER = re.compile(
 _LABEL = re.compile(
     r"^[ \t]*(?:(?:question|q)\b[ \t]*\d*[ \t]*[:.)]|<question>)\s*", re.IGNORECASE | re.MULTILINE
 )
+_CONTEXT = re.compile(
+    r"^[ \t*#]*(?:abstract|background|(?:clinical )?(?:case|scenario|vignette)|context|passage)\b"
+    r"(?: \d+)?(?: \([^()\n]{1,40}\))?[ \t*]*[:：]",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that begins what a question is about: `Context (PubMed abstract):`."""
+_AGE = re.compile(r"\b\d+[ -](?:day|month|week|year)s?[ -]old\b", re.IGNORECASE)
 _LIST_LABEL = re.compile(
     r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
 )
@@ -113,6 +120,8 @@ class PromptedQuestion:
     """Whether the prompt marks its options by lowercase letters."""
     has_examples: bool
     """Whether solved examples before the question were left out."""
+    lead: str
+    """Text in front of solved examples; empty without any."""
     instructions: str
     """Instructions about the form of the answer; empty without any."""
     ending: str
@@ -133,19 +142,23 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
     if start:
         _, asked = _last_list(prompt[start:])
         start, marks = (start, asked) if asked else (0, marks)
+    lead = _before_examples(prompt[:start], mark)
+    shared = _shared_context(lead, prompt[len(lead) : start + marks[0].start])
+    _, told = without_instructions(lead)
     prompt = prompt[start:]
     texts = texts_of(prompt, marks)
     is_empty = _is_last_empty(prompt, marks, texts)
     texts[-1], after = ("", texts[-1]) if is_empty else _split_last(prompt[: marks[0].start], texts)
     text, instructions = _question_of(prompt[: marks[0].start])
     kept, more, ending = _after_options(after)
-    whole = "\n\n".join(filter(None, [text, kept]))
+    whole = "\n\n".join(filter(None, [shared, text, kept]))
     return PromptedQuestion(
         text=whole,
         options=dict(sorted(zip([mark.letter.upper() for mark in marks], texts, strict=True))),
         is_lowercase=marks[0].letter.islower(),
         has_examples=start > 0,
-        instructions="\n".join(filter(None, [*instructions, *more])),
+        lead=lead,
+        instructions="\n".join(filter(None, [*told, *instructions, *more])),
         ending=ending,
     )
 
@@ -187,12 +200,56 @@ def _after_examples(prompt: str, mark: re.Pattern[str]) -> int:
     answer = next(end for end in ends if end > listed)  # others may be text of the question
     labels = list(_LABEL.finditer(prompt, answer, last))
     if labels:
-        return labels[-1].start()
+        label = labels[-1].start()
+        context = _CONTEXT.search(prompt, answer, label)
+        return context.start() if context else label
     gap = _BLANK.search(prompt, ends[-1], last)
     if gap is not None:
         return gap.end()
     line = prompt.find("\n", ends[-1], last)
     return line + 1 if line >= 0 else 0
+
+
+def _before_examples(examples: str, mark: re.Pattern[str]) -> str:
+    """Return the text in front of the first example: before its label or, without one, paragraph.
+
+    Args:
+        examples: Text in front of the question that is asked; empty without examples.
+        mark: Pattern of a mark.
+    """
+    listed = next((one.start for one in marks_in(examples, mark)), 0)
+    if label := _LABEL.search(examples, 0, listed):
+        return examples[: label.start()]
+    gaps = list(_BLANK.finditer(examples, 0, listed))
+    return examples[: gaps[-1].end()] if gaps else ""
+
+
+def _shared_context(lead: str, rest: str) -> str:
+    """Return what all questions are about; empty if one has, or may have, a context of its own.
+
+    Args:
+        lead: Text in front of the examples.
+        rest: Text behind it up to the last options.
+    """
+    has_labels = _LABEL.match(rest) is not None
+    return "" if _contexts(rest, has_labels) else "\n\n".join(_contexts(lead, has_labels))
+
+
+def _contexts(text: str, has_labels: bool) -> list[str]:
+    """Return the paragraphs that say what a question is about.
+
+    Args:
+        text: Text.
+        has_labels: Whether questions have labels, so that a patient in front of them is not theirs.
+    """
+    paragraphs = map(str.strip, _BLANK.split(text))
+    return [one for one in paragraphs if _CONTEXT.match(one) or (has_labels and _is_patient(one))]
+
+
+def _is_patient(paragraph: str) -> bool:
+    """Return whether a paragraph describes a patient, without a label or a request."""
+    is_told = _LABELED.match(paragraph) or _ADDRESSING.search(paragraph)
+    return _AGE.search(paragraph) is not None and not is_told
 
 
 def _is_last_empty(prompt: str, marks: Sequence[Mark], texts: Sequence[str]) -> bool:

@@ -43,8 +43,6 @@ _WHY = {
 }
 _MOST_TEXT = 1_000_000
 """Maximum number of characters of all messages: ten times those of one question."""
-_HEAD = 1000
-"""Maximum number of characters before examples in which several letters are looked for."""
 _ASSISTANT = re.compile(r"you are an? [\w ,-]{0,40}assistant\.?", re.IGNORECASE)
 """A system prompt that says nothing about the question."""
 _NO_OPTIONS = (
@@ -272,7 +270,7 @@ def _asked(
         raise invalid(
             f"the messages have {length:,} characters, at most {_MOST_TEXT:,} may be", "messages"
         )
-    system, asked, has_examples = _conversation(turns)
+    system, asked, told = _conversation(turns)
     if is_client_task(system, asked.text):
         raise invalid(
             "the prompt is about a chat (a title, tags, further questions), which a team does not "
@@ -284,10 +282,9 @@ def _asked(
         raise invalid(_NO_OPTIONS, "messages", "no_options")
     question = _question(prompt, system, asked.images)
     # After that for its length; what an example asks is not asked of the team.
-    head = asked.text[:_HEAD].partition("\n\n")[0] if prompt.has_examples else ""
-    parts = "\n".join([head, prompt.text, prompt.instructions, prompt.ending])
+    parts = "\n".join([prompt.lead, prompt.text, prompt.instructions, prompt.ending])
     check_is_for_one(parts, prompt.options.values(), "messages", system)
-    if has_examples or prompt.has_examples:
+    if told is not None or prompt.has_examples:
         ignored = [*ignored, "examples"]
     return Ask(
         model=body.model,
@@ -295,7 +292,7 @@ def _asked(
         marks={
             letter: letter.lower() if prompt.is_lowercase else letter for letter in prompt.options
         },
-        form=form_of(f"{system}\n{prompt.instructions}", prompt.ending, prompt.text),
+        form=form_of(f"{system}\n{told or ''}\n{prompt.instructions}", prompt.ending, prompt.text),
         filling=plan_filling(schema, question.options) if has_schema else None,
         stream=bool(body.stream),
         include_usage=False,
@@ -305,8 +302,8 @@ def _asked(
     )
 
 
-def _conversation(turns: Sequence[Turn]) -> tuple[str, Turn, bool]:
-    """Return (system text, turn that asks, whether solved examples precede it).
+def _conversation(turns: Sequence[Turn]) -> tuple[str, Turn, str | None]:
+    """Return (system text, turn that asks, instructions of the first solved example or None).
 
     The pictures of the turn that asks begin with those of the system.
     """
@@ -323,20 +320,25 @@ def _conversation(turns: Sequence[Turn]) -> tuple[str, Turn, bool]:
     if not rest or rest[-1].role != "user":
         raise invalid("the last message must be the user's", "messages")
     answered = max((n for n, turn in enumerate(rest) if turn.role == "assistant"), default=-1)
+    told = None if answered < 0 else ""
     for turn in rest[:answered]:
-        if turn.role == "user" and read_prompt(turn.text) is None:
+        if turn.role != "user":
+            continue
+        example = read_prompt(turn.text)
+        if example is None:
             raise invalid(
                 "a team answers one question and holds no conversation: send all of it in one "
                 "message of the user",
                 "messages",
             )
+        told = told or example.instructions
     last = rest[answered + 1 :]
     asked = Turn(
         "user",
         "\n\n".join(turn.text for turn in last),
         [*images, *(image for turn in last for image in turn.images)],
     )
-    return "\n\n".join(filter(None, system)), asked, answered >= 0
+    return "\n\n".join(filter(None, system)), asked, told
 
 
 def _question(prompt: PromptedQuestion, system: str, images: Sequence[str]) -> SourceQuestion:

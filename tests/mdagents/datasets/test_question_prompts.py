@@ -305,6 +305,49 @@ def test_an_answer_in_a_question_is_not_that_of_an_example() -> None:
         assert (read.text, read.has_examples) == (QUESTION, True)
 
 
+BONES = solved(OPTIONS, "Answer: A")
+SAILOR = "A 54-year-old sailor has bleeding gums."
+ASKED = lm_eval("Which vitamin?", OPTIONS)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text"),
+    [
+        (f"{SAILOR}\n\n{BONES}{ASKED}", f"{SAILOR}\n\nWhich vitamin?"),
+        (f"Think.\n\nCase: {SAILOR}\n\n{BONES * 2}{ASKED}", f"Case: {SAILOR}\n\nWhich vitamin?"),
+        # A context in front of each question, as in prompts for PubMedQA.
+        (
+            f"Abstract: Limes.\n{BONES}Abstract: {SAILOR}\n{ASKED}",
+            f"Abstract: {SAILOR}\nWhich vitamin?",
+        ),
+        (
+            f"Context (PubMed): Limes.\n\n{BONES}Context (PubMed): {SAILOR}\n\n{ASKED}",
+            f"Context (PubMed): {SAILOR}\n\nWhich vitamin?",
+        ),
+        (f"You are a 54-year-old doctor. Give reasons.\n\n{BONES}{ASKED}", "Which vitamin?"),
+        (f"{SAILOR}\n\nWhich bone?\nA. Rib\nB. Ulna\nAnswer: B\n\n{ASKED}", "Which vitamin?"),
+        (f"{SAILOR}\n\n{BONES}A 30-year-old man limps.\n\n{ASKED}", "Which vitamin?"),
+        (f"{BONES.strip()}\n\nThis 60-year-old man is well.\n\n{ASKED}", "Which vitamin?"),
+    ],
+)
+def test_what_a_question_is_about_may_precede_the_examples(prompt: str, text: str) -> None:
+    read = read_prompt(prompt)
+    assert read is not None
+    assert (read.text, read.has_examples) == (text, True)
+
+
+def test_instructions_may_precede_the_examples() -> None:
+    told = "The last line of your response should be 'Answer: $LETTER'."
+    # RubinThomas75/epfLLM-eval
+    for lead in (f"{told}\n\nExample 1:\n", f"{told}\n\n", f"You are a doctor.\n\n{told}\n\n"):
+        for example in (BONES, "Which bone?\nA. Rib\nB. Ulna\nAnswer: B\n\n"):
+            read = read_prompt(f"{lead}{example}{ASKED}")
+            assert read is not None
+            assert read.text == "Which vitamin?"
+            assert read.instructions == told
+            assert told in read.lead
+
+
 @pytest.mark.parametrize(
     "answer",
     [

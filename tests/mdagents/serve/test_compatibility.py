@@ -11,6 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from mdagents.serve.answer_form import AnswerForm
+from mdagents.serve.requests import read_chat
 from tests.fake_provider import FakeProvider
 from tests.mdagents.serve.served import MODEL, OPTIONS, PROMPT, QUESTION, Served, serving
 from tests.mdagents.serve.test_clients import decides
@@ -90,6 +92,17 @@ def test_parameters_that_frameworks_send(provider: FakeProvider) -> None:
         strict = served.ask(response_format=STRICT, stop=["C", "}"], user="ann").json()
     assert json.loads(strict["choices"][0]["message"]["content"]) == {"answer": "C"}
     assert strict["mdagents"]["ignored"] == ["stop", "user"]
+
+
+def test_the_form_may_be_asked_for_before_examples() -> None:
+    told = "The last line of your response should be 'ANSWER: $LETTER'."
+    example = {"role": "user", "content": f"{told}\n\n{PROMPT}"}
+    in_turns = [example, {"role": "assistant", "content": "ANSWER: C"}, USER]
+    in_text = [{"role": "user", "content": f"{told}\n\n{PROMPT} C\n\n{PROMPT}"}]
+    for messages in (in_turns, in_text):
+        asked = read_chat({"model": MODEL, "messages": messages})
+        assert asked.form == AnswerForm("ANSWER: {}")
+        assert asked.ignored == ["examples"]
 
 
 def test_an_empty_last_option_is_not_shown(provider: FakeProvider) -> None:
