@@ -24,6 +24,21 @@ _ONLY_LETTER = re.compile(
     r"|\b(?:single|one) letter\b",
     re.IGNORECASE,
 )
+_WORD = (
+    r"(?:answer|answering|give|giving|output|provide|providing|reply|replying|respond|responding"
+    r"|return|state|write|with|by|the|an?|your|capital|choice|correct|option) "
+)
+_MORE_THAN_LETTER = re.compile(
+    rf"\b(?:do not|don['’]t|never|not|instead of|rather than) (?:{_WORD}){{0,5}}"
+    rf"(?:(?:just|merely|one|only|simply|single) (?:{_WORD}|single ){{0,4}}letter\b"
+    r"|letter (?:alone|only)\b)"
+    r"|\bnicht (?:allein|bloß|nur) [^.\n]{0,30}buchstabe"
+    r"|\bpas (?:juste|que|seulement|uniquement) [^.\n]{0,30}lettre\b"
+    r"|\bno (?:\w+ )?(?:s[óo]lo|solamente|únicamente) [^.\n]{0,30}letra\b"
+    r"|不要[仅只][^。\n]{0,8}字母",
+    re.IGNORECASE,
+)
+"""A request for more than the letter: `Do not answer with only the letter.`"""
 _CUE = re.compile(
     r"^\W*(?:(?:the )?(?:correct |final |best )?answer(?: is)?|(?!.*answer)[^:：]+[:：])\W*$",
     re.IGNORECASE,
@@ -91,7 +106,9 @@ def form_of(instructions: str, ending: str, text: str = "") -> AnswerForm:
         return AnswerForm("The answer is ({}).")
     if "\\boxed" in instructions:
         return AnswerForm("\\boxed{{}}")
-    if _ONLY_LETTER.search(instructions) or _CUE.search(ending):
+    is_more = _MORE_THAN_LETTER.search(prompt) is not None
+    is_letter = _ONLY_LETTER.search(_MORE_THAN_LETTER.sub("", instructions)) is not None
+    if is_letter or (_CUE.search(ending) and not is_more):
         return AnswerForm("{}", is_alone=True)
     if "step by step" in ending.lower():
         return AnswerForm("The answer is ({}).")

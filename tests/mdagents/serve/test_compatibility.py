@@ -105,6 +105,28 @@ def test_the_form_may_be_asked_for_before_examples() -> None:
         assert asked.ignored == ["examples"]
 
 
+@pytest.mark.parametrize(
+    ("told", "last_line"),
+    [
+        ("Do not answer with only the letter.", "Answer: {}"),
+        ("Don't just give the letter; explain.", "Answer: {}"),
+        ("Write the letter and its text, not only the letter.", "Answer: {}"),
+        ("Never reply with the letter alone.", "Answer: {}"),
+        ("Antworte nicht nur mit dem Buchstaben.", "Answer: {}"),
+        ("Ne répondez pas uniquement par la lettre.", "Answer: {}"),
+        ("不要只回答字母。", "Answer: {}"),
+        ("Do not explain, give only the letter.", "{}"),
+        ("Do not answer with anything but a single letter.", "{}"),
+        ("Never give more than one letter.", "{}"),
+        ("Do not answer with only the letter at first. End with only the letter.", "{}"),
+    ],
+)
+def test_more_than_the_letter_may_be_asked_for(told: str, last_line: str) -> None:
+    for prompt in (f"{told}\n\n{PROMPT}", f"{QUESTION}\n{OPTIONS}\n\n{told}\nAnswer:"):
+        asked = read_chat({"model": MODEL, "messages": [{"role": "user", "content": prompt}]})
+        assert asked.form == AnswerForm(last_line, is_alone=last_line == "{}")
+
+
 def test_an_empty_last_option_is_not_shown(provider: FakeProvider) -> None:
     decides(provider)
     told = "Choose the best option, and give its letter in \\boxed{}."
