@@ -14,7 +14,7 @@ _ANSWERS = r"(?:answers?|choices?|letters?|options?)"
 _SEVERAL = re.compile(
     r"[$\[<{]LETTERS\b|\b(?:all|any) (?:(?:answers|letters|options) )?that apply\b"
     r"|\bletters (?:separated by|with) commas?\b|\bcomma[- ]separated (?:list of )?letters\b"
-    r"|\bmehrfachauswahl\b|\balle (?:zutreffenden|richtigen)\b"
+    r"|\bmehrfachauswahl\b|\balle[nr]? (?:zutreffenden|richtigen)\b"
     r"|\b(?:choisi|coche|donne|indique|liste|sélectionne)[a-zé]* toutes les "
     r"(?:options|propositions|réponses) (?:correctes|exactes|justes|vraies)\b"
     r"|\b(?:assinal|el[ei][gj]|esco[gj]|escolh|indi[cq]|list|mar[cq]|selec|señal)[a-zé]* "

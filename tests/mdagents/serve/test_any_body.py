@@ -185,6 +185,13 @@ NUMBER = {"type": "number"}
         ({"anyOf": [NUMBER, {"type": "null"}], "description": "0 to 100"}, 57),
         ({"allOf": [NUMBER], "maximum": 100}, 57),
         ({"anyOf": [NUMBER | {"maximum": 10}, {"type": "null"}]}, None),
+        (NUMBER | {"description": "Konfidenz in Prozent"}, 57),
+        (NUMBER | {"description": "Confiance en pourcentage"}, 57),
+        (NUMBER | {"description": "置信度（百分比）"}, 57),
+        (NUMBER | {"description": "Konfidenz, nicht in Prozent"}, 0.57),
+        (NUMBER | {"description": "Zwischen 0 und 1"}, 0.57),
+        (NUMBER | {"description": "A floating-point number with 1 to 3 digits"}, 0.57),
+        (NUMBER | {"description": "0.85 if 85 out of 100 such answers are right"}, 0.57),
     ],
 )
 def test_a_confidence_has_the_scale_of_the_schema(
@@ -203,6 +210,16 @@ def test_a_confidence_has_the_scale_of_the_schema(
         {"minimum": 1, "maximum": 100},
         {"description": "From 0 to 10."},
         {"description": "On a scale of 1 to 5."},
+        # Public schemas have "Confidence score from 1 to 10" and "1 = Low, 2 = Medium, 3 = High".
+        {"description": "Confidence score from 1 to 10"},
+        {"description": "1 = Low (a guess), 2 = Medium, 3 = High"},
+        {"description": "1 (a guess) to 5 (certain)"},
+        {"description": "Confidence out of 10"},
+        {"description": "Confidence out of 100"},
+        {"description": "Von 1 bis 10"},
+        {"description": "Zwischen 0 und 10"},
+        {"description": "Confiance de 1 à 5"},
+        {"description": "1到5的置信度"},
         {"type": "integer"},
     ],
     ids=str,
@@ -270,6 +287,22 @@ def _described(words: str) -> dict[str, Any]:
         ({"answer": _described("Pick with care. The second best option.")}, "answer"),
         ({"answer": {"enum": list("ABC")}, "runnerUp": {"enum": list("ABC")}}, "runnerUp"),
         ({"answer": {"enum": list("ABC")}, "grade": {"enum": list("ABC")}}, "grade"),
+        ({"child_pugh_class": {"enum": list("ABC")}}, "child_pugh_class"),
+        ({"answer_text": LETTER, "childPugh": {"enum": list("ABC")}}, "childPugh"),
+        ({"conditionGrade": {"enum": list("ABC")}}, "conditionGrade"),
+        ({"vitamin": {"enum": list("ABCDE")}}, "vitamin"),
+        ({"selected_grade": {"enum": list("ABC"), "description": "One option"}}, "selected_grade"),
+        ({"answer": {"enum": list("ABC"), "description": "The Child-Pugh class"}}, "answer"),
+        ({"answer": _described("Der vollständige Text der Option")}, "answer"),
+        ({"answer": _described("Nicht der Buchstabe, sondern der Wirkstoff")}, "answer"),
+        ({"answer": _described("Die zweitbeste Option")}, "answer"),
+        ({"answer": _described("Alle zutreffenden Buchstaben")}, "answer"),
+        ({"answer": _described("Buchstabe und Text der Option")}, "answer"),
+        ({"answer": _described("Le texte complet de l'option, sans la lettre")}, "answer"),
+        ({"answer": _described("Texto completo de la opción")}, "answer"),
+        ({"answer": _described("选项的完整内容，不要只写字母")}, "answer"),
+        ({"answer": _described("错误的选项")}, "answer"),
+        ({"answer": _described("선택지의 전체 텍스트")}, "answer"),
     ],
     ids=str,
 )
@@ -296,6 +329,12 @@ def test_a_property_for_something_else_gets_no_letter(
         "The next best step in management",
         "What remains after eliminating the wrong options",
         "Decide between the most and the second most likely option",
+        "Der Buchstabe, nicht der Text der Option",
+        "La lettre de la réponse, sans le texte de l'option",
+        "La letra de la opción correcta, no el texto de la opción",
+        "选项字母，不要写选项内容",
+        "정답의 알파벳 (선택지 내용 제외)",
+        "The most likely type of anemia",
     ],
 )
 def test_a_property_for_the_letter_may_say_what_it_is_not_for(words: str) -> None:
@@ -307,6 +346,24 @@ def test_two_properties_may_both_say_that_they_are_for_the_letter() -> None:
     schema = _schema(answer={"enum": list("ABC")}, answer_letter=LETTER, answer_text=LETTER)
     filled = plan_filling(schema, OPTIONS).fill("C", "Ascorbic acid", "", None)
     assert filled == {"answer": "C", "answer_letter": "C", "answer_text": "Ascorbic acid"}
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("best_option", {}),
+        ("correct_answer_letter", {}),
+        ("label", {}),
+        ("verdict", {}),
+        ("respuesta", {}),
+        ("答案", {}),
+        ("diagnosis", {"description": "The letter of the diagnosis"}),
+        ("x", {"title": "Answer choice"}),
+    ],
+)
+def test_an_enum_of_letters_may_have_another_name(name: str, more: dict[str, Any]) -> None:
+    filling = plan_filling(_schema(**{name: {"enum": list("ABC")} | more}), OPTIONS)
+    assert filling.fill("C", "Ascorbic acid", "", None) == {name: "C"}
 
 
 @pytest.mark.parametrize(
