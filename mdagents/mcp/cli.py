@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import logging
 import os
-import re
 import signal
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -30,7 +28,6 @@ from mdagents_llm.errors import ConfigError
 from mdagents_llm.extras import needs_extra
 from mdagents_llm.terminal.command_line import Parser
 from mdagents_llm.terminal.printing import fails_in_one_line, print_line
-from mdagents_llm.text import utf8
 from mdagents_llm.web.address import Place, listen
 
 if TYPE_CHECKING:
@@ -116,10 +113,10 @@ def _input_that_ends() -> Callable[[], None]:
     """Put a pipe in the place of standard input, and return a function that ends it.
 
     The SDK reads standard input in a thread that nothing can cancel: without this, the program
-    would wait for the client to write a line or to leave. It also drops a message with half an
-    emoji, which clients in JavaScript write for a text that they cut; the client would wait for a
-    reply in vain.
+    would wait for the client to write a line or to leave.
     """
+    from mdagents.mcp.frames import answerable
+
     source = os.dup(0)
     read, write = os.pipe()
     os.dup2(read, 0)
@@ -139,8 +136,8 @@ def _input_that_ends() -> Callable[[], None]:
                     *lines, rest = begun.split(b"\n")
                     begun = bytearray(rest)
                     for line in lines:
-                        send(well_formed_line(bytes(line)) + b"\n")
-            send(well_formed_line(bytes(begun)))
+                        send(answerable(bytes(line)) + b"\n")
+            send(answerable(bytes(begun)))
         end()
 
     def send(content: bytes) -> None:
@@ -149,19 +146,6 @@ def _input_that_ends() -> Callable[[], None]:
 
     threading.Thread(target=copy, daemon=True).start()
     return end
-
-
-def well_formed_line(line: bytes) -> bytes:
-    """Return a line of JSON, without its line break, with U+FFFD for each lone surrogate."""
-    if _SURROGATE.search(line) is None:
-        return line
-    try:
-        return utf8(json.dumps(json.loads(line), ensure_ascii=False))
-    except (ValueError, RecursionError):
-        return line  # the SDK reports it
-
-
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 async def _serve_http(

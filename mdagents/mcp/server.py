@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Annotated, Any
 
+from mcp import MCPError
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp.types import CallToolResult, InputRequiredResult, ToolAnnotations
+from mcp.types import INVALID_REQUEST, CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import Field, ValidationError
 
 from mdagents import __version__
 from mdagents.datasets.questions import LETTERS
 from mdagents.mcp.folders import Folders
+from mdagents.mcp.frames import INVALID
 from mdagents.mcp.reader import Job, Kind
 from mdagents.mcp.reading import ReaderPool
 from mdagents.mcp.results import (
@@ -52,6 +55,18 @@ _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 _ASKS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=True
 )
+
+
+async def _refuse_invalid(
+    ctx: ServerRequestContext[Any, Any], call_next: CallNext
+) -> HandlerResult:
+    if ctx.method == INVALID:
+        raise MCPError(
+            INVALID_REQUEST,
+            'Invalid Request: a line holds one object with "jsonrpc": "2.0", an id, a method and, '
+            "perhaps, an object params",
+        )
+    return await call_next(ctx)
 
 
 class Tools(MCPServer[Any]):
@@ -100,7 +115,10 @@ def make_server(
         ping: Seconds of silence after which a team is reported to be at work.
     """
     reading = reading or ReaderPool()
-    server = Tools("mdagents", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
+    server = Tools(
+        "mdagents", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING",
+        middleware=[_refuse_invalid],
+    )  # fmt: skip
     teams = ", ".join(service.names)
 
     @server.tool(

@@ -18,7 +18,8 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 
-from mdagents.mcp.cli import PATH, well_formed_line
+from mdagents.mcp.cli import PATH
+from mdagents.mcp.frames import answerable
 from tests.fake_provider import FakeProvider
 from tests.mdagents.mcp.test_tools import ASKED
 from tests.support.environment import bare_environment
@@ -110,8 +111,43 @@ def test_half_an_emoji_costs_no_call(provider: FakeProvider) -> None:
         process.stdin.close()
         assert process.wait(30) == 0
     assert replies[-1]["result"]["structuredContent"]["calls"] == 5
-    assert well_formed_line(b'{"a": "\\ud83d\\ude00"}') == '{"a": "\U0001f600"}'.encode()
-    assert well_formed_line(b"\\ud83d no JSON") == b"\\ud83d no JSON"
+    text = b'{"jsonrpc": "2.0", "method": "\\ud83d\\ude00"}'
+    assert answerable(text).decode() == '{"jsonrpc": "2.0", "method": "\U0001f600"}'
+    assert answerable(b"\\ud83d no JSON") == b"\\ud83d no JSON"
+
+
+def test_an_invalid_request_with_an_id_gets_an_error(provider: FakeProvider) -> None:
+    """The SDK drops it, and the client waits: modelcontextprotocol/typescript-sdk#2247."""
+    client = {"name": "c", "version": "1"}
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    lines: list[Any] = [
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": about},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"id": 1, "method": "tools/list", "params": {}},
+        {"jsonrpc": "1.0", "id": "two", "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": ["answer_question"]},
+        {"jsonrpc": "2.0", "id": 4},
+        [PING | {"id": 5}, PING | {"id": 6}],
+        {"method": "tools/list"},
+        {"id": 7, "result": 5},
+        PING | {"id": 8},
+    ]
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], env=environment(provider), stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        process.stdin.flush()
+        replies = [json.loads(process.stdout.readline())]
+        while replies[-1]["id"] != 8:
+            replies.append(json.loads(process.stdout.readline()))
+        process.stdin.close()
+        assert process.wait(30) == 0
+        replies += map(json.loads, process.stdout)
+    codes = {reply["id"]: reply.get("error", {}).get("code") for reply in replies}
+    assert codes == dict.fromkeys([1, "two", 3, 4, 5, 6], -32600) | {0: None, 8: None}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
