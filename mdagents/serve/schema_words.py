@@ -69,7 +69,7 @@ _OTHER_SCALE = re.compile(
 _FRACTION = re.compile(r"(?<![\d.,])0?[.,]\d")
 """A number from 0 to 1, as an example."""
 _ANOTHER = re.compile(
-    r"(?:\A|[.:;] )\W*(?:(?:an?|answer|choice|letter|of|option|the|your) ){0,5}"
+    r"(?:\A|[.:;] )\W{0,9}(?:(?:an?|answer|choice|letter|of|option|the|your) ){0,5}"
     r"(?:(?:second|2nd|third|3rd)[ -](?:best|choice|most|option|likely)\b"
     r"|next[ -](?:best|(?:most )?likely) (?:answer|choice|option)\b"
     r"|(?:runners?[ -]up|worst|least (?:appropriate|likely|plausible|probable|suitable))\b"

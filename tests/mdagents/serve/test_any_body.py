@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from typing import Any
 
 import jsonschema_rs
@@ -340,6 +342,15 @@ def test_a_property_for_something_else_gets_no_letter(
 def test_a_property_for_the_letter_may_say_what_it_is_not_for(words: str) -> None:
     filling = plan_filling(_schema(answer=_described(words)), OPTIONS)
     assert filling.fill("C", "Ascorbic acid", "", None) == {"answer": "C"}
+
+
+def test_a_long_description_is_read_in_linear_time() -> None:
+    for filler in ("; ", "1 (", "text der ", "字母和", "not "):
+        long = LETTER | {"description": filler * (200_000 // len(filler))}
+        started = time.process_time()
+        with contextlib.suppress(ApiError):
+            plan_filling(_schema(answer=long, confidence=long | NUMBER), OPTIONS)
+        assert time.process_time() - started < 1
 
 
 def test_two_properties_may_both_say_that_they_are_for_the_letter() -> None:
