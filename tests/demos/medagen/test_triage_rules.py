@@ -1080,6 +1080,7 @@ def test_a_word_that_names_no_complaint_is_not_self_care() -> None:
         *("my dad is in anaphylactic shock", "the nurse says it could be sepsis", "he is septic"),
         *("possible aortic dissection", "pulmonary embolism", "the ECG shows a STEMI", "DKA again"),
         *("angioedema of the tongue", "hemoptysis since noon"),
+        *("I have a blood clot in my lung", "I think I have a PE"),
     ],
 )
 def test_an_emergency_that_is_named(text: str) -> None:
@@ -1099,6 +1100,7 @@ def test_an_emergency_that_is_named(text: str) -> None:
         *("her meningitis shot made her arm sore", "tested for sepsis and it was clear"),
         *("PMH: STEMI, now a runny nose", "I'm on apixaban for a pulmonary embolism"),
         *("scared of meningitis, my son has a cold", "a case of meningitis at her university"),
+        *("I had a PE in 2018", "I take apixaban for a clot in my lung", "he has a PE teacher"),
     ],
 )
 def test_an_emergency_that_is_named_and_is_none_now(text: str) -> None:
