@@ -24,6 +24,7 @@ from demos.medagen.denial_cues import (
     BEFORE_COMPLAINT,
     BEFORE_PET,
     CUES,
+    RECURRENCES,
     YES_AFTER_ALL,
 )
 from demos.medagen.lexicon import Found
@@ -66,6 +67,7 @@ def standing(words: Words, found: Sequence[Found]) -> list[Found]:
     sentences = _parts(words, None)
     again = {sentences[at] for at in marks["again"]}
     again |= {sentence - 1 for sentence in again}  # "I used to have it. I have it again now."
+    again |= {sentences[at] for at in back_again(words)}
     not_now = {at for at in marks["not now"] if sentences[at] not in again}
     past = _past_places(parts, not_now, marks["past after it"])
     is_question = words.words[-1:] == ["?"] or bool(marks["explained"])
@@ -161,6 +163,22 @@ def amendments(words: Words) -> set[int]:
     """Return the start positions of what takes back a denial: "actually, yes"."""
     found = YES_AFTER_ALL.find(words)
     return {one.start for one in found if _ends(words, one.end, AFTER_YES)}
+
+
+def back_again(words: Words) -> set[int]:
+    """Return the positions in sentences that say what is back, and in the sentence before each.
+
+    "I had a stroke last year. This feels the same."
+    """
+    found = RECURRENCES.find(words)
+    other = {at for one in found if one.concept == "other" for at in range(one.start, one.end)}
+    sentences = _parts(words, None)
+    back = {
+        sentences[one.end - 1]
+        for one in found
+        if one.concept == "back" and other.isdisjoint(range(one.start, one.end))
+    }
+    return {at for at, number in enumerate(sentences) if number in back or number + 1 in back}
 
 
 def _taken_back(words: Words, marks: Mapping[str, set[int]]) -> set[int]:
@@ -378,6 +396,6 @@ def _parts(words: Words, turns: set[int] | None) -> list[int]:
     number = 0
     for at in range(len(words.words)):
         ends = words.is_break(at) if turns is None else words.parts_clauses(at) or at in turns
-        number += ends
+        number += ends and not (at and words.is_break(at) and words.is_break(at - 1))  # "..."
         numbers.append(number)
     return numbers

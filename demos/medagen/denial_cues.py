@@ -190,7 +190,6 @@ CUES = Lexicon(
             "it|they|pain|pains returned|recurred|returns|recurs",
             f"{_TODAY_VI} lại|cũng bị|đau|có|thấy|y|vậy",
             f"{_TODAY_VI} _ tái+phát|bị+lại|đau+lại",
-            "this|it|that|pain feels the+same|similar|identical|exactly+the+same|just+the+same",
         ],
         # Words between a complaint and the one of long ago that it is compared with. "I had a
         # stroke like 5 years ago" and "like my dad" compare no complaints.
@@ -468,3 +467,43 @@ YES_AFTER_ALL = Lexicon(
     reads_errors=False,
 )
 """What takes back a denial before it, at the end of its clause."""
+_THIS = "this|it|that|today|now|and|.|,|;"
+_IS_IT = "its|it+is|this+is|that+is|thats|is+it|is+this|be"
+_QUITE = "exactly|just|very|really|so|almost|pretty|much|a+lot|kind+of"
+_SAME = "the+same|same|similar|identical|exactly+the+same|the+exact+same"
+_SYMPTOMS = "symptoms|feeling|feelings|sensation|signs|thing|warning+signs"
+_THEN = "then|last+time|that+time|back+then|the+first+time|the+last+time|it+did|i+did|i+felt"
+RECURRENCES = Lexicon(
+    {
+        "back": [
+            *(
+                phrase
+                for quite in ("", f" {_QUITE}")
+                for phrase in (
+                    f"{_THIS} feels|felt{quite} {_SAME}",
+                    f"i|he|she feel|feels{quite} the+same way|now|today|again|as+then|as+when",
+                    f"feel|feels|feeling|symptoms|same|its|is{quite} like|as {_THEN}",
+                    f"this|it feels{quite} like it|that|my|his|her|when",
+                    f"{_IS_IT}{quite} how|what _ felt|feels|started|starts|began|begins",
+                )
+            ),
+            f"{_IS_IT} {_SAME} as|to",
+            f"having|have|has|got|getting|with|are|exact|these {_SAME} {_SYMPTOMS}",
+            f"and|,|;|. {_SAME} {_SYMPTOMS}",
+            f"{_IS_IT} happening|starting|coming|back again",
+            f"{_IS_IT} happening|starting|coming+back",
+            f"{_IS_IT}|having|think|has|had another one|attack|episode",
+            "it|this|the+pain|symptoms is|are|has|have|came|comes|come|coming back",
+            f"{_TODAY_VI}|lần+này|lại|cảm+giác|triệu+chứng _ y+hệt|y+như|giống+vậy|giống+hệt",
+            f"{_TODAY_VI}|lần+này|cảm+giác|triệu+chứng _ giống|giống+như lần|hồi|lúc|cơn|đợt",
+            f"{_TODAY_VI}|lần+này|lại _ tái+phát",
+        ],
+        "other": [
+            "same _ as always|usual|ever|normal|usually",
+            "not|dont|doesnt|didnt|never|isnt|arent|no|without having|have|feel|feeling|the|same",
+            "không|chẳng giống|y+hệt|tái+phát",
+        ],
+    },
+    reads_errors=False,
+)
+"""What says that a complaint of long ago, named before it or in its sentence, is there again."""

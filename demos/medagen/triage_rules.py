@@ -9,7 +9,7 @@ self-care.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -19,7 +19,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from demos.medagen.denial import amendments, standing
+from demos.medagen.denial import amendments, back_again, standing
 from demos.medagen.lexicon import Found, Lexicon
 from demos.medagen.measurements import measured
 from demos.medagen.schemas import (
@@ -37,6 +37,7 @@ _FILE = Path(__file__).with_name("rules.yaml")
 FOREIGN = "other_language"
 """Id of the rule for messages in a language other than English and Vietnamese."""
 _UNLESS = "unless "
+_PAST = "past "
 _UNITS = {
     "temperature": ("temperature_celsius", "°C"),
     "systolic": ("systolic_bp", "mmHg"),
@@ -114,6 +115,7 @@ class Rule(BaseModel):
     en: tuple[str, ...] = ()
     vi: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    past: tuple[str, ...] = ()
     with_: tuple[str, ...] = Field(default=(), alias="with")
     and_: tuple[str, ...] = Field(default=(), alias="and")
     two_of: tuple[str, ...] = ()
@@ -161,7 +163,7 @@ class _Read:
     is_foreign: bool
     """Whether it, or a clause of it, is in a language other than English and Vietnamese."""
     takes_back: bool
-    """Whether it takes back a denial, which the message before it may hold."""
+    """Whether it says that what the message before it may deny, or call over, is there."""
 
 
 class Rules:
@@ -184,6 +186,8 @@ class Rules:
                 concepts[rule.id] = [*rule.en, *rule.vi]
             if rule.unless:
                 concepts[_UNLESS + rule.id] = list(rule.unless)
+            if rule.past:
+                concepts[_PAST + rule.id] = list(rule.past)
         words = {f"{{{name}}}": alternatives for name, alternatives in read.words.items()}
         words["{normal}"] = "|".join(["normal", "fine", "ok", "okay", *_NO_FEVER])
         self._lexicon = Lexicon(
@@ -292,11 +296,13 @@ class Rules:
 
     def _read_anew(self, text: str) -> _Read:
         words = split(text)
-        meant = self._meant(self._lexicon.find(words))
+        back = back_again(words)
+        meant = self._meant(self._lexicon.find(words), back)
         found = standing(words, meant)
         said = [(one.concept, " ".join(words.words[one.start : one.end])) for one in found]
         unread = self._unread_clause(words, meant, found)
-        return _Read(said, unread, words.has_foreign(), bool(amendments(words)))
+        takes_back = bool(amendments(words) or back)
+        return _Read(said, unread, words.has_foreign(), takes_back)
 
     def _unread_clause(self, words: Words, meant: Sequence[Found], found: Sequence[Found]) -> str:
         """Return the first clause that names no mild complaint and is not only filler."""
@@ -320,16 +326,23 @@ class Rules:
         return ""
 
     @staticmethod
-    def _meant(found: Sequence[Found]) -> list[Found]:
-        """Drop occurrences that are part of a phrase with another meaning."""
+    def _meant(found: Sequence[Found], back: Container[int]) -> list[Found]:
+        """Drop occurrences that are part of a phrase with another meaning, or about what is over.
+
+        Args:
+            found: Occurrences of all concepts.
+            back: Positions at which what was over is back.
+        """
         other: dict[str, list[Found]] = {}
         for one in found:
             if one.concept.startswith(_UNLESS):
                 other.setdefault(one.concept.removeprefix(_UNLESS), []).append(one)
+            elif one.concept.startswith(_PAST) and one.start not in back:
+                other.setdefault(one.concept.removeprefix(_PAST), []).append(one)
         return [
             one
             for one in found
-            if not one.concept.startswith(_UNLESS)
+            if not one.concept.startswith((_UNLESS, _PAST))
             and not any(
                 one.start < each.end and each.start < one.end for each in other.get(one.concept, ())
             )

@@ -573,6 +573,7 @@ def test_a_box_hides_nothing_else(message: str) -> None:
         ": no",
         "none of these ",
         "no actually yes ",
+        "it feels the same ",
     ],
 )
 def test_the_time_of_forms_grows_with_their_length_only(piece: str) -> None:
@@ -749,3 +750,51 @@ def test_a_complaint_that_is_compared_with_one_of_long_ago_is_present() -> None:
         text for text, level in levels(ONLY_LONG_AGO).items() if level.rank >= Level.URGENT.rank
     }
     assert raised == set()
+
+
+THERE_AGAIN = """
+I had a heart attack last year. This feels the same.
+I had a heart attack last year... this feels exactly the same
+I had a heart attack in 2019 and this feels just like it
+I had a stroke last year and I'm having the same symptoms
+I had a heart attack last year. Same thing now.
+I had a heart attack 6 weeks ago. I think it's another one.
+I had a stroke 5 years ago. It's happening again.
+I've had a previous heart attack and I feel the same way now
+history of stroke, same symptoms today
+This is exactly how I felt when I had my heart attack in 2015
+I had a heart attack last year. The pain is back.
+I had a heart attack last year. Not sure, but it feels the same.
+I had a PE 3 months ago and it feels like that again
+năm ngoái tôi bị nhồi máu cơ tim. Lần này y hệt.
+năm ngoái tôi bị đột quỵ, bây giờ cảm giác giống vậy
+"""
+"""Illnesses of long ago that are there again, one a line."""
+NOT_AGAIN = """
+I had a heart attack last year. I feel fine now.
+I had a heart attack last year. It does not feel the same.
+I had a heart attack last year. I don't have the same symptoms.
+I had a heart attack last year. My new medication feels the same as the old one.
+I had a stroke last year. It is the same as usual.
+I had a stroke in 2010 and I have the same doctor
+I had a stroke 2 years ago. My hay fever is back.
+I had a PE 3 months ago and take apixaban
+năm ngoái tôi bị đột quỵ. Lần này không giống.
+"""
+"""Illnesses of long ago beside such words, one a line."""
+
+
+def test_an_illness_of_long_ago_that_is_there_again_counts() -> None:
+    found = levels(THERE_AGAIN)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+    raised = {text for text, level in levels(NOT_AGAIN).items() if level.rank >= Level.URGENT.rank}
+    assert raised == set()
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [("This feels the same.", Level.EMERGENCY), ("I have a cold.", Level.ROUTINE)],
+)
+def test_the_next_message_may_say_that_it_is_there_again(later: str, expected: Level) -> None:
+    messages = ["I had a heart attack last year.", later]
+    assert shipped_rules().screen(messages, Language.ENGLISH).triage_level is expected
