@@ -299,13 +299,22 @@ _SAFETY_NET = re.compile(
 _SOME = (
     r"(?:(?!1\b)\d{1,2}|(?:an?\ )?(?:few|couple\ of)|some|several|two|three|four|five|seven|ten)"
 )
-_SPAN = rf"(?:{_SOME}\ (?:more\ )?(?:day|week)s|(?:an?|one|1)\ week)"
-_NGAY = r"(?:vai|may|it|(?!1\b)\d{1,2}|hai|ba|nam|bay)\ (?:ngay|hom|tuan)"
+_TO = r"\ ?(?:-|–|to|or)\ ?"
+_SPAN = rf"(?:(?:(?:\d|one|two){_TO})?{_SOME}\ (?:more\ )?(?:day|week)s|(?:an?|one|1)\ week)"
+_NGAY = r"(?:vai|may|it|(?:\d\ ?(?:-|–|den)\ ?)?(?!1\b)\d{1,2}|hai|ba|nam|bay)\ (?:ngay|hom|tuan)"
+_CARED_FOR = r"""
+    \b(?:see|seen|seek|go|visit|book|make|schedule|arrange|plan|call|come|return|appointment|doctor|
+    clinic|check\w*|evaluat\w*|examin\w*|consult|contact|wait|review|rest|better|improve|resolve|pass
+    |recover|settle|subside|heal)\b[^.;]{0,40}\b"""
+"""Care or recovery, before the time when it is due: "a cough over a week" is no such time."""
 _TOO_LATE = {
     Level.URGENT: re.compile(
         rf"""
-        \b(?:next|this)\ week\b | \bnext\ (?:month|available)\b
-        | \b(?:in|within|over)\ (?:the\ )?(?:(?:next|coming)\ )?{_SPAN}\b
+        \bnext\ (?:week|month|available)\b
+        | {_CARED_FOR}(?:this\ week|(?:in|within|over)\ (?:the\ )?(?:(?:next|coming)\ )?{_SPAN})\b
+        | ^(?:this\ week|(?:in|within|over)\ (?:the\ )?(?:(?:next|coming)\ )?{_SPAN})\b,?[ ]
+          (?:(?:you|please)\ )?(?:can\ |should\ )?(?:see|visit|book|make|schedule|arrange|go)\b
+        | \b(?:end\ of\ the|later\ this)\ week\b | \boutpatient\b | \boffice\ hours\b
         | \bif\b[^.;]{{0,60}}\b(?:after|(?:more|longer)\ than)\ {_SPAN}\b
         | \b(?:routine|regular)\ (?:appointment|check|visit)
         | \bwhen(?:ever)?\ (?:it\ is\ |it's\ )?(?:convenient|you\ can)\b | \byour\ convenience\b
@@ -315,19 +324,27 @@ _TOO_LATE = {
         re.VERBOSE,
     ),
     Level.EMERGENCY: re.compile(
-        r"""
-        \btomorrow\b | \b(?:see|call|go|visit|doctor|clinic)\b[^.;]{0,30}\bin\ the\ morning\b
-        | \bwithin\ (?:the\ next\ )?(?:12|24|48|a\ day)\b
-        | \bon\ (?:mon|tues|wednes|thurs|fri|satur|sun)day\b
-        | \bappointments?\b | \bgps?\b | \b(?:family|primary\ care)\ (?:doctor|physician)
-        | \bpharmac(?:y|ist)\b
-        | \b(?:rest|stay|remain|relax|recover|sleep|monitor|watch)(?:ing)?\ (?:\w+\ ){0,2}home\b
-        | ^(?!.*\b(?:now|immediately|at\ once|right\ away|again)\b).*\bif\b[^.;]{0,40}
-          \b(?:wors\w*|persists?|continues?|not\ (?:improve|get\ better|go\ away))\b
+        rf"""
+        \btomorrow\b | \b(?:see|call|go|visit|doctor|clinic)\b[^.;]{{0,30}}\bin\ the\ morning\b
+        | {_CARED_FOR}(?:(?:with)?in\ (?:the\ next\ )?(?:12|24|48|a\ day)
+          |on\ (?:mon|tues|wednes|thurs|fri|satur|sun)day)\b
+        | \bappointments?\b(?!\ (?:is|are)\ not\b)
+        | \bgps?\b(?!\ (?:position|location|coordinates|app|signal|can(?:not|'t)))
+        | \b(?:family|primary\ care)\ (?:doctor|physician|provider|team) | \bpcp\b
+        | \b(?:see|visit|ask|call|contact|consult|try|go\ to|(?:speak|talk)\ (?:to|with))
+          \ (?:an?\ |the\ |your\ )?(?:\w+\ )?
+          (?:pharmac(?:y|ist)|walk-in|urgent\ care\ (?:center|clinic))\b
+        | \bnext\ (?:\w+\ )?(?:visit|check-?\ ?up)\b
+        | \b(?:rest|stay|remain|relax|recover|sleep|monitor|watch)(?:ing)?\ (?:\w+\ ){{0,2}}home\b
+          (?!\ (?:only\ )?(?:until|till|while)\b)
+        | ^(?!.*\b(?:now|immediately|at\ once|right\ away|again|911|999|112|115|ambulance|cpr)\b)
+          .*\bif\b[^.;]{{0,40}}(?:\b(?:wors\w*|persists?|continues?|lasts?)
+          |(?:\bnot|n't)\ (?:improve|get\ better|go\ away|resolve))\b
         | \b(?:ngay|sang|chieu)\ mai\b | \btrong\ (?:vong\ )?(?:12|24|48)\b
         | \b(?:lich|dat|cuoc)\ hen\b | \bhen\ (?:kham|bac\ si)\b | \bbac\ si\ gia\ dinh\b
         | \bnha\ thuoc\b | \b(?:nghi|nghi\ ngoi|theo\ doi)(?:\ \w+)?\ (?:tai|o)\ nha\b
-        | ^(?!.*\b(?:115|cap\ cuu)\b).*\bneu\b[^.;]{0,40}\b(?:nang\ hon|khong\ do|keo\ dai)\b
+        | ^(?!.*\b(?:115|cap\ cuu|benh\ vien\ ngay)\b)
+          .*\bneu\b[^.;]{{0,40}}\b(?:nang\ hon|khong\ do|keo\ dai)\b
         """,
         re.VERBOSE,
     ),
