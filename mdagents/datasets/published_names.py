@@ -42,7 +42,7 @@ _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
     # CareQA, from 1: https://huggingface.co/datasets/HPAI-BSC/CareQA
     ({"cop": "answer_number"}, frozenset({"exam_id", "question", "op1", "op2", "op3", "op4"})),
     # KorMedMCQA, from 1: https://huggingface.co/datasets/sean0042/KorMedMCQA
-    ({"answer": "answer_number"}, frozenset({"q_number", "question", *"ABCDE"})),
+    ({"answer": "answer_number"}, frozenset({"year", "period", "q_number", "question", *"ABCDE"})),
     # KMMLU, from 1: https://huggingface.co/datasets/HAERAE-HUB/KMMLU
     ({"answer": "answer_number"}, frozenset({"Human Accuracy", "question", *"ABCD"})),
     # MedQA in the form of SWAG: https://huggingface.co/datasets/GBaker/MedQA-USMLE-4-options-hf
@@ -55,13 +55,13 @@ _NAMES: tuple[tuple[Mapping[str, str], frozenset[str]], ...] = (
     # A column for each value: https://huggingface.co/datasets/openlifescienceai/medqa
     (
         {"data.Question": "question", "data.Correct Option": "answer_idx"}
-        | {f"data.Options.{of}": f"option_{of.lower()}" for of in "ABCD"},
+        | {f"data.Options.{of}": f"option_{of.lower()}" for of in "ABCDE"},
         frozenset(),
     ),
 )
 """(name as published -> name that is read, other fields that the form has). Texts of the same name
-are one text, as the beginning of a sentence in SWAG and its end."""
-_OPTIONAL = frozenset({"sent2", "ending4"})
+are one text in the order of the names, as the beginning of a sentence in SWAG and its end."""
+_OPTIONAL = frozenset({"sent2", "ending4", "data.Options.E"})
 _FORMS = tuple((names, (names.keys() | others) - _OPTIONAL) for names, others in _NAMES)
 
 _WITHIN = "data"
@@ -85,10 +85,11 @@ def in_own_names(record: Mapping[str, Any]) -> Mapping[str, Any]:
     names = _form_of(record)
     if not names:
         return record
-    named: dict[str, Any] = {}
-    for name, value in record.items():
-        read = names.get(name, name)
-        named[read] = f"{named[read] or ''} {value or ''}".strip() if read in named else value
+    named = {names.get(name, name): value for name, value in record.items()}
+    for read in named:
+        texts = [record[name] or "" for name in names if names[name] == read and name in record]
+        if len(texts) > 1:
+            named[read] = " ".join(map(str, texts)).strip()
     return named
 
 

@@ -40,6 +40,7 @@ from tests.mdagents.datasets.published_records import (
     MMLU_PRO,
     MMLU_REDUX,
     OPENLIFESCIENCEAI,
+    OPENLIFESCIENCEAI_COLUMNS,
     PUBMEDQA,
     PUBMEDQA_HUB,
     SWAG,
@@ -421,9 +422,22 @@ def test_a_letter_in_place_of_the_number_of_a_form_is_read(form: dict[str, Any])
         read(form | {"answer": 0})
 
 
+def test_a_number_beside_one_field_name_of_a_form_may_count_from_0_or_1() -> None:
+    own = {name: KORMEDMCQA[name] for name in KORMEDMCQA if name not in ("year", "period")}
+    with pytest.raises(ConfigError, match="the first option may be 0 or 1"):
+        read(own)
+
+
+def test_a_column_of_a_fifth_option_is_read() -> None:
+    record = OPENLIFESCIENCEAI_COLUMNS | {"data.Options.E": "Tin"}
+    assert [*read(record).options.values()][-1] == "Tin"
+
+
 def test_the_beginning_of_a_sentence_that_options_complete_is_asked() -> None:
     """As in allenai/swag; GBaker/MedQA-USMLE-4-options-hf leaves `sent2` empty."""
     assert read(SWAG_OF_FIVE).text == "A man was poisoned. It was by"
+    reverse = dict(reversed(SWAG_OF_FIVE.items()))
+    assert read(reverse).text == "A man was poisoned. It was by"
     assert read(SWAG | {"sent2": None}).text == "Which metal?"
     assert read({name: SWAG[name] for name in SWAG if name != "sent2"}).text == "Which metal?"
 
