@@ -1081,6 +1081,8 @@ def test_a_word_that_names_no_complaint_is_not_self_care() -> None:
         *("possible aortic dissection", "pulmonary embolism", "the ECG shows a STEMI", "DKA again"),
         *("angioedema of the tongue", "hemoptysis since noon"),
         *("I have a blood clot in my lung", "I think I have a PE"),
+        *("an elephant is sitting on me and I sweat", "a headache, the worst of my life"),
+        *("my leg is cold, white and numb", "my neck is stiff and bright light hurts"),
     ],
 )
 def test_an_emergency_that_is_named(text: str) -> None:
