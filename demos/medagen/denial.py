@@ -17,13 +17,16 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from demos.medagen.denial_cues import (
     AFTER_AGAIN,
     AFTER_PET,
+    AFTER_PRESSURE,
     AFTER_WHO,
     AFTER_YES,
     ANSWERED_NO,
+    ARE_YOU_SURE,
     ASKS,
     BEFORE_COMPLAINT,
     BEFORE_PET,
     CUES,
+    NOT_BACK,
     RECURRENCES,
     YES_AFTER_ALL,
 )
@@ -115,7 +118,7 @@ def _marks(words: Words) -> dict[str, set[int]]:
     reasons: set[int] = set()  # "vì" in "mất vì" begins no new part
     for one in CUES.find(words):
         marks[one.concept].add(one.start)
-        if one.concept == "no denial":
+        if _cancels_a_denial(words, one):
             cancelled.update(range(one.start, one.end))
         elif one.concept == "over":
             over.add(one.start + 1)
@@ -154,6 +157,14 @@ def _marks(words: Words) -> dict[str, set[int]]:
     return marks
 
 
+def _cancels_a_denial(words: Words, one: Found) -> bool:
+    """Return whether a cue denies nothing: "never stops", "went away and came back"."""
+    if one.concept == "rather pressure":
+        return _ends(words, one.end, AFTER_PRESSURE)
+    stayed_away = words.words[one.end - 1] == "back" and words.words[one.end - 3] in NOT_BACK
+    return one.concept == "no denial" and not stayed_away
+
+
 def _ends(words: Words, at: int, goes_on: Container[str]) -> bool:
     """Return whether a clause ends at a position, or goes on with one of some words."""
     return at == len(words.words) or words.parts_clauses(at) or words.words[at] in goes_on
@@ -188,11 +199,26 @@ def _taken_back(words: Words, marks: Mapping[str, set[int]]) -> set[int]:
     sentences = _parts(words, None)
     until: dict[int, int] = {}  # sentence -> the last position that takes back what it denies
     for amended in sorted(amendments(words)):
+        if _answers_another_question(words, amended, sentences, denials):
+            continue
         for at in range(amended - 1, max(-1, amended - 1 - _NEAR), -1):
             if at in denials:
                 until[sentences[at]] = amended
                 break
     return {at for at in denials if at < until.get(sentences[at], 0)}
+
+
+def _answers_another_question(
+    words: Words, at: int, sentences: Sequence[int], denials: set[int]
+) -> bool:
+    """Return whether "actually, yes" answers a question that denies nothing: "Do you smoke?"."""
+    if at < 2 or not words.is_break(at - 1) or "?" not in words.words[max(0, at - 4) : at]:
+        return False
+    end = max(each for each in range(at) if words.words[each] == "?")
+    asked = [each for each in range(end) if sentences[each] == sentences[end - 1]]
+    return denials.isdisjoint(asked) and ARE_YOU_SURE.isdisjoint(
+        map(words.words.__getitem__, asked)
+    )
 
 
 def _denial_before(words: Words, at: int, marks: Mapping[str, set[int]]) -> set[int]:

@@ -39,6 +39,10 @@ _OTHERS_VI = "hàng+xóm|đồng+nghiệp|người+quen|bạn+học|sếp|thầy
 _ANYONE = "someone|somebody|anyone|anybody|people|a+person|a+man|a+woman|a+child|a+kid|a+baby"
 _ANYONE_VI = "ai|ai+đó|có+ai|có+người|người+ta|một+người|người+nào"
 _SUPPOSED = "has|have|had|gets|is|faints|collapses|chokes|drinks|swallows|eats|starts"
+_NO_PAIN = "no|not|isnt|dont|doesnt|didnt|without|denies|wouldnt"
+_RATHER = "but|just|only|rather|more|more+like|more+of|its|its+more|its+more+like|its+just"
+_PRESSURE = "pressure|tightness|heaviness|squeezing|tight|heavy|pressing"
+_PRESSURE_VI = "tức|nặng|nghẹn|thắt|ép"
 _WHOSE = "my|our|the|a|his|her|their"
 _PET = "dog|dogs|cat|cats|puppy|pup|kitten|hamster|rabbit|bunny|pony|horse|parrot"
 _PET_VI = "chó|mèo|cún"
@@ -81,6 +85,8 @@ AFTER_YES = frozenset(
     ]
 )
 """Words that may follow "actually yes", besides the end of a clause."""
+AFTER_PRESSURE = frozenset(["like", "there", "now", "since", "when", "and", "that", "lắm", "quá"])
+"""Words that may follow "no chest pain, just pressure", besides the end of a clause."""
 AFTER_WHO = frozenset(
     [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
 )
@@ -108,6 +114,12 @@ ANSWERED_NO = frozenset(
     ["no", "none", "nil", "nope", "negative", "absent", "n", "không", "ko", "khong", "k"]
 )
 """Answers that deny a field of a form."""
+ARE_YOU_SURE = frozenset(
+    ["sure", "certain", "positive", "really", "all", "any", "ever", "it", "that", "chắc", "thật"]
+)
+"""Words of a question about the answer before it."""
+NOT_BACK = frozenset(["hasnt", "havent", "not", "never", "didnt"])
+"""Words before "come back" that say that a complaint stayed away."""
 ASKS = frozenset(["do", "does", "did", "have", "has", "had", "are", "is", "any", "bạn", "có"])
 """First words of a question to the patient."""
 CUES = Lexicon(
@@ -128,6 +140,8 @@ CUES = Lexicon(
         # Cues that cancel a denial, depending on the words that follow.
         "no denial": [
             "no idea|clue|longer|matter|one|relief|improvement|better|change|wonder|doubt|less",
+            "no ordinary|normal|usual|regular _ headache|migraine|pain",
+            "not|isnt your|my|the|a|an ordinary|normal|usual|regular headache|migraine|pain",
             "no response|answer|pulse|way|sleep|appetite|energy|good",
             "not only|just|sure|certain|better|improving|stopping|relieved|helping|able|right",
             "not well|good|ok|okay|normal|getting|going|sleeping|eating|drinking|feeling|stop",
@@ -170,6 +184,19 @@ CUES = Lexicon(
             f"hết rồi|hẳn _ {_BACK_VI}",
             f"hết rồi|hẳn , _ {_BACK_VI}",
             f"đã|cũng|thì hết|khỏi _ {_BACK_VI}",
+        ],
+        # A chest pain that is called another name: "no chest pain, just pressure".
+        "rather pressure": [
+            *(
+                f"{_NO_PAIN} _ chest{rest} {_RATHER}{a} {_PRESSURE}"
+                for rest in ("", " _", " ,", " _ ,")
+                for a in ("", " a|some|like|a+kind+of|like+a")
+            ),
+            *(
+                f"{_NOT} _ ngực{apart} chỉ{sense} {_PRESSURE_VI}"
+                for apart in ("", " ,")
+                for sense in ("", " thấy|bị|hơi")
+            ),
         ],
         "over": [
             f"no longer have|has|having|get|gets|getting|experience|experiencing {_GONE}",

@@ -574,6 +574,8 @@ def test_a_box_hides_nothing_else(message: str) -> None:
         "none of these ",
         "no actually yes ",
         "it feels the same ",
+        "no chest , just ",
+        "no? actually yes ",
     ],
 )
 def test_the_time_of_forms_grows_with_their_length_only(piece: str) -> None:
@@ -668,6 +670,9 @@ my chest pain is gone. Actually, I do have it still
 Denies chest pain or syncope. On second thought, yes.
 không đau ngực. Thật ra là có
 Đau ngực: không. À thật ra có, từ sáng nay
+Chest pain? No. Are you sure? Actually, yes.
+No chest pain. Did you have it before? Actually, yes
+No chest pain? Actually, yes
 """
 """Denials that are taken back, one a line."""
 STILL_STANDING = """
@@ -678,6 +683,8 @@ no chest pain. In fact I am fine
 Chest pain: no. Fainting: no. Cough: no, wait, yes
 No chest pain, no fainting. I can wait, i do not mind
 I don't smoke. Actually I do, ten a day. No chest pain.
+Chest pain? No. Smoker? Actually, yes.
+Doctor: Any chest pain? Patient: No. Doctor: Do you smoke? Patient: Actually, yes.
 không đau ngực. Xin lỗi, có ai không
 """
 """Denials beside such words that are not taken back, one a line."""
@@ -798,3 +805,38 @@ def test_an_illness_of_long_ago_that_is_there_again_counts() -> None:
 def test_the_next_message_may_say_that_it_is_there_again(later: str, expected: Level) -> None:
     messages = ["I had a heart attack last year.", later]
     assert shipped_rules().screen(messages, Language.ENGLISH).triage_level is expected
+
+
+NOT_CALLED_PAIN = """
+Not chest pain exactly, more like tightness
+not really chest pain but pressure
+it isn't chest pain as such, more a tightness
+it's not a pain in my chest, it's a tightness
+no pain in my chest, just tightness
+I don't have chest pain but pressure like a brick
+chest pain went away but has come back
+this is no ordinary headache, worst of my life
+không đau ngực, chỉ thấy tức
+"""
+"""Emergencies of which only a name or a time is denied, one a line."""
+DENIED_ALL_THE_SAME = """
+no chest pain, just sinus pressure
+no chest pain, just pressure in my sinuses
+no chest pain, just a tight hamstring
+no chest pain but my blood pressure is 120/80
+no chest pain but heavy legs
+my chest pain went away last week and hasn't come back
+không đau ngực, chỉ nặng chân
+"""
+"""Denials beside such words, one a line."""
+
+
+def test_a_chest_pain_by_another_name_is_present() -> None:
+    found = levels(NOT_CALLED_PAIN)
+    assert {text for text, level in found.items() if level is not Level.EMERGENCY} == set()
+    raised = {
+        text
+        for text, level in levels(DENIED_ALL_THE_SAME).items()
+        if level.rank >= Level.URGENT.rank
+    }
+    assert raised == set()
