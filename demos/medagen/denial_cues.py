@@ -515,7 +515,10 @@ RECURRENCES = Lexicon(
                 )
             ),
             f"{_IS_IT} {_SAME} as|to",
-            f"having|have|has|got|getting|with|are|exact|these {_SAME} {_SYMPTOMS}",
+            f"having|have|has|get|gets|got|getting|with|are|exact|these {_SAME} {_SYMPTOMS}",
+            "im|hes|shes|am|is|are having|doing it|one|that again|now",
+            "this+is it again|now",
+            "looks|look the+same way|now|again",
             f"and|,|;|. {_SAME} {_SYMPTOMS}",
             f"{_IS_IT} happening|starting|coming|back again",
             f"{_IS_IT} happening|starting|coming+back",

@@ -773,6 +773,10 @@ This is exactly how I felt when I had my heart attack in 2015
 I had a heart attack last year. The pain is back.
 I had a heart attack last year. Not sure, but it feels the same.
 I had a PE 3 months ago and it feels like that again
+I had a heart attack last year. I feel like I'm having one again.
+I had a heart attack last summer. I get the same feeling walking upstairs.
+my dad had a heart attack last year and he looks the same way now
+my baby had a seizure last year and he's doing it again
 năm ngoái tôi bị nhồi máu cơ tim. Lần này y hệt.
 năm ngoái tôi bị đột quỵ, bây giờ cảm giác giống vậy
 """
@@ -784,6 +788,9 @@ I had a heart attack last year. I don't have the same symptoms.
 I had a heart attack last year. My new medication feels the same as the old one.
 I had a stroke last year. It is the same as usual.
 I had a stroke in 2010 and I have the same doctor
+I had a stroke in 2010. I have another question.
+I had a stroke last year and am scared of having it again
+I had a heart attack last year, my GP says everything is the same
 I had a stroke 2 years ago. My hay fever is back.
 I had a PE 3 months ago and take apixaban
 năm ngoái tôi bị đột quỵ. Lần này không giống.
