@@ -30,6 +30,7 @@ from mdagents_llm.chat import (
 )
 from mdagents_llm.errors import ConfigError, ErrorKind, ProviderError, StructuredOutputError
 from mdagents_llm.extras import needs_extra
+from mdagents_llm.picture_tokens import text_tokens
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 from mdagents_llm.text import utf8
 
@@ -67,7 +68,7 @@ with needs_extra("langchain", "ChatModelAdapter", ImportError):
 _OF_THE_MODEL = frozenset({"api_key", "base_url", "max_retries"})
 """Standard LangChain settings that the wrapped model already has; accepted and ignored."""
 _METHODS = ("json_schema", "function_calling", "json_mode")
-_CHARS_PER_TOKEN = 4
+_CHARS_PER_TOKEN = 4  # under a grammar
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +194,8 @@ class ChatModelAdapter(BaseChatModel):
         return LangSmithParams(**{**params, "ls_model_name": name, "ls_provider": self._provider})
 
     def get_num_tokens(self, text: str) -> int:
-        """Return the approximate tokens of a text, one per 4 characters, for `trim_messages`."""
-        return ceil(len(text) / _CHARS_PER_TOKEN)
+        """Return the approximate tokens of a text (`text_tokens`), for `trim_messages`."""
+        return ceil(text_tokens(text))
 
     # -- tools and structured output ------------------------------------------------------------
 

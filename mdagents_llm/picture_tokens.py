@@ -23,8 +23,11 @@ from dataclasses import dataclass
 from mdagents_llm.chat import ChatMessage
 from mdagents_llm.pictures import ImageDetail, Picture
 
-CHARACTERS_PER_TOKEN = 4
-"""Characters of a token, for English prose; https://platform.openai.com/tokenizer."""
+BYTES_PER_TOKEN = 4
+"""UTF-8 bytes per token: characters of English prose (https://platform.openai.com/tokenizer).
+
+With characters, Chinese, Japanese and Korean would count for a fifth to two fifths of their tokens.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,23 +101,34 @@ _GEMINI_3 = {ImageDetail.LOW: 280, ImageDetail.AUTO: 1_120, ImageDetail.HIGH: 1_
 _OTHER = _Patches(28, 4_096)
 
 
+def text_tokens(text: str, *, bytes_per_token: int = BYTES_PER_TOKEN) -> float:
+    """Return the estimated size of a text in tokens, not rounded.
+
+    Args:
+        text: Text in any language.
+        bytes_per_token: UTF-8 bytes per token.
+    """
+    return len(text.encode(errors="surrogatepass")) / bytes_per_token
+
+
 def prompt_tokens(
-    messages: Iterable[ChatMessage], model: str = "", *, characters: int = CHARACTERS_PER_TOKEN
+    messages: Iterable[ChatMessage], model: str = "", *, bytes_per_token: int = BYTES_PER_TOKEN
 ) -> float:
     """Return the estimated size of a prompt in tokens, not rounded.
 
     Args:
         messages: Messages of the prompt.
         model: Name of the model, with or without its provider; decides what a picture costs.
-        characters: Characters of text per token.
+        bytes_per_token: UTF-8 bytes of text per token.
     """
-    text = pictures = 0
+    texts: list[str] = []
+    pictures = 0
     for message in messages:
-        text += len(message.content)
+        texts.append(message.content)
         for picture in message.pictures:
-            text += len(picture.label)
+            texts.append(picture.label)
             pictures += picture_tokens(picture, model)
-    return text / characters + pictures
+    return text_tokens("".join(texts), bytes_per_token=bytes_per_token) + pictures
 
 
 def picture_tokens(picture: Picture, model: str = "") -> int:

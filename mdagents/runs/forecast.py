@@ -42,7 +42,12 @@ from mdagents_llm.endpoints import ModelSpec
 from mdagents_llm.errors import ConfigError, PictureError
 from mdagents_llm.json_schema import longest_reply, reply_schema
 from mdagents_llm.model_configs import load_model_configs
-from mdagents_llm.picture_tokens import picture_tokens, prompt_tokens
+from mdagents_llm.picture_tokens import (
+    BYTES_PER_TOKEN,
+    picture_tokens,
+    prompt_tokens,
+    text_tokens,
+)
 from mdagents_llm.pictures import Picture
 from mdagents_llm.text import counted
 
@@ -50,7 +55,6 @@ if TYPE_CHECKING:
     from exaid_core.exaid import EXAID
     from mdagents_llm.embeddings import Vectors
 
-_CHARS_PER_TOKEN = 4
 _SAMPLE = 20  # questions, of which the one nearest to the mean length is sketched
 _SHARE_OF_A_LIMIT = 0.5  # assumed length of a reply as a share of its limit, without history
 
@@ -70,12 +74,12 @@ class _Sketch:
     async def generate(self, request: ChatRequest, on_text: OnText | None = None) -> ChatReply:
         assert request.schema is not None, "all turns of the teams have a schema"
         usual = self.history.output_tokens.get(self.role)
-        longest = longest_reply(request.schema) / _CHARS_PER_TOKEN
+        longest = longest_reply(request.schema) / BYTES_PER_TOKEN
         share = _SHARE_OF_A_LIMIT if usual is None else min(usual / longest, 1)
         value = self._fill(reply_schema(request.schema), next(self._turns), share)
         text = json.dumps(value)
         sent = int(prompt_tokens(request.messages, str(self.spec)))
-        received = round(usual or len(text) / _CHARS_PER_TOKEN)
+        received = round(usual or text_tokens(text))
         if (
             usual is None and self.talkative
         ):  # an upper bound; with history, the reply length includes it
@@ -439,15 +443,15 @@ def _usual(
     return present(usual, config.option_order, config.seed)
 
 
-def _length(question: SourceQuestion, config: RunConfig, model: str) -> int:
-    """Return the length of a question in characters; its pictures count by their tokens."""
-    length = len(question.text) + sum(map(len, question.options.values()))
+def _length(question: SourceQuestion, config: RunConfig, model: str) -> float:
+    """Return the length of a question in tokens, with its pictures."""
+    length = text_tokens("".join([question.text, *question.options.values()]))
     if config.images is Images.DROP:
         return length
     for picture in question.pictures:
         width, height = size_as_sent(picture, config.image_max_pixels)
         sent = Picture("", "image/png", width, height, "", detail=config.image_detail)
-        length += _CHARS_PER_TOKEN * picture_tokens(sent, model)
+        length += picture_tokens(sent, model)
     return length
 
 

@@ -101,7 +101,7 @@ class RunOutput:
         if estimated := count_of(spent.get("estimated_calls")):
             replies = counted(estimated, "reply", "replies")
             notices.append(
-                f"tokens and costs of {replies} are estimated by the text (4 characters "
+                f"tokens and costs of {replies} are estimated by the text (4 bytes "
                 "a token), as the endpoint reported no valid ones: see usage_estimated in "
                 "calls.jsonl"
             )

@@ -14,7 +14,7 @@ from mdagents_llm.terminal.printing import print_line
 
 _LARGER = 4  # factor
 _SMALLEST = 1024  # tokens; with less, a reasoning model writes no text
-_CHARACTERS_PER_TOKEN = 3  # a cautious estimate for English
+_PER_TOKEN = 3  # UTF-8 bytes of a prompt, characters of a reply: a cautious estimate for English
 _KINDS = frozenset({ErrorKind.BAD_REQUEST, ErrorKind.CONTEXT_LENGTH, ErrorKind.QUOTA})
 _OF_THE_LIMIT = re.compile(
     r"(?i)max[_ ]?(?:completion|output|new)?[_ ]?tokens"  # most endpoints
@@ -147,7 +147,7 @@ class Room:
         """
         if reply.stop_reason is not StopReason.LENGTH:
             return False
-        usage, written = reply.usage, len(reply.text) // _CHARACTERS_PER_TOKEN
+        usage, written = reply.usage, len(reply.text) // _PER_TOKEN
         is_hidden = (
             not usage.reasoning_tokens and written < request.max_tokens < usage.output_tokens
         )
@@ -161,8 +161,7 @@ class Room:
             larger = min(larger, self._most)
         if self._info.context is None:
             return larger
-        characters = _CHARACTERS_PER_TOKEN
-        prompt = int(prompt_tokens(request.messages, self._name, characters=characters))
+        prompt = int(prompt_tokens(request.messages, self._name, bytes_per_token=_PER_TOKEN))
         return min(larger, self._info.context - request.max_tokens - prompt)
 
     def _tell(self, line: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from mdagents_llm.chat import ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.ledger import add_costs
-from mdagents_llm.picture_tokens import CHARACTERS_PER_TOKEN, prompt_tokens
+from mdagents_llm.picture_tokens import prompt_tokens, text_tokens
 from mdagents_llm.providers.http_errors import OTHER_SHAPES
 
 MOST_TOKENS = 100_000_000
@@ -170,4 +170,4 @@ def estimated_usage(request: ChatRequest, written: str, model: str = "") -> Toke
         model: Name of the model.
     """
     prompt = math.ceil(prompt_tokens(request.messages, model))
-    return TokenUsage(prompt, -(-len(written) // CHARACTERS_PER_TOKEN))
+    return TokenUsage(prompt, math.ceil(text_tokens(written)))

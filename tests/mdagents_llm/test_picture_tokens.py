@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mdagents_llm.chat import ChatMessage, ChatRequest, TokenUsage
-from mdagents_llm.picture_tokens import picture_tokens, prompt_tokens
+from mdagents_llm.picture_tokens import picture_tokens, prompt_tokens, text_tokens
 from mdagents_llm.pictures import ImageDetail, Picture
 from mdagents_llm.providers.checks import estimated_usage
 
@@ -70,8 +73,31 @@ def test_a_prompt_is_its_text_and_its_pictures() -> None:
     """Labels count as text; without pictures it is the text alone, as it always was."""
     text = ChatMessage("user", "x" * 400)
     assert prompt_tokens([text]) == 100
-    assert prompt_tokens([text], "gpt-4o", characters=3) == 400 / 3
+    assert prompt_tokens([text], "gpt-4o", bytes_per_token=3) == 400 / 3
     request = ChatRequest((ChatMessage("user", "x" * 401),), max_tokens=1)
     assert estimated_usage(request, "y" * 5) == TokenUsage(101, 2), "rounded up"
     shown = ChatMessage("user", "x" * 400, pictures=(sized(1024, 1024),) * 2)
     assert prompt_tokens([text, shown], "gpt-4o") == 200 + 2 * 765
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("All human beings are born free and equal in dignity and rights.", (13, 13)),
+        ("人人生而自由，在尊严和权利上一律平等。", (21, 15)),
+        ("すべての人間は、生まれながらにして自由である。", (23, 18)),
+        ("모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다.", (41, 24)),
+        ("Все люди рождаются свободными и равными в своем достоинстве и правах.", (35, 17)),
+        ("يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق.", (37, 18)),
+    ],
+    ids=["en", "zh", "ja", "ko", "ru", "ar"],
+)  # fmt: skip
+def test_a_text_has_about_as_many_tokens_in_all_languages(
+    text: str, tokens: tuple[int, int]
+) -> None:
+    """Counts of cl100k_base and o200k_base; at four characters a token, Chinese has a quarter."""
+    assert 0.8 * min(tokens) <= text_tokens(text) <= 1.25 * max(tokens)
+    request = ChatRequest((ChatMessage("user", text),), max_tokens=1)
+    assert estimated_usage(request, text).total_tokens == 2 * math.ceil(text_tokens(text))
+    assert prompt_tokens(request.messages) == text_tokens(text)
+    assert text_tokens("\ud800") == 3 / 4, "half a surrogate pair"
