@@ -161,6 +161,8 @@ class ChatReply:
     """Whether the endpoint reported no usage, so that `usage` was estimated from the text."""
     cost_usd: float | None = None
     """Cost in USD that the endpoint reports; None if it reports none."""
+    service_tier: str = ""
+    """Service tier that served the reply, as the endpoint reports it; empty if it reports none."""
     reasoning: str = ""
     """Hidden reasoning, as far as the endpoint exposes it. No agent or observer may see it."""
     note: str = ""

@@ -25,6 +25,8 @@ REPLIED = frozenset({*OUTCOMES.values(), UNUSABLE})
 ABORTED = "aborted"
 """Outcome of an attempt that was cancelled by its caller or overtaken by its hedge."""
 
+_STANDARD_TIERS = frozenset({"", "auto", "default", "standard"})
+
 
 @dataclass(frozen=True, slots=True)
 class Price:
@@ -41,6 +43,18 @@ class Price:
     for a single price."""
     is_listed: bool = False
     """Whether it is a list price, which a cost that the endpoint reports takes the place of."""
+    tiers: tuple[tuple[str, Price], ...] = ()
+    """(Service tier, its price) pairs; empty if the price holds for all tiers."""
+
+    def in_tier(self, tier: str) -> Price | None:
+        """Return the price in a service tier; None if it is unknown.
+
+        Args:
+            tier: Service tier as an endpoint reports it; empty if it reports none.
+        """
+        if not self.tiers or tier in _STANDARD_TIERS:
+            return self
+        return dict(self.tiers).get(tier)
 
     def in_batches(self, part: float, cached_part: float) -> Price:
         """Return the price of the same tokens in a batch.
@@ -166,8 +180,9 @@ class CallRow:
         cached = reply is not None and reply.cached
         batched = reply is not None and reply.batched
         usage = TokenUsage() if reply is None else reply.usage
+        cost, tier = (None, "") if reply is None else (reply.cost_usd, reply.service_tier)
         paid = price(batched)
-        cost = None if reply is None else reply.cost_usd
+        paid = paid and paid.in_tier(tier)
         # A gateway that does not know its cost reports 0, and a cost limit must hold there as well.
         if paid is not None and not (cost and paid.is_listed):
             cost = paid.of(usage)

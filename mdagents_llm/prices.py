@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ PACKAGE = "genai-prices"
 def known_price(vendor: str, model: str) -> Price | None:
     """Return the current price of a model; None if it is unknown or depends on the time of day.
 
+    It includes the prices of its service tiers.
+
     Args:
         vendor: ID of the provider in `genai-prices`.
         model: Name of the model at the provider.
@@ -36,7 +39,17 @@ def known_price(vendor: str, model: str) -> Price | None:
     listed = found.prices if isinstance(found.prices, list) else []
     if any(isinstance(each.constraint, TimeOfDateConstraint) for each in listed):
         return None
-    return _price(found.get_prices(datetime.now(UTC)))
+    now = datetime.now(UTC)
+    names = {
+        variant.when["service_tier"]
+        for variant in found.price_variants or ()
+        if variant.when.keys() == {"service_tier"}
+        and (variant.constraint is None or variant.constraint.active(now))
+    }
+    of_tiers = {name: _price(found.get_prices(now, {"service_tier": name})) for name in names}
+    tiers = tuple((name, of_tier) for name, of_tier in of_tiers.items() if of_tier)
+    price = _price(found.get_prices(now))
+    return price and replace(price, tiers=tiers)
 
 
 def _price(of: ModelPrice) -> Price | None:

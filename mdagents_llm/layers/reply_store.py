@@ -213,6 +213,8 @@ class ReplyStore:
             content["usage_estimated"] = True
         if reply.cost_usd is not None:
             content["cost_usd"] = reply.cost_usd
+        if reply.service_tier:
+            content["service_tier"] = reply.service_tier
         if reply.reasoning:
             content["reasoning"] = reply.reasoning
         self._put(key, content, for_replays_only=reply.stop_reason is StopReason.LENGTH)
@@ -336,6 +338,7 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         and isinstance(batched, bool)
         and isinstance(estimated, bool)
         and type(cost) in (int, float, type(None))
+        and isinstance(kept.get("service_tier", ""), str)
         and isinstance(kept.get("reasoning", ""), str)
         and all(type(count) is int for count in counts)
     ):
@@ -350,5 +353,6 @@ def _kept_in(content: bytes) -> ChatReply | ProviderError:
         batched=batched,
         usage_estimated=estimated,
         cost_usd=cost,
+        service_tier=kept.get("service_tier", ""),
         reasoning=kept.get("reasoning", ""),
     )

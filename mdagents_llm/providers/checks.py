@@ -29,6 +29,11 @@ def served_model(name: object, asked: str) -> str:
     return asked
 
 
+def served_tier(tier: object) -> str:
+    """Return the service tier that an endpoint reports; empty if it reports none."""
+    return served_model(tier, "").lower()
+
+
 def checked_usage(
     prompt: object, output: object, cached: object = 0, reasoning: object = 0, written: object = 0
 ) -> TokenUsage:

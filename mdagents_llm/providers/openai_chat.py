@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
@@ -28,6 +29,7 @@ from mdagents_llm.providers.checks import (
     reported,
     reported_cost,
     served_model,
+    served_tier,
 )
 from mdagents_llm.providers.error_body import ErrorInReplyError, has_error, raise_error_in
 from mdagents_llm.providers.event_stream import DONE, Extent
@@ -172,6 +174,7 @@ class OpenAIChat(SdkChat):
         finish, cost = choice.get("finish_reason"), reported_cost(raw.get("usage"))
         finish = _told(finish, choice) if finish else finish
         reply = made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
+        reply = replace(reply, service_tier=served_tier(raw.get("service_tier")))
         return at_its_limit(reply, self._limit(request))
 
     async def _read_events(
@@ -206,6 +209,7 @@ class OpenAIChat(SdkChat):
             raise ProviderError(message, kind=ErrorKind.BAD_BODY)
         finish, cost = chunks.finish or "stop", reported_cost(chunks.usage)
         reply = made(chunks.message, finish, tokens, chunks.model, request, cost_usd=cost)
+        reply = replace(reply, service_tier=chunks.service_tier)
         chunks.shown.end(reply.text)
         return at_its_limit(reply, self._limit(request))
 
@@ -239,6 +243,7 @@ class Chunks:
     def __init__(self, model: str, on_text: OnText | None = None) -> None:
         self._asked = model
         self.model = model
+        self.service_tier = ""
         self.shown = ShownText(on_text)
         self._has_deltas = False
         self._pieces: dict[str, list[str]] = {}
@@ -277,6 +282,7 @@ class Chunks:
         raise_error_in(chunk, "choices")
         check_object(chunk)
         self.model = served_model(chunk.get("model") or self.model, self._asked)
+        self.service_tier = served_tier(chunk.get("service_tier")) or self.service_tier
         number: object = None
         for place, choice in enumerate(chunk.get("choices") or ()):
             # From chunk to chunk, it counts tokens at some servers (TGI#1648, foundry-local#263).

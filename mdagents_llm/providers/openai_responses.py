@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
@@ -20,7 +21,13 @@ from mdagents_llm.errors import ErrorKind, ProviderError
 from mdagents_llm.json_schema import without_string_lengths
 from mdagents_llm.model_configs import ModelInfo
 from mdagents_llm.providers import typed_calls
-from mdagents_llm.providers.checks import at_its_limit, reported, reported_cost, served_model
+from mdagents_llm.providers.checks import (
+    at_its_limit,
+    reported,
+    reported_cost,
+    served_model,
+    served_tier,
+)
 from mdagents_llm.providers.error_body import ErrorInReplyError, raise_error_in
 from mdagents_llm.providers.filters import is_filters
 from mdagents_llm.providers.openai_chat import (
@@ -99,6 +106,7 @@ class OpenAIResponses(OpenAIChat):
         tokens = reported(self._tokens, raw.get("usage"))
         cost = reported_cost(raw.get("usage"))
         reply = made(message, finish, tokens, served, request, raw=raw, cost_usd=cost)
+        reply = replace(reply, service_tier=served_tier(raw.get("service_tier")))
         return at_its_limit(reply, self._limit(request))
 
     @property
@@ -163,6 +171,7 @@ class _Events(Chunks):
         response = chunk.get("response")
         if isinstance(response, dict):
             self.model = served_model(response.get("model") or self.model, self._asked)
+            self.service_tier = served_tier(response.get("service_tier")) or self.service_tier
         if kind == "response.error":
             raise ErrorInReplyError(chunk)
         if kind in _LAST_EVENTS:

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
-from mdagents_llm.ledger import CallRow
+from mdagents_llm.ledger import CallRow, Price
 from mdagents_llm.model_configs import load_model_configs
 from mdagents_llm.prices import known_price
 
@@ -44,6 +44,29 @@ def test_a_router_that_charges_more_than_its_list_price() -> None:
     )
     assert row(replace(listed, cost_usd=charged)).cost_usd == charged
     assert row(listed).cost_usd == pytest.approx((2621 * 0.15 + 217 * 0.6) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("tier", "times"),
+    [
+        *[("", 1), ("default", 1), ("auto", 1), ("standard", 1)],
+        *[("flex", 0.5), ("priority", 2), ("fast", 2)],  # gpt-5's, by OpenAI's price page
+        *[("scale", None), ("ultrafast", None)],  # paid otherwise, or not listed
+    ],
+)
+def test_a_call_costs_what_its_service_tier_does(tier: str, times: float | None) -> None:
+    usage = TokenUsage(1_000, 100, cached_input_tokens=200)
+    reply = ChatReply("B", usage, StopReason.STOP, "m", service_tier=tier)
+    price = load_model_configs().price_of("openai", "gpt-5")
+    row = partial(
+        CallRow.of, REQUEST, provider="openai", model="m", price=price, started_at="2026-11-01"
+    )
+    standard = (800 * 1.25 + 200 * 0.125 + 100 * 10) / 1e6
+    assert row(reply).cost_usd == (times and pytest.approx(standard * times))
+    assert row(replace(reply, batched=True)).cost_usd == pytest.approx(standard / 2)
+    assert row(replace(reply, cost_usd=0.5)).cost_usd == 0.5
+    own = row(reply, price=lambda _: Price(1, 1)).cost_usd
+    assert own == pytest.approx(1_100 / 1e6), "a price of the user holds for all tiers"
 
 
 @pytest.mark.parametrize(

@@ -141,9 +141,10 @@ def test_who_asks_and_how_often_it_was_tried_is_not_in_the_key() -> None:
 
 
 async def test_a_reported_cost_is_cached(cached: Callable[..., ChatModel]) -> None:
-    priced = replace(text_reply("hello"), cost_usd=0.0021)
+    priced = replace(text_reply("hello"), cost_usd=0.0021, service_tier="flex")
     await cached(FunctionModel(lambda _: priced)).generate(REQUEST)
-    assert (await cached(None).generate(REQUEST)).cost_usd == 0.0021
+    kept = await cached(None).generate(REQUEST)
+    assert (kept.cost_usd, kept.service_tier) == (0.0021, "flex")
 
 
 async def test_an_error_is_replayed_and_a_live_run_asks_again(

@@ -440,10 +440,14 @@ async def test_tokens_of_each_kind(make_runtime: Callable[..., Runtime]) -> None
         "output_tokens_details": {"reasoning_tokens": 256},
         "total_tokens": 2300,
     }
-    _, reply, _ = await what_comes(
-        Shape(ANSWERED, response(message(), usage=usage), ""), make_runtime
-    )
+    whole = response(message(), usage=usage, service_tier="priority")
+    _, reply, _ = await what_comes(Shape(ANSWERED, whole, ""), make_runtime)
     assert isinstance(reply, ChatReply)
+    _, streamed, _ = await what_comes(
+        STREAMED(ANSWERED, events(*PIECES, last(whole)), ""), make_runtime
+    )
+    assert isinstance(streamed, ChatReply)
+    assert reply.service_tier == streamed.service_tier == "priority"
     assert reply.usage.as_dict() == {
         "input_tokens": 2000,
         "output_tokens": 300,

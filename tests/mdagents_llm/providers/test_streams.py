@@ -111,6 +111,17 @@ async def test_the_reason_of_the_model_itself_is_read(
         assert (await _reply(body)).stop_reason is reason
 
 
+async def test_the_tier_that_served_a_reply_is_read() -> None:
+    """Chunks before the last one may have none."""
+    tier = {"service_tier": "flex"}
+    last = "data: " + json.dumps({"choices": [], "usage": {}} | tier)
+    for body in (json.dumps(json.loads(WHOLE) | tier).encode(), _stream(FIRST, last, *END)):
+        assert (await _reply(body)).service_tier == "flex"
+    assert (await _reply(WHOLE)).service_tier == ""
+    malformed = json.dumps(json.loads(WHOLE) | {"service_tier": ["flex"]}).encode()
+    assert (await _reply(malformed)).service_tier == ""
+
+
 @pytest.mark.parametrize(
     "body",
     [
