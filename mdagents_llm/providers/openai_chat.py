@@ -279,6 +279,8 @@ class Chunks:
             of_groq = chunk.get("x_groq")
             usage = of_groq.get("usage") if isinstance(of_groq, dict) else None
             self.usage = merged_usage(self.usage, chunk.get("usage") or usage)
+            if self.has_begun and chunk.get("error") and not has_error(chunk, "usage"):
+                chunk = {**chunk, "error": None}  # of empty fields, in the last chunk as in others
         raise_error_in(chunk, "choices")
         check_object(chunk)
         self.model = served_model(chunk.get("model") or self.model, self._asked)

@@ -111,6 +111,19 @@ async def test_the_reason_of_the_model_itself_is_read(
         assert (await _reply(body)).stop_reason is reason
 
 
+async def test_an_error_of_empty_fields_in_all_chunks_is_none() -> None:
+    error = {"error": {"code": None, "message": ""}}
+    events = [
+        "data: " + json.dumps(json.loads(event.removeprefix("data: ")) | error)
+        for event in (FIRST, SECOND, LAST, USAGE)
+    ]
+    reply = await _reply(_stream(*events, "data: [DONE]"))
+    assert (reply.text, reply.usage.total_tokens) == ("Héllo", 5)
+    for broken in (events[-1:], [FIRST, USAGE[:-1] + ',"error":{"message":"no"}}']):
+        with pytest.raises(ProviderError):
+            await _reply(_stream(*broken, "data: [DONE]"))
+
+
 async def test_the_tier_that_served_a_reply_is_read() -> None:
     """Chunks before the last one may have none."""
     tier = {"service_tier": "flex"}
