@@ -358,6 +358,7 @@ class _Reader:
         self._path, self._appended = str(path), appended  # str: a Path is slow to format
         self._selection = selection
         self._number = 0
+        self._has_text = False  # the question of the current record
         self._names: dict[tuple[str, int], str] = {}  # (id, digest) -> id with a number
         self._numbers: dict[str, Iterator[int]] = {}  # id -> numbers not tried yet
         self._epochs: dict[Item, int] = {}  # what a record states -> first epoch not tried yet
@@ -365,7 +366,8 @@ class _Reader:
         self._verdicts = Counter[tuple[str, Status]]()
         self._repeated = repeated
         self._unnamed = self._renamed = self._replaced = self._left_out = self._foreign = 0
-        self._passed_over = self._in_epochs = self._ambiguous = 0
+        self._passed_over = self._in_epochs = self._ambiguous = self._again = 0
+        self._first_of: dict[int, str] = {}  # digest of a question without an id -> its first name
         self.several_right = 0
         """Number of records in which several options are right, which are left out."""
 
@@ -429,6 +431,7 @@ class _Reader:
                 if verdict.foreign:
                     self._verdicts[verdict.foreign, verdict.status] += 1
                 self._ambiguous += element.get("is_ambiguous") is True
+                self._has_text = text_of(element, "question") != ""
                 self._keep(
                     make_row(
                         element,
@@ -452,8 +455,17 @@ class _Reader:
             raise refusal(error, where) from None
 
     def _name(self, stated: str, content: int) -> str:
-        """Return the id of a row, with a number appended if another question has the same id."""
+        """Return the id of a row, with a number appended if another question has the same id.
+
+        A question without an id that occurs again keeps its name if the user said how to handle
+        repeated records; otherwise it counts as another one, as data sets repeat questions.
+        """
         first = self._selection.id_of(stated) or f"sample_{self._number}"
+        if not stated and self._has_text:
+            earlier = self._first_of.setdefault(content, first)
+            if self._repeated is not None:
+                first = earlier
+            self._again += first != earlier
         name = self._names.get((first, content), first)
         if self._content_of(name, content) != content:
             numbers = self._numbers.setdefault(first, itertools.count(2))
@@ -501,6 +513,11 @@ class _Reader:
         counting = f"{', '.join(readings)} {'counts' if len(readings) == 1 else 'count'}"
         for count, what in (
             (self._unnamed, "records without an id, called sample_N by their place in the file"),
+            (
+                self._again,
+                "records without an id that repeat an earlier question and count as further ones "
+                "(--repeated-ids first leaves them out, epochs reads them as epochs)",
+            ),
             (self._renamed, "records with the id of another question, now with a number (ID#2)"),
             (self._replaced, "records that a later one of the same question replaced"),
             (self._passed_over, "records of a question that an earlier one answers, left out"),

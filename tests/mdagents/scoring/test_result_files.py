@@ -345,6 +345,31 @@ def test_repeated_ids_are_refused_or_read_as_the_user_says(
     assert main(compared, input_filename="", output_filename="") == 0
 
 
+def test_a_question_that_repeats_without_an_id() -> None:
+    """Data sets repeat questions (hendrycks/test#29), so that only the user knows what it means."""
+    records = [
+        *(result(None, letter, question="Why?") for letter in "ABA"),
+        result(None, question="How?"),
+        *(result(None, letter, question="") for letter in "AB"),  # of unknown texts
+    ]
+    Path("results.json").write_text(json.dumps(records))
+    notice = "records without an id that repeat an earlier question and count as further ones "
+    for repeated, names, has_notice in (
+        (None, ["sample_1", "sample_2", "sample_3", "sample_4", "sample_5", "sample_6"], True),
+        (Repeated.FIRST, ["sample_1", "sample_4", "sample_5", "sample_6"], False),
+        (
+            Repeated.EPOCHS,
+            ["sample_1", "sample_1", "sample_1", "sample_4", "sample_5", "sample_6"],
+            False,
+        ),
+    ):
+        output = read_output(Path("results.json"), repeated)
+        assert [row.question_id for row in output.rows] == names
+        assert len({row.item for row in output.rows}) == len(names)
+        assert any(one.startswith(notice) for one in output.notices) == has_notice
+        assert len(list(output.records())) == len(names)
+
+
 @pytest.mark.parametrize(
     ("field", "needed"), [("response", "'label', or"), ("pred", "'label' and 'response', or")]
 )
