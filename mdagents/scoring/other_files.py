@@ -13,23 +13,32 @@ from mdagents_llm.files.matching import matching
 from mdagents_llm.terminal.did_you_mean import did_you_mean
 
 _QUESTIONS = "a file of questions, without the answers of a model"
-_KINDS: Sequence[tuple[frozenset[str], str, bool]] = (
-    (frozenset({"config_hash", "item_ids"}), "the manifest of a run", True),
-    (frozenset({"provider", "outcome", "attempt"}), "the ledger of a run", True),
-    (frozenset({"question_id", "exaid", "watched"}), "what EXAID made of a run", True),
-    (frozenset({"tag", "submitted_at", "keys"}), "the batches of a run", True),
-    (frozenset({"overall", "by_difficulty"}), "the score of a run", False),
-    (frozenset({"pairs", "runs"}), "a comparison of runs", False),
-    (frozenset({"families", "best_run"}), "a table of policies over runs", False),
-    (frozenset({"runs", "baseline"}), "the list of a study's runs", False),
-    (frozenset({"question", "options", "answer_idx"}), _QUESTIONS, False),
-    (frozenset({"question", "options", "answer"}), _QUESTIONS, False),
+_A_RUN = "the folder of a run, or the JSON array beside it"
+_ITS_FOLDER = "its folder, {folder}"
+_KINDS: Sequence[tuple[frozenset[str], str, str]] = (
+    (frozenset({"config_hash", "item_ids"}), "the manifest of a run", _ITS_FOLDER),
+    (frozenset({"provider", "outcome", "attempt"}), "the ledger of a run", _ITS_FOLDER),
+    (frozenset({"question_id", "exaid", "watched"}), "what EXAID made of a run", _ITS_FOLDER),
+    (frozenset({"tag", "submitted_at", "keys"}), "the batches of a run", _ITS_FOLDER),
+    (frozenset({"overall", "by_difficulty"}), "the score of a run", _A_RUN),
+    (frozenset({"pairs", "runs"}), "a comparison of runs", _A_RUN),
+    (frozenset({"families", "best_run"}), "a table of policies over runs", _A_RUN),
+    (frozenset({"runs", "baseline"}), "the list of a study's runs", _A_RUN),
+    (frozenset({"question", "options", "answer_idx"}), _QUESTIONS, _A_RUN),
+    (frozenset({"question", "options", "answer"}), _QUESTIONS, _A_RUN),
+    (
+        frozenset({"results", "configs", "versions"}),
+        "the results file of lm-evaluation-harness, without its samples",
+        "samples_*.jsonl, which --log_samples writes",
+    ),
 )
-"""Entries (fields of a record, kind of file, whether the file is inside its run's folder)."""
+"""Entries (fields of a record, kind of file, what to give instead)."""
 
 _REPLIES = frozenset({"response", "pred", "prediction", "output", "model_output", "model_outputs"})
 """Fields that results have and questions do not."""
 
+_TABLES = frozenset({".csv", ".tsv", ".parquet"})
+_ROWS = "save the rows of the table as a JSON array of objects"
 _SHOWN = 30  # characters of a text
 _OF_PATTERNS = frozenset("*?[")
 _NEAREST = 3  # names shown for a pattern
@@ -42,28 +51,26 @@ def kind_of(record: Mapping[str, Any], path: Path) -> str:
         record: A record of the file.
         path: Path of the file.
     """
-    for fields, kind, is_inside in _KINDS:
+    for fields, kind, instead in _KINDS:
         if fields <= record.keys():
             if kind == _QUESTIONS and _REPLIES & record.keys():
                 return ""
-            instead = f"its folder, {path.parent}" if is_inside else _A_RUN
-            return f"{kind}; give {instead}"
+            return f"{kind}; give {instead.format(folder=path.parent)}"
     return ""
 
 
-_A_RUN = "the folder of a run, or the JSON array beside it"
-
-
-def refusal_of_text(start: str) -> str:
+def refusal_of_text(start: str, ending: str) -> str:
     """Return the end of an error message for a file that is not JSON.
 
     Args:
         start: First characters of the file.
+        ending: Ending of its name, such as `.csv`.
     """
     if start.lstrip().startswith("<"):
         return f"is an HTML page and no run; give {_A_RUN}"
     line = next(iter(start.strip().splitlines()), "")
-    return f"is not JSON (it begins with {reprlib.repr(line[:_SHOWN])}); give {_A_RUN}"
+    instead = _ROWS if ending.lower() in _TABLES else f"give {_A_RUN}"
+    return f"is not JSON (it begins with {reprlib.repr(line[:_SHOWN])}); {instead}"
 
 
 def runs_below(folder: Path) -> str:

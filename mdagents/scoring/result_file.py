@@ -108,7 +108,7 @@ def open_result(path: Path) -> ResultFile:
             if opening != "{":
                 file.seek(0)
                 text = file.read(_START).decode(encoding, errors="replace")
-                raise ConfigError(f"{path} {refusal_of_text(text)}")
+                raise ConfigError(f"{path} {refusal_of_text(text, path.suffix)}")
     return ObjectFile(path)
 
 
@@ -359,8 +359,9 @@ class RecordFolder(_Indexed):
 
     def _getters(self) -> list[_Getter]:
         files = sorted(matching(self.path, "*.json"), key=lambda file: natural(file.name))
-        if not files and (log := next(iter(matching(self.path, "*.eval")), None)):
-            raise ConfigError(f"{self.path} holds logs of Inspect; name one, such as {log}")
+        for pattern, what in (("*.eval", "logs of Inspect"), ("*.jsonl", "JSON Lines")):
+            if not files and (one := next(iter(sorted(matching(self.path, pattern))), None)):
+                raise ConfigError(f"{self.path} holds {what}; name one, such as {one}")
         if not files:
             raise ConfigError(f"{self.path} holds no samples.jsonl and no result in a *.json")
         return [partial(self._record, file) for file in files]

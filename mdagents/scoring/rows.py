@@ -557,6 +557,10 @@ def _key(question_id: str, epoch: int) -> str | Item:
 
 
 def _unknown(record: Mapping[str, Any]) -> str:
+    for name, value in record.items():
+        first = value[0] if isinstance(value, list) and value else None
+        if isinstance(first, dict) and form_of(first) is not None:
+            return f"holds records in its field {name!r}; save that array as a file of its own"
     names = ", ".join(map(repr, list(record)[:_NAMES_SHOWN])) or "nothing"
     needed = "'label'" if "response" in record else "'label' and 'response'"
     return (

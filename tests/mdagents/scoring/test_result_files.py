@@ -422,6 +422,8 @@ def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[
         "README.md": "# A project\n\nIt is.\n",
         "report.html": "<!doctype html>\n<html></html>",
         "scores.csv": "question_id,label\n1,A\n",
+        "wrapped.json": json.dumps({"name": "x", "results": [result("1")]}),
+        "harness/results_2026.json": json.dumps({"results": {}, "configs": {}, "versions": {}}),
         "output/run/run.json": json.dumps({"config_hash": "0", "item_ids": []}),
         "output/run/calls.jsonl": '{"provider": "openai", "outcome": "ok", "attempt": 1}\n' * 2,
         "run.summary.json": json.dumps({"overall": {}, "by_difficulty": {}}),
@@ -435,7 +437,9 @@ def test_a_file_that_is_no_run_is_told_what_it_is(capsys: pytest.CaptureFixture[
     for name, message in {
         "README.md": "is not JSON (it begins with '# A project'); give the folder of a run",
         "report.html": "is an HTML page and no run; give the folder of a run",
-        "scores.csv": "is not JSON (it begins with 'question_id,label')",
+        "scores.csv": "is not JSON (it begins with 'question_id,label'); save the rows of",
+        "wrapped.json": "holds records in its field 'results'; save that array as a file",
+        "harness/results_2026.json": "without its samples; give samples_*.jsonl",
         "output/run/run.json": "is the manifest of a run; give its folder, output/run",
         "output/run/calls.jsonl": "is the ledger of a run; give its folder, output/run",
         "output/run": "is a run without a finished question",
@@ -559,6 +563,7 @@ def test_a_field_of_ten_megabytes_is_read() -> None:
         ({}, "folder holds no samples.jsonl and no result in a *.json"),
         ({"a.json": ONE, "b.json": ONE}, "folder/a.json is more than one record"),
         ({"a.json": "{"}, "folder/a.json is not JSON"),
+        ({"a.jsonl": ONE, "b.jsonl": ONE}, "holds JSON Lines; name one, such as folder/a.jsonl"),
     ],
 )
 def test_a_folder_that_is_no_run_is_refused(
