@@ -354,6 +354,8 @@ async def test_a_reported_cost_is_booked_before_a_list_price(
     assert row(price=lambda _: Price(1, 1)).cost_usd == 60 / 1e6
     listed = Price(1, 1, is_listed=True)
     assert row(price=lambda _: listed).cost_usd == (cost or 60 / 1e6)
+    halved = listed.in_batches(0.5, 0.5)  # but what an endpoint reports is what it charges
+    assert row(price=lambda _: halved).cost_usd == (cost or 30 / 1e6)
 
 
 @pytest.mark.parametrize("name", ["cached_tokens", "prompt_cache_hit_tokens"])
