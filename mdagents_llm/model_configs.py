@@ -154,8 +154,8 @@ class ProviderInfo:
     variables: tuple[str, ...] = ()
     """Additional variables that the provider reads; none holds a key."""
     batch_price: tuple[float, float] | None = None
-    """Fractions of the price that a batch costs: (all tokens, input from the prompt cache); None if
-    the endpoint takes no batches."""
+    """Fractions of the price that a batch costs where its price is not listed: (all tokens, input
+    from the prompt cache); None if the endpoint takes no batches."""
     priced_as: str = ""
     """ID of the provider in `genai-prices`; empty if its prices are not listed there."""
     pictures: PictureLimits = PictureLimits()
@@ -219,6 +219,9 @@ class ModelConfigs:
         price = self.info(provider, name).price
         if price is None and own is not None and own.priced_as:
             price = known_price(own.priced_as, name)
+            listed = known_price(own.priced_as, name, in_batches=True) if in_batches else None
+            if listed is not None and own.batch_price is not None:
+                return listed
         if not in_batches or price is None:
             return price
         parts = None if own is None else own.batch_price

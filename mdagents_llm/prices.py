@@ -12,14 +12,14 @@ from mdagents_llm.ledger import Price
 if TYPE_CHECKING:
     from decimal import Decimal
 
-    from genai_prices.types import ModelPrice, TieredPrices
+    from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
 
 PACKAGE = "genai-prices"
 """Package of the price data; its version is recorded with every cost."""
 
 
 @cache
-def known_price(vendor: str, model: str) -> Price | None:
+def known_price(vendor: str, model: str, *, in_batches: bool = False) -> Price | None:
     """Return the current price of a model; None if it is unknown or depends on the time of day.
 
     It includes the prices of its service tiers.
@@ -27,6 +27,7 @@ def known_price(vendor: str, model: str) -> Price | None:
     Args:
         vendor: ID of the provider in `genai-prices`.
         model: Name of the model at the provider.
+        in_batches: Whether to return the price in batches; None if it is not listed by itself.
     """
     # Imported here: it takes 0.15 s, and the embedded model costs nothing.
     from genai_prices.data_snapshot import get_snapshot
@@ -40,16 +41,23 @@ def known_price(vendor: str, model: str) -> Price | None:
     if any(isinstance(each.constraint, TimeOfDateConstraint) for each in listed):
         return None
     now = datetime.now(UTC)
-    names = {
-        variant.when["service_tier"]
-        for variant in found.price_variants or ()
-        if variant.when.keys() == {"service_tier"}
+    if in_batches:
+        return _variants(found, "processing", now).get("batch")
+    price = _price(found.get_prices(now))
+    tiers = tuple(_variants(found, "service_tier", now).items())
+    return price and replace(price, tiers=tiers)
+
+
+def _variants(model: ModelInfo, name: str, now: datetime) -> dict[str, Price]:
+    """Return value of the condition `name` -> price of a model under it, as far as listed."""
+    values = {
+        variant.when[name]
+        for variant in model.price_variants or ()
+        if variant.when.keys() == {name}
         and (variant.constraint is None or variant.constraint.active(now))
     }
-    of_tiers = {name: _price(found.get_prices(now, {"service_tier": name})) for name in names}
-    tiers = tuple((name, of_tier) for name, of_tier in of_tiers.items() if of_tier)
-    price = _price(found.get_prices(now))
-    return price and replace(price, tiers=tiers)
+    prices = {value: _price(model.get_prices(now, {name: value})) for value in sorted(values)}
+    return {value: price for value, price in prices.items() if price is not None}
 
 
 def _price(of: ModelPrice) -> Price | None:

@@ -34,6 +34,25 @@ def test_a_long_call_costs_more_for_all_its_tokens() -> None:
     assert price.in_batches(0.5, 0.5).is_listed
 
 
+@pytest.mark.parametrize(
+    ("provider", "model", "cost"),
+    [
+        ("openai", "gpt-4o", 800 * 1.25 + 200 * 1.25 + 100 * 5),  # no discount of cached input
+        ("openai", "gpt-5", 800 * 0.625 + 200 * 0.0625 + 100 * 5),
+        ("google", "gemini-2.5-flash", 800 * 0.15 + 200 * 0.03 + 100 * 1.25),
+        ("openai", "gpt-4-32k", 800 * 30 + 200 * 30 + 100 * 60),  # not listed: half the price
+        ("openai", "gpt-3.5-turbo-1106", 1_000 * 1 + 100 * 2),  # listed without a discount
+        ("groq", "llama-3.3-70b-versatile", None),  # takes no batches here
+    ],
+)
+def test_a_batch_costs_what_is_listed_for_batches(
+    provider: str, model: str, cost: float | None
+) -> None:
+    price = load_model_configs().price(provider, model, in_batches=True)
+    of_usage = price and price.of(TokenUsage(1_000, 100, cached_input_tokens=200))
+    assert of_usage == (cost and pytest.approx(cost / 1e6))
+
+
 def test_a_router_that_charges_more_than_its_list_price() -> None:
     """OpenRouter's prices depend on where a call is routed to; pydantic/genai-prices#239."""
     price = load_model_configs().price_of("openrouter", "openai/gpt-4o-mini")
