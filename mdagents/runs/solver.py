@@ -35,6 +35,8 @@ from mdagents_llm.pictures import Picture
 
 _LOOKING = 1.0
 """Seconds between two looks at whether this process was stopped."""
+_BEFORE = 0.001
+"""Seconds between the last look and the limit, so that the look goes first if both are overdue."""
 
 See = Callable[[Question], Awaitable[tuple[Picture, ...]]]
 """Function that returns the pictures of a question as its agents see them.
@@ -210,19 +212,22 @@ async def _time_limit(seconds: float | None) -> AsyncIterator[None]:
         yield
         return
     loop = asyncio.get_running_loop()
-    limit = asyncio.timeout(seconds)
+    ends = loop.time() + seconds
+    limit = asyncio.timeout_at(ends)
     watching: asyncio.TimerHandle
 
-    def watch(due: float) -> None:
-        nonlocal watching
-        late, ends = loop.time() - due, limit.when()
-        if late > STOPPED and ends is not None and not limit.expired():
-            limit.reschedule(ends + late)
+    def watch(looked: float, due: float) -> None:
+        nonlocal ends, watching
+        now = loop.time()
+        if now - due > STOPPED and not limit.expired():
+            ends += now - looked  # when the stop began is unknown: at most _LOOKING too much
+            limit.reschedule(ends)
         watching = look_again()
 
     def look_again() -> asyncio.TimerHandle:
-        due = loop.time() + _LOOKING
-        return loop.call_at(due, watch, due)
+        now, last = loop.time(), ends - _BEFORE
+        due = last if now < last < now + _LOOKING else now + _LOOKING
+        return loop.call_at(due, watch, now, due)
 
     watching = look_again()
     try:

@@ -46,6 +46,19 @@ async def test_the_time_in_which_a_process_is_stopped_does_not_count() -> None:
 
 
 @virtual_time
+async def test_a_stop_just_before_the_limit_does_not_end_the_question() -> None:
+    async def work(rest: float) -> None:
+        async with _time_limit(20.5):
+            await asyncio.sleep(20.2)
+            stop(3600)
+            await asyncio.sleep(rest)
+
+    await work(0.2)
+    with pytest.raises(LimitExceeded):
+        await work(0.6)
+
+
+@virtual_time
 async def test_a_question_without_a_limit_takes_its_time() -> None:
     async with _time_limit(None):
         await asyncio.sleep(1e6)
