@@ -210,7 +210,7 @@ def find_dataset(name: str, data_dir: Path, split: str = "test") -> tuple[str, P
     path = Path(name)
     if ending(path) in ENDINGS:
         if not path.is_file():
-            raise ConfigError(f"there is no data set file {name}; check the path of --dataset")
+            raise ConfigError(f"there is no data set file {name}; check its path")
         label = path.stem if path.stem != "test" else path.parent.name or path.stem
         return label, path
     name = str(path) if name else name  # `medqa/` and `./medqa` are `medqa`

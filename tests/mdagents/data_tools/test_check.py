@@ -262,6 +262,8 @@ def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nothing"]) == 2
     assert capsys.readouterr().err.startswith("error: there is no data set 'nothing' in data")
+    assert main(["no.csv"]) == 2
+    assert capsys.readouterr().err == "error: there is no data set file no.csv; check its path\n"
 
 
 @pytest.mark.process
