@@ -260,7 +260,7 @@ class ModelRegistry:
         hits = Hits(
             runtime.ledger,
             provider=spec.provider,
-            model=spec.identity,
+            model=_identity_in_cache(spec),
             name=spec.name,
             price=runtime.configs.price_of(spec.provider, spec.name),
             clock=runtime.clock,
@@ -351,6 +351,16 @@ class ModelRegistry:
         if runtime.hedge_after is not None:
             model = Hedge(model, runtime.hedge_after, sleep=runtime.sleep)
         return model
+
+
+def _identity_in_cache(spec: ModelSpec) -> str:
+    """Return the identity of a model, with that of the content of a GGUF file."""
+    path = Path(spec.name)
+    if not spec.is_local or not path.is_file():
+        return spec.identity
+    from mdagents_llm.local_model.weights import sampled_hash  # most runs have no such file
+
+    return f"{spec.identity} {sampled_hash(path)}"
 
 
 def _notes(

