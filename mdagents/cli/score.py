@@ -8,7 +8,7 @@ import hashlib
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -350,8 +350,7 @@ def _score_together(flag: str, names: Sequence[str], options: argparse.Namespace
         raise ConfigError(f"{flag} needs two runs or more")
     _spare([Path(name) for name in names], options.output, options)
     runs = [_read(Path(name), options) for name in names]
-    if len(set(map(_place, runs))) < len(runs):
-        raise ConfigError(f"{flag} names the same run twice")
+    _refuse_twice(flag, names, map(_place, runs))
     # Imported here: numpy takes a moment to load, and only several runs need it.
     from mdagents.scoring.comparison import Comparison, compare
     from mdagents.scoring.comparison_text import comparison_parts, is_shortened
@@ -404,8 +403,7 @@ def _audit(options: argparse.Namespace) -> None:
         raise ConfigError("--audit names the runs itself; leave --input out")
     _spare([Path(name) for name in options.audit], options.output, options)
     runs = [_read(Path(name), options) for name in options.audit]
-    if len({run.folder.resolve() for run in runs}) < len(runs):
-        raise ConfigError("--audit names the same run twice")
+    _refuse_twice("--audit", options.audit, (run.folder.resolve() for run in runs))
     # Imported here: numpy takes a moment to load.
     from mdagents.scoring.audit.audit import audit_with_controls
     from mdagents.scoring.audit.controls import split_controls
@@ -439,6 +437,15 @@ def _stem(what: str, runs: Sequence[RunOutput]) -> str:
     if len(names) <= _LONGEST_STEM:
         return f"{what}_{names}"
     return f"{what}_{len(runs)}runs_{hashlib.sha256(os.fsencode(names)).hexdigest()[:8]}"
+
+
+def _refuse_twice(flag: str, names: Sequence[str], places: Iterable[Path]) -> None:
+    """Raise a ConfigError if two names are of the same run."""
+    earlier: dict[Path, str] = {}
+    for name, place in zip(names, places, strict=True):
+        if place in earlier:
+            raise ConfigError(f"{flag} names the same run twice: as {earlier[place]} and as {name}")
+        earlier[place] = name
 
 
 def _place(run: RunOutput) -> Path:

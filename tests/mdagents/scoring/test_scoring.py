@@ -524,7 +524,8 @@ def test_an_array_and_its_folder_are_the_same_run(capsys: pytest.CaptureFixture[
     (folder / "samples.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RUN))
     arguments = ["--compare", str(array), str(folder)]
     assert main(arguments, input_filename="", output_filename="") == 2
-    assert "names the same run twice" in capsys.readouterr().err
+    said = f"names the same run twice: as {array} and as {folder}\n"
+    assert capsys.readouterr().err.endswith(said)
 
 
 def test_without_any_run(capsys: pytest.CaptureFixture[str]) -> None:
