@@ -8,6 +8,7 @@ tooltip and screen readers speak.
 from __future__ import annotations
 
 import io
+import logging
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -247,11 +248,11 @@ def width_of(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     from matplotlib.font_manager import FontProperties, findfont, get_font
 
     of = _font(text, bold=bold)
-    font = get_font(
-        [findfont(FontProperties(family=[name], weight=of["weight"])) for name in of["family"]]
-    )
-    font.set_size(size, 72)
     with _without_warnings():
+        font = get_font(
+            [findfont(FontProperties(family=[name], weight=of["weight"])) for name in of["family"]]
+        )
+        font.set_size(size, 72)
         font.set_text(text)
     return float(font.get_width_height()[0]) / 64
 
@@ -264,10 +265,19 @@ def _font(text: str, *, bold: bool) -> dict[str, Any]:
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Ignore warnings of characters without a font, of which the program says it in one line."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
-        yield
+    """Ignore warnings of matplotlib about fonts.
+
+    The program names characters without a font in one line, and a font need not be regular.
+    """
+    log = logging.getLogger("matplotlib.font_manager")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", r"Glyph \d+", UserWarning)
+            yield
+    finally:
+        log.setLevel(level)
 
 
 def shortened(text: str, width: float, size: float = TEXT) -> str:

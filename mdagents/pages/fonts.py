@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 
 _FIRST = "sans-serif"  # DejaVu Sans, which matplotlib brings along
-_BOXES = re.compile("last ?resort|blank|fallback", re.IGNORECASE)
-"""Names of fonts that have a box for each character."""
-_UNREADABLE = (OSError, RuntimeError, NotImplementedError)
+_BOXES = re.compile("last ?resort|blank|bmp fallback", re.IGNORECASE)
+"""Names of fonts that have a box for each character; Droid Sans Fallback has letters."""
+_WEIGHTS = (400, 500, 300)
+"""Weights of fonts for text, the best first: regular, medium and light."""
+_UNREADABLE = (OSError, RuntimeError, ValueError)
 """What matplotlib raises for a font that is damaged, of pictures, or removed since."""
 
 
@@ -58,19 +59,21 @@ def _further_families(uncovered: frozenset[int]) -> list[str]:
 
 @cache
 def installed_fonts() -> dict[str, frozenset[int]]:
-    """Return the families of regular fonts and their code points, sans serif first."""
-    return dict(sorted(_read_fonts(), key=lambda font: ("sans" not in font[0].lower(), font[0])))
-
-
-def _read_fonts() -> Iterator[tuple[str, frozenset[int]]]:
+    """Return the families of upright fonts and their code points: by weight, sans serif first."""
     from matplotlib.font_manager import findSystemFonts, fontManager, get_font
 
     # matplotlib keeps its list of fonts, so that it lacks those that were installed later.
     for path in {*findSystemFonts()} - {entry.fname for entry in fontManager.ttflist}:
         with suppress(*_UNREADABLE):
             fontManager.addfont(path)
-    for entry in fontManager.ttflist:
-        is_regular = entry.style == "normal" and entry.weight == 400
-        if is_regular and not _BOXES.search(entry.name):
+    faces = [
+        (_WEIGHTS.index(entry.weight), "sans" not in entry.name.lower(), entry.name, entry.fname)
+        for entry in fontManager.ttflist
+        if entry.style == "normal" and entry.weight in _WEIGHTS and not _BOXES.search(entry.name)
+    ]
+    fonts: dict[str, frozenset[int]] = {}
+    for *_, name, path in sorted(faces):
+        if name not in fonts:
             with suppress(*_UNREADABLE):
-                yield entry.name, frozenset(get_font(entry.fname).get_charmap())
+                fonts[name] = frozenset(get_font(path).get_charmap())
+    return fonts
