@@ -165,7 +165,7 @@ def head_of_run(report: Report, run: RunOutput) -> Head:
         notices=[sentence(notice) for notice in report.notices],
         lines=[
             *report_lines(report),
-            *(line for breakdown in report.breakdowns for line in breakdown_lines(breakdown)),
+            *(f"{of.by}: {line}" for of in report.breakdowns for line in breakdown_lines(of)),
             *([HOW_TESTED] if report.breakdowns else []),
         ],
         tables=[

@@ -126,7 +126,7 @@ def test_the_page_and_the_latex_tables_have_the_groups() -> None:
     ):  # fmt: skip
         assert f"<b>accuracy by {by}</b>" in page
         assert f'<th scope="row">{group}</th><td data-label="questions">16</td>' in page
-        assert f"wrong of {group} (" in page
+        assert f"<li>{by}: wrong of {group} (" in page
         assert wrong in page
         assert rf"\caption{{accuracy by {by}}}" in tables
         assert f"\n{group} & 16 & " in tables
