@@ -55,7 +55,11 @@ def write_latex(path: Path, head: Head) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     tables = "\n\n".join(map(as_latex, [*head.table_first, *head.tables]))
-    packages = "% \\usepackage{booktabs}\n% \\usepackage[T1]{fontenc}\n"
+    packages = "% \\usepackage{booktabs}\n"
     if unknown := unknown_to_pdflatex(tables):
+        # With the fonts of T1, XeLaTeX has no character beyond 256.
+        packages += "% \\usepackage{fontspec}\n"
         packages += f"% XeLaTeX or LuaLaTeX, with a font that has these characters: {unknown}\n"
+    else:
+        packages += "% \\usepackage[T1]{fontenc}\n"
     replace_file(path, plain(f"{packages}{tables}\n").encode())

@@ -63,13 +63,16 @@ def test_a_pdf_is_as_wide_as_a_column_and_embeds_its_fonts() -> None:
             assert "/FontFile2" in descendant.get_object()["/FontDescriptor"].get_object()
 
 
-@pytest.mark.parametrize(("name", "unknown"), [("Größe", []), ("模型", ["型模"])])
-def test_latex_begins_with_what_it_needs(name: str, unknown: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "package", "unknown"),
+    [("Größe", "[T1]{fontenc}", []), ("模型", "{fontspec}", ["型模"])],
+)
+def test_latex_begins_with_what_it_needs(name: str, package: str, unknown: list[str]) -> None:
     path = write([ours(str(n), "A", "AAB"[n % 3]) for n in range(10)], f"{name}.json")
     assert main(["--input", str(path), "--latex", "t.tex"]) == 0
     lines = Path("t.tex").read_text(encoding="utf-8").splitlines()
     comments = [line for line in lines if line.startswith("%")]
-    assert comments[:2] == [r"% \usepackage{booktabs}", r"% \usepackage[T1]{fontenc}"]
+    assert comments[:2] == [r"% \usepackage{booktabs}", rf"% \usepackage{package}"]
     assert [line.partition(": ")[2] for line in comments[2:]] == unknown
 
 
