@@ -18,7 +18,7 @@ _MATHEMATICS = {
     "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Υ": "Upsilon", "Φ": "Phi", "Ψ": "Psi",
     "Ω": "Omega", "≤": "leq", "≥": "geq", "≠": "neq", "≈": "approx", "∼": "sim", "≡": "equiv",
     "≪": "ll", "≫": "gg", "∞": "infty", "√": "surd", "∆": "Delta", "∑": "sum", "∈": "in",
-    "∅": "emptyset", "⋅": "cdot", "′": "prime", "↔": "leftrightarrow", "⇒": "Rightarrow",
+    "∅": "emptyset", "⋅": "cdot", "↔": "leftrightarrow", "⇒": "Rightarrow",
     "⇔": "Leftrightarrow",
 }  # fmt: skip
 """Character that pdfLaTeX does not know as text -> its command in mathematics."""
@@ -29,6 +29,7 @@ _LATEX = str.maketrans(
         "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
         "<": r"$<$", ">": r"$>$", "−": "$-$", "–": "--", "→": r"$\rightarrow$", "…": r"\dots{}",
         "\u2009": r"\,", "\u202f": r"\,",  # thin spaces
+        "′": "$'$",
     }
     | {character: f"$\\{name}$" for character, name in _MATHEMATICS.items()}
     | {raised: f"$^{of}$" for raised, of in zip("⁰⁴⁵⁶⁷⁸⁹⁺⁻", "0456789+-", strict=True)}

@@ -64,6 +64,7 @@ def test_a_latex_row_that_begins_with_a_blank_and_a_bracket_is_no_argument() -> 
         ("CO₂, Ca²⁺, 10⁻⁹", r"CO$_2$, Ca²$^+$, 10$^-$$^9$", ""),
         ("cafe\u0301 Đỗ «ą» “x” 5 °C", "café Đỗ «ą» “x” 5 °C", "ỗ"),
         ("1\u202f000", r"1\,000", ""),
+        ("5′ end", "5$'$ end", ""),  # https://tex.stackexchange.com/questions/538395
         ("Ħamrun, 模型 2, 模", "Ħamrun, 模型 2, 模", "Ħ型模"),
     ],
 )
