@@ -105,7 +105,7 @@ def _refuse_other_names(
 
 
 def _without_name(rating: Rating) -> Rating:
-    return rating.model_copy(update={"rater": ""})
+    return rating.model_copy(update={"rater": "", "at": rating.time})
 
 
 def make_parser(program: str) -> argparse.ArgumentParser:

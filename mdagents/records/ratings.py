@@ -77,12 +77,21 @@ class Rating(BaseModel):
         """Number of the rated summary, from 1; 0 for an answer."""
         return int(self.item.partition("-")[2] or 0)
 
+    @property
+    def time(self) -> datetime | None:
+        """`at`, with any UTC offset and UTC without one; None if it cannot be read."""
+        try:
+            time = datetime.fromisoformat(self.at)
+        except ValueError:  # a spreadsheet writes times in other forms
+            return None
+        return time if time.tzinfo else time.replace(tzinfo=UTC)
+
     def is_later_than(self, other: Rating) -> bool:
         """Return whether this rating counts beside an earlier line on the same item.
 
-        Times may have any UTC offset; without one they are UTC. An unreadable time is no earlier.
+        An unreadable time is no earlier.
         """
-        mine, others = _time(self.at), _time(other.at)
+        mine, others = self.time, other.time
         return self != other and (mine is None or others is None or mine >= others)
 
 
@@ -159,18 +168,10 @@ def read_csv(path: Path) -> list[Rating]:
             continue
         where = f"{path} line {number}"
         rating = _validated({**row, **{n: text_in(row.get(n, "")) for n in _TEXTS}}, where)
-        if _time(rating.at) is None:
+        if rating.time is None:
             raise ConfigError(f"{where}: at is {rating.at!r}: write it as 2026-03-01T10:00:00Z")
         found.append(rating)
     return found
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:  # a spreadsheet writes times in other forms
-        return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _validated(content: object, where: str) -> Rating:

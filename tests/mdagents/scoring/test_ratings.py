@@ -123,6 +123,7 @@ def test_excel_keeps_the_names_of_raters_in_an_export() -> None:
         # Renamed, alone and beside a new rating: the run has it under the earlier name.
         ([rating("R1")], None),
         ([rating("R1"), rating("R1", at="2026-01-02T00:00:00Z", case_id="case-2")], None),
+        ([rating("R1", at="2026-01-01 01:00:00+01:00")], None),
         # Another rating, time or item, or the earlier rater is in the file as well: of two raters.
         ([rating("R1", score=5)], 2),
         ([rating("R1", at="2026-01-01T00:00:01Z")], 2),
@@ -143,7 +144,8 @@ def test_a_rater_with_another_name_is_not_counted_twice(
     for _ in range(2):  # the second time, nothing is new
         assert ratings_program([str(path), "r.csv", "--import"]) == (0 if count else 2)
     assert len(read_ratings(folder)) == (count or 1)
-    renamed = f"R1 rated answer of case_id case-1 at {AT} just as Dr. A did in the run; use one "
+    at = imported[0].at
+    renamed = f"R1 rated answer of case_id case-1 at {at} just as Dr. A did in the run; use one "
     assert (renamed in capsys.readouterr().err) == (count is None)
 
 
