@@ -131,10 +131,12 @@ _ANOTHER_CASE = pattern(rf"\W*{any_of('of others', 'another case')}[^:]*:?\s*$")
 _ASKED = pattern(rf"\W*{any_of('asks')}")
 _OWN = r"(?:\b(?:I|we)\b|[我私]|\b(?:저|나|우리)(?:희)?(?:는|의)?\b)"
 _CONCLUDES = r"[^.;\n]*\w, (?:and )?(?:so|thus|therefore|hence|my|our)\b"
-# "Expert 2 chose C, so the answer", not "Expert 2 says it is C, so the answer"
+_CONCLUDES_ITSELF = r"[^.;:\"\n]*\w, (?:and )?(?:(?:so|thus|therefore|hence),? )?(?:my|our)\b"
+# "Expert 2 chose C, so the answer", not "Expert 2 says it is C, so the answer", but "so my answer"
 _VOTES_AND_CONCLUDES = (
-    r"(?:cho|select|vot|pick|prefer|favou?r|recommend|argu\w+ (?:\w+ )?for\b)\w*\b(?! that\b)"
-    rf"{_CONCLUDES}"
+    r"(?:(?:cho|select|vot|pick|prefer|favou?r|recommend|argu\w+ (?:\w+ )?for\b)\w*\b"
+    rf"|{any_of('says')}(?= (?-i:[A-J])(?:,|\sand\b)))(?! that\b){_CONCLUDES}"
+    rf"|{any_of('says')}(?! that\b){_CONCLUDES_ITSELF}"
 )
 # "She said she was pregnant, so the answer", not "She said it is HIT" or "She said she chose B"
 _PATIENT_AND_CONCLUDES = (
