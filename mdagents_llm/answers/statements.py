@@ -143,10 +143,12 @@ _PATIENT_AND_CONCLUDES = (
     rf"s?he\b[^.;,\n]{{0,80}}?{any_of('says')}(?! that\b)"
     rf"(?=[^.;,\n]*\b(?:s?he|his|him|her)\b)(?![^.;,\n]*(?-i:\b[A-J]\b)){_CONCLUDES}"
 )
-# "As the surgeon says, the correct answer", not "While Expert 1 says, in adults, the answer"
+# "As the surgeon says, the correct answer", not "As the surgeon wrongly says, …", "While Expert 1
+# says, in adults, the answer" or an answer within a quotation
 _BESIDE_A_REPORT = pattern(
-    r"^\W*(?![^;\n]*(?:\bthat,|\"|\b(?:wrong|mistaken|incorrect)ly\b))(?:(?:so|and|now),? )?"
-    rf"(?:as|(?:since|because|while|although|though|given that)(?![^;\n]*{any_of('says')},))"
+    r"^\W*(?![^;\n]*\bthat,)(?![^\"]*\"(?:[^\"]*\"[^\"]*\")*[^\"]*$)(?:(?:so|and|now),? )?"
+    r"(?:as(?![^;\n]*\b(?:wrong|mistaken|incorrect)ly\b)"
+    rf"|(?:since|because|while|although|though|given that)(?![^;\n]*{any_of('says')},))"
     r" [^;\n]*, (?:the|my|our) (?:\w+ ){0,2}$"
 )
 _REPORTED = pattern(
