@@ -60,17 +60,23 @@ _OF_ANOTHER = pattern(
     r"\b(?:his|her|their|(?!(?:team|panel|group)')\w+'s) (?:\w+ ){0,2}(?:answer|vote)\b"
 )
 _ASKED_TO = pattern(
-    r"\b(?:(?:want|ask|tell|told|urg|advis|press|invit)\w* (?:me|us)"
+    r"\b(?:(?:want|ask|tell|told|urg|advis|press|invit)\w* (?:me|us|the (?:team|panel|group))"
     r"|(?:was|were|am|are|been) (?:asked|told|urged|advised|pressed|invited)"
     r"|(?:refus|declin)\w*|reluctant|unwilling|hesitant) to $"
 )
+# not "The expert panel changed", "Expert 2's argument changed", "That she is pregnant changes"
 _BY_ANOTHER = pattern(
-    rf"(?!(?:teams?|some|many)\b){any_of('person')}(?:(?!\b(?:I|we)\b)[^.,;:\n]){{0,80}}$"
+    rf"(?!(?:teams?|some|many|s?he)\b|(?<=\bthe )(?:agents|doctors|experts|members)\b)"
+    rf"{any_of('person')}(?:(?!\b(?:I|we|this|that|which)\b|'s\b"
+    r"|(?<!\b(?:in|of|on)\sthe\s)\b(?:group|panel|team)\b)[^.,;:\n]){0,80}$"
+    r"|\bs?he (?:(?:has|had|would|wants|wanted|to|then|now|also|later|\w+ly) ){0,4}$"
 )
-_OF_US = pattern(r"\b(?:my|our)\b")
-# "changes to B in sepsis"
+_OF_US = pattern(r"\b(?:I|we|my|our)\b")
+_HAS_CHANGED = pattern(r"\bnow\b|\b(?:changed|shifted|switched)\b")
+# "changes to B in sepsis", not "changes to B in light of the ECG" or "for two reasons"
 _IN_ANOTHER_CASE = pattern(
-    rf"\W*[A-J]\W{{0,3}}{any_of('of others')}(?! (?:light|view|summary|conclusion)\b)"
+    rf"\W*[A-J]\W{{0,3}}{any_of('of others')}(?! (?:\w+ )?(?:light|view|summary|conclusion|line"
+    r"|accordance|agreement|response|consensus|confidence|certainty|reasons?|safety|rounds?)\b)"
 )
 # "故选C"; "讨论后选C" and "选C会出血" may be remarks, "考生误选C" and "选C者" are others'
 _CHOSEN = re.compile(
@@ -509,7 +515,8 @@ def _is_anothers_change(line: str, start: int, change: re.Match[str]) -> bool:
     if _OF_ANOTHER.search(change[0]) or _ASKED_TO.search(before):
         return True
     if change["whose"]:
-        behind = change["whose"].lower() == "the" and _IN_ANOTHER_CASE.match(line, change.end())
+        may_differ = change["whose"].lower() == "the" and not _HAS_CHANGED.search(change[0])
+        behind = may_differ and _IN_ANOTHER_CASE.match(line, change.end())
         return bool(behind or _OF_OTHERS_FIRST.match(before))
     by_another = _BY_ANOTHER.search(before) and not _TOGETHER.search(before)
     return bool(by_another and not _OF_US.search(change[0]))
