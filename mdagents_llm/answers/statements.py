@@ -244,12 +244,18 @@ _REPLACES = pattern(
 )
 _TAKEN_BACK = pattern(rf"\W*(?:(?:but|oh|hmm),?\s)?{any_of('taken back', 'joke')}")
 # Only right behind the statement: later, "however" may be about another option.
-# A verdict that goes on is about something else: "However, this is not the correct dose".
+# A verdict may go on about something else: "However, this is not the correct dose".
 _TURNED_DOWN = pattern(
-    rf"\W*(?:(?:(?:however|wait|no),?\s)?{any_of('taken back')}"
+    r"\W*(?:however,?\s(?:on (?:second thought|reflection)|scratch that|let me (?:correct"
+    r"|re-?(?:analy|assess|check|consider|evaluat|exam|think|visit)\w*))\b"
+    rf"|(?:(?:(?:however|wait|no),?\s)?{any_of('taken back')}"
     r"|(?:however|wait|no),?\s(?:option |answer )?\W?(?P<letter>(?-i:[A-J]))\W?"
     r" is (?:not (?:right|correct)|incorrect|wrong))"
-    r"(?=\W*$|\s?[:;—–]|,?\s(?:because|since|as)\b)"
+    r"(?=\W*$|\s?[:;—–]|\s-\s|,?\s(?:because|since|as|due|owing|given|here)\b"
+    r"|\s(?:for|in) (?:this|her|his|him)\b"
+    r"|\s(?:with|about|in) (?:my|this|that) (?:answer|choice|conclusion|reasoning)\b"
+    r"|(?:(?<=correct)|(?<=right)|(?<=wrong)|(?<=mistake))"
+    r"(?:,\s(?!(?:for|if|in|unless|when)\b)|\sand\b)))"
 )
 
 
