@@ -105,10 +105,12 @@ _IN_A_CASE = pattern(
     rf"|(?:[,;]|{any_of('or')})[\s(]*(?-i:(?P<another>[A-J]))"
     rf"[\s)]*[,(]?\s?(?:{any_of('in a case', 'else')}))"
 )
-# "Aspirin, or if bleeding, C. Heparin", not "Aspirin, or if unavailable, C. Heparin"
+# "Aspirin, or if bleeding, C. Heparin", not "Aspirin, or if it is not tolerated, C. Heparin"
 _OR_IN_A_CASE = pattern(
     rf"[\s)\]]*,?\s?(?:or\b[\s,(]*|{any_of('or')}[\s,(]*(?!(?:for|in)\b)){any_of('in a case')}"
-    r"(?! (?:not |un|contra)?(?:available|possible|feasible|tolerated|indicated)\b)"
+    r"(?![^,.:;)?!\n]{0,60}\b(?:(?:un|im|in|contra)?(?:available|possible|feasible|toleran\w+"
+    r"|tolerated|indicated|indications?|sufficient|effective)|allerg\w+|fails?|needed|necessary"
+    r"|required|no response|persists?|refractory)\b)"
     r"[^.?!\n]{1,60}?(?:[,:)]|(?=\sthen\b))\s?(?:then\s)?(?=\W{0,2}\w)"
 )
 _ARTICLE_BEHIND = re.compile(r"\s[a-zà-ÿ]")
