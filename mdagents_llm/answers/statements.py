@@ -217,6 +217,11 @@ _OF_A_GROUP = pattern(
     rf"(?:^|[.:,—–-]\s?|\s)\W*{any_of('of others')}\s(?:(?:[\w-]+,?\s){{0,6}}){any_of('group')}"
     r"(?! (?:like|such as) (?:this|him|her|ours)\b)"
 )
+# "The answer is C. Without contraindications, the answer is A."
+_LACKING = pattern(
+    r"\W*(?:without|in the absence of)\s(?:[\w'-]+\s){0,3}"
+    r"(?:contra-?indication|evidence|feature|finding|red flag|sign|symptom)s?\b"
+)
 # "The answer would be B for an arterial clot.", "In children, the answer would be B."
 _OF_A_CASE = pattern(
     r"\W*(?:[A-J]\W{0,2}\s)?(?:for|in)\s(?:an?|patients|adults|children|women|men|infants)\b"
@@ -369,7 +374,12 @@ def _is_aside(line: str, start: int, cue: Cue) -> bool:
     before = line[max(start, cue.start - _CONTEXT_CHARS) : cue.start]
     if cue.tentative:
         return True
-    about_others = _ASIDE.match(line) or _OF_A_GROUP.search(before) or _RECALLED.search(before)
+    about_others = (
+        _ASIDE.match(line)
+        or _OF_A_GROUP.search(before)
+        or _LACKING.match(before)
+        or _RECALLED.search(before)
+    )
     return about_others is not None and not _replaces(line, start, cue)
 
 
