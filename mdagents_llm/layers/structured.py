@@ -166,8 +166,10 @@ def _read(
 def _is_corrected(text: str, parsed: BaseModel, options: Mapping[str, str]) -> bool:
     """Return whether text after an object withdraws or replaces the option in its answer field."""
     answer = getattr(parsed, "answer", None)
+    if not isinstance(answer, str) or answer not in options:
+        return False
     _, closed, behind = text.rpartition("}")
-    if not (closed and re.search(r"\w", behind)) or answer not in options:
+    if not (closed and re.search(r"\w", behind)):
         return False
     from mdagents_llm.answers import parse_answer  # its many patterns take time to compile
 

@@ -183,6 +183,17 @@ async def test_other_text_behind_an_object_corrects_nothing(behind: str) -> None
     assert (await Structured(model).generate(DRUGS)).parsed == Choice(answer="B")
 
 
+class Choices(BaseModel):
+    answer: list[str]
+
+
+@pytest.mark.parametrize("options", [{}, DRUGS.options])
+async def test_text_may_follow_an_answer_that_is_a_list(options: dict[str, str]) -> None:
+    model = in_turn('{"answer": ["A", "B"]} I hope that this helps.')
+    reply = await Structured(model).generate(replace(REQUEST, schema=Choices, options=options))
+    assert reply.parsed == Choices(answer=["A", "B"])
+
+
 class Advice(BaseModel):
     urgent: bool
     dose: float
