@@ -166,8 +166,8 @@ _REPORTED = pattern(
 _BY_SOMEBODY = r"(?:\sby(?:\s(?!(?:that|to|so|and)\b)[\w'-]+){1,3})?"
 # "According to UpToDate, the correct", "UpToDate says that the", before "answer is B"
 _QUOTED = pattern(
-    rf"(?:(?:{any_of('source')}|\b(?:by|in|under)(?: the)?)\s?{any_of('reference')},?"
-    rf"|{any_of('reference')}\s?{any_of('says')})"
+    rf"(?:(?:{any_of('source')}|\b(?:by|in|under)(?: the)?)\s?{any_of('reference', 'outdated')},?"
+    rf"|{any_of('reference', 'outdated')}\s?{any_of('says')})"
     r"(?:\s[^\s,.;:]+){0,3}\s?$"
     rf"|{any_of('was told')}{_BY_SOMEBODY}(?:\sthat)?(?:\sthe)?"
     r"(?:\s(?:correct|right|best|final))?\s?$"
@@ -184,6 +184,8 @@ _SPEAKER = pattern(
 _ATTRIBUTED = pattern(
     rf"[,;]?\s(?:{any_of('says')} |{any_of('source')} )(?:\w{{1,3}} )?"
     rf"{any_of('person', 'reference')}"
+    r"|^(?:(?!\b(?:because|since|due|given|which|than|over|not|replac\w+)\b)[^,;:]){0,80}[,;]?\s"
+    rf"(?:as )?(?:{any_of('says')} |{any_of('source')} )(?:by )?(?:the )?{any_of('outdated')}"
     rf"|[,;]\s?{any_of('person')}\s?{any_of('says')}"
     r"|^(?:(?!\b(?:because|since|as|due|given|which)\b)[^:;]){0,80}[,;]\s?(?:or so |so )?"
     rf"{any_of('was told')}{_BY_SOMEBODY}\W*$"
