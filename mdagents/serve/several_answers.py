@@ -55,12 +55,14 @@ _HAS_SEVERAL = re.compile(
     # German
     r"|\bmehrere[nr]? (?:korrekte|richtige|zutreffende)[nr]? (?:antwort|lösung|option)"
     r"|\bmehrere (?:antworten|lösungen|optionen)\b[^.,\n]{0,30}"
-    r"\b(?:korrekt|möglich|richtig|zutreffend|zutreffen)\b|\bmehrfach(?:antwort|nennung)"
+    r"\b(?:korrekt|richtig|zutreffend|zutreffen)\b"
+    r"|\bmehrere (?:antworten|lösungen)\b[^.,\n]{0,30}\bmöglich\b|\bmehrfach(?:antwort|nennung)"
     r"|\b(?:kreuz|markier|wähl)\w*\b[^.\n]{0,20}\b(?:zwei|drei) (?:antworten|optionen)\b"
     r"|\beine oder mehrere (?:\w+ )?(?:antwort|buchstabe|lösung|option)"
     # French
     r"|\bplusieurs (?:bonnes r[ée]ponses|(?:options|propositions|r[ée]ponses)\b[^.,\n]{0,20}"
-    r"\b(?:correctes|exactes|justes|possibles|vraies))\b|\br[ée]ponses multiples\b"
+    r"\b(?:correctes|exactes|justes|vraies)|r[ée]ponses\b[^.,\n]{0,20}\bpossibles)\b"
+    r"|\br[ée]ponses multiples\b"
     r"|\b(?:une ou plusieurs|la ou les) (?:bonnes )?"
     r"(?:lettres|options|propositions|r[ée]ponses|sont)\b"
     r"|\b(?:choisi|coche|indique)\w* (?:deux|trois) (?:options|propositions|r[ée]ponses)\b"
@@ -69,11 +71,13 @@ _HAS_SEVERAL = re.compile(
     r"(?:alternativas|opciones|respuestas)\b"
     r"|\b(?:m[áa]s de una|m[úu]ltiples|varias|mais de uma|m[úu]ltiplas|v[áa]rias) "
     r"(?:alternativas?|opciones|opción|opções|opção|respostas?|respuestas?) (?:\w+ )?"
-    r"(?:certas?|ciertas?|correctas?|corretas?|posibles?|possíve(?:l|is)|verdade(?:i)?ras?)\b"
-    r"|\bun[ao] (?:o más|o varias|ou mais) "
+    r"(?:certas?|ciertas?|correctas?|corretas?|(?<!opciones )posibles?|(?<!ções )possíve(?:l|is)"
+    r"|verdade(?:i)?ras?)\b"
+    r"|\b(?:una|uma) (?:o más|o varias|ou mais) "
     r"(?:alternativas|letras|opciones|opções|respostas|respuestas)\b"
     r"|\btodas las que (?:apliquen|correspondan|sean)\b"
-    r"|\b(?:più|diverse) (?:opzioni|risposte) (?:\w+ )?(?:corrette|esatte|giuste|possibili)\b"
+    r"|\b(?:più|diverse) (?:opzioni|risposte) (?:\w+ )?(?:corrette|esatte|giuste"
+    r"|(?<!opzioni )possibili)\b"
     r"|\buna o più (?:lettere|opzioni|risposte)\b"
     # Russian
     r"|\bнесколько (?:верных|правильных) (?:вариантов|ответов)\b"
@@ -81,8 +85,9 @@ _HAS_SEVERAL = re.compile(
     r"|(?:多[个個]|不止一[个個]|所有|全部)的?正[确確]的?(?:答案|[选選][项項])"
     r"|正[确確](?:答案|[选選][项項])(?:可能|可以)?(?:不止一[个個]|有?多[个個]|有一[个個]或多[个個])"
     r"|有多[个個]答案(?![选選])|[(（【\[]多[选選]|[复複][选選][题題]"
-    # Korean; "모두 고른 것" is one option
-    r"|모두 ?(?:고르(?:라|세요|시오|십시오)|골라|선택)|복수 ?(?:선택|응답|정답)"
+    # Korean; "모두 고른 것" and "모두 골라 묶은 것" are one option
+    r"|모두 ?(?:고르(?:라|세요|시오|십시오)|골라(?! ?(?:[묶짝]|나열))|선택(?![된한]))"
+    r"|복수 ?(?:선택|응답|정답)"
     r"|정답[은이]? ?(?:여러|(?:2|두) ?개 이상)|여러 ?개의? ?정답"
     r"|(?:[23]|두|세) ?(?:가지|개)[를을]? ?(?:고르|골라|선택하)"
     # Japanese
@@ -90,6 +95,26 @@ _HAS_SEVERAL = re.compile(
     re.IGNORECASE,
 )
 """A statement that several options are right, which holds for the question that is asked."""
+_DENIAL = re.compile(
+    r"\b(?:aucune?|keine?[mnrs]?|n[aã]o|ne|nenhuma?|nessuna|never|nicht|ninguna?|no|non|none|not"
+    r"|pas|sem|sin|without|не|нет)\b(?! (?:just|nur|one|only|seulement|s[óo]lo)\b)"
+    r"|[没沒]有|不存在|不会|并非",
+    re.IGNORECASE,
+)
+"""A denial in front of such a statement, or in it: `Es sind nicht mehrere Antworten richtig`."""
+_DENIED_AFTER = re.compile(
+    r"(?:en)? (?:(?:are|is|sind|werden) )?(?:ne|nicht|n[aã]o|no|non|not)\b"
+    r"|(?: ?개)?[가는은이]? ?(?:금지|불가|아니|아닌|안 |없)"
+    r"|[がはも]?(?:でき(?:ない|ません)|なし|不可)",
+    re.IGNORECASE,
+)
+_AMONG = re.compile(
+    r"(?:\b(?:among|aus|de(?:ntre)?|entre|from|of|parmi|tra|von|из) |[从從] ?)\Z", re.IGNORECASE
+)
+"""Words that make it the choice of one: `parmi plusieurs réponses possibles`."""
+_PART = re.compile(r"[,:，：、(（\[【]")
+_REACH = 100
+"""Maximum number of characters between a denial and what it denies."""
 _NUMBER = re.compile(
     r"\bwhich (?:two|three) (?:of|are|options|answers)\b|\bwhich (?-i:TWO|THREE)\b(?!-)",
     re.IGNORECASE,
@@ -114,9 +139,19 @@ _ONE = re.compile(
     r"|하나[를을] ?(?:고르|선택)|[1１一]つ(?:だけ|のみ)?を?(?:選|えら)",
     re.IGNORECASE,
 )
+_CHOOSE = (
+    r"\b(?:assinal|choisi|el[ei][gj]|esco[gj]|escolh|indi[cq]|mar[cq]|sc[ei][eg]l|sele[cz]|señal)"
+)
 _BEST = re.compile(
     rf"\b{_PICK} (?:only )?(?:the )?(?:single |one )?(?:best|most)\b|\b(?:exactly|just|only) one\b"
-    r"|\bthe best (?:answer|choice|one|option)\b|\bis (?:the )?best\b",
+    r"|\bthe best (?:answer|choice|one|option)\b|\bis (?:the )?best\b"
+    r"|\b(?:kreuz|markier|nenn|wähl)\w* (?:\w+ ){0,2}die \w+ste\b|\bist die \w+ste\b"
+    rf"|{_CHOOSE}\w* (?:\w+ )?l?a (?:\w+ )?"
+    r"(?:m[áa]s|mais|mejor|meilleure|melhor|migliore|più|plus)\b"
+    rf"|{_CHOOSE}\w* un[ae]\b(?! (?:ou?|and|y) )|\bвыберите (?:наиболее|один|самый)\b"
+    r"|[选選](?![项項])[^，。\n]{0,6}最(?![后後多少终終])|最(?![后後多少终終])[^，。\n]{0,4}一[个個項项]"
+    r"|哪一[个個項项][^，。\n]{0,4}最"
+    r"|가장 [가-힣]+ (?:것|답|정답)[을를]? ?(?:하나[를을]? ?)?고르|最も[^。\n]{0,12}[選え]",
     re.IGNORECASE,
 )
 _PAIR = re.compile(
@@ -129,8 +164,10 @@ _NOT_SO = re.compile(
     r"\b(?:do not|don['’]t|instead of|never|rather than)\b[^.,:;!?\n]*", re.IGNORECASE
 )
 _SOMETIMES = re.compile(
-    r"\b(?:if|in case|otherwise|some|unless|whenever|when(?! answering)|falls|si|s['’]il|wenn)\b"
-    r"|如果|만약"
+    r"\b(?:if|in case|otherwise|some|unless|whenever|when(?! answering)"
+    r"|falls|sofern|wenn|en cas|lorsque|si(?! (?:chiede|prega|richiede)\b)|s['’]il|cuando|en caso"
+    r"|caso haja|se (?:ci sono|existirem|houver|più)|если)\b"
+    r"|如果|如有|若(?!干)|当[^，。\n]{1,12}时|만약|(?:인|일|있[는을]) 경우(?!를)|라면|ある場合"
     r"|\bfor (?!(?:all|any|each|every|the|these|this|multiple[ -]choice)\b)(?:[\w-]+ ){0,4}"
     r"(?:items|ones|prompts|questions)\b",
     re.IGNORECASE,
@@ -159,7 +196,17 @@ def asks_for_several(prompt: str, options: Collection[str] = (), system: str = "
         return True
     if not (_ONE.search(prompt) or _BEST.search(prompt)):
         stated = (one for one in _SENTENCE.split(prompt) if not _SOMETIMES.search(one))
-        if _MAY_BE_SEVERAL.search(prompt) or any(map(_HAS_SEVERAL.search, stated)):
+        if _MAY_BE_SEVERAL.search(prompt) or any(map(_states_several, stated)):
             return True
     is_perhaps = _PERHAPS_SEVERAL.search(prompt) or _PERHAPS_NUMBER.search(prompt)
     return is_perhaps is not None and _ONE.search(prompt) is None
+
+
+def _states_several(sentence: str) -> bool:
+    """Return whether a sentence states, and does not deny, that several options are right."""
+    for found in _HAS_SEVERAL.finditer(sentence):
+        before = _PART.split(sentence[max(0, found.start() - _REACH) : found.start()])[-1]
+        is_denied = _DENIAL.search(before + found[0]) or _DENIED_AFTER.match(sentence, found.end())
+        if not (is_denied or _AMONG.search(before)):
+            return True
+    return False
