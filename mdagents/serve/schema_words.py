@@ -82,7 +82,8 @@ _ANOTHER = re.compile(
     r"|(?:option|réponse) (?:écartée|fausse|incorrecte|la moins probable)"
     r"|segunda (?:mejor|opción|respuesta)"
     r"|(?:opción|respuesta) (?:descartada|incorrecta|menos probable)"
-    r"|(?:第二|次优|最不|错误|被?排除)[^。，]{0,6}(?:选项|答案)|두 ?번째|차선|틀린|오답)",
+    r"|(?:第二|次优|最不|错误|被排除|排除的)[^。，]{0,6}(?:选项|答案)(?![^。，]{0,4}后)"
+    r"|두 ?번째|차선|틀린|오답)",
     re.IGNORECASE,
 )
 """A description of an option that the team did not decide for. Later in a sentence the same words
@@ -112,7 +113,8 @@ _LETTER_ALONE = re.compile(
     r"(?!.*\b(?:and|followed by|or|plus|then|with)\b[^.;]{0,60}\b(?:name|number|text|words)\b)"
     r"(?!.*\b(?:e|et|mit|oder|ou|und|y)\b[^.;]{0,60}\b(?i:name|nom|nombre|testo|texte?|texto)\b)"
     r"(?!.*[与加及和][^。，]{0,12}(?:内容|全文|名称|文本))"
-    rf".*(?:(?i:{_LETTER.pattern})|\bA ?(?:[-–]|to) ?[B-J]\b|\bA(?:, ?[B-J])+\b)",
+    rf".*(?:(?i:{_LETTER.pattern})|(?<![A-Za-z])A(?: ?(?:[-–~～〜到至]|to) ?[B-J]"
+    r"|(?:[,，、] ?[B-J])+)(?![A-Za-z])|如[:：]? ?[“「]?A[”」]?(?:[。，；)）]|\Z))",
     re.DOTALL,
 )
 """A description that asks for a letter and for nothing beside it."""
@@ -131,7 +133,8 @@ _NOT_THE_LETTER = re.compile(
     r"|(?:글자|알파벳)[가는를을]? ?(?:말고|아니|아닌|제외)",
     re.IGNORECASE,
 )
-_ANSWER_NAMES = {*map(plain_name, phrases("field")), "ans", "guess", "label", "pick", "value"}
+_OTHER_NAMES = ("ans", "best", "correct", "guess", "label", "pick", "solution", "value")
+_ANSWER_NAMES = {*map(plain_name, phrases("field")), *_OTHER_NAMES}
 """Names of fields for an answer, also of other languages."""
 _OF_ANSWER = re.compile(
     r"answer|cho(?:ice|ose|sen)|letter|option|pick|predict|select|antwort|buchstabe|lettre|letra"
@@ -170,7 +173,12 @@ def _is_of_answer(name: str, schema: Mapping[str, Any]) -> bool:
     """
     plain, words = plain_name(name), _words_of(schema)
     has_grade = _GRADE.search(_spaced(name)) is not None
-    is_named = plain in LETTERS | _ANSWER_NAMES or _OF_ANSWER.search(name) is not None
+    names = LETTERS | _ANSWER_NAMES
+    is_named = (
+        plain in names
+        or plain.removeprefix("final") in names
+        or _OF_ANSWER.search(name) is not None
+    )
     is_said = (_LETTER if has_grade else _OF_ANSWER).search(words) is not None
     signs = (is_named and not has_grade, is_said, _GRADE.search(words) is None)
     return plain in _ARE_LETTERS or sum(signs) > 1
@@ -185,7 +193,7 @@ def contradiction(name: str, schema: Mapping[str, Any], is_letter: bool) -> str:
         is_letter: Whether it would be filled with the letter, rather than the text.
     """
     if is_letter and not _is_of_answer(name, schema):
-        return "; if it is for the letter, call it answer, or say so in its description"
+        return "; if it is for the letter, call it answer, or say 'letter' in its description"
     said = [str(schema.get(key, ""))[:_LONGEST] for key in ("title", "description")]
     words = " ".join(said)
     meant = _NOT.sub("", words)

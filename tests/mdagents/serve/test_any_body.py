@@ -304,6 +304,8 @@ def _described(words: str) -> dict[str, Any]:
         ({"answer": _described("Texto completo de la opción")}, "answer"),
         ({"answer": _described("选项的完整内容，不要只写字母")}, "answer"),
         ({"answer": _described("错误的选项")}, "answer"),
+        ({"answer": _described("排除的选项")}, "answer"),
+        ({"answer": _described("选项的完整内容，例如 A. 铁")}, "answer"),
         ({"answer": _described("선택지의 전체 텍스트")}, "answer"),
     ],
     ids=str,
@@ -337,6 +339,10 @@ def test_a_property_for_something_else_gets_no_letter(
         "选项字母，不要写选项内容",
         "정답의 알파벳 (선택지 내용 제외)",
         "The most likely type of anemia",
+        "选项编号，如A、B、C、D",
+        "答案选项的序号，例如 A",
+        "정답 번호 (A~D)",
+        "排除错误选项后的答案",
     ],
 )
 def test_a_property_for_the_letter_may_say_what_it_is_not_for(words: str) -> None:
@@ -366,6 +372,8 @@ def test_two_properties_may_both_say_that_they_are_for_the_letter() -> None:
         ("correct_answer_letter", {}),
         ("label", {}),
         ("verdict", {}),
+        ("final_verdict", {}),
+        ("solution", {}),
         ("respuesta", {}),
         ("答案", {}),
         ("diagnosis", {"description": "The letter of the diagnosis"}),
