@@ -89,6 +89,11 @@ _CONTEXT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """A line that begins what a question is about: `Context (PubMed abstract):`."""
+_EXAMPLE = re.compile(
+    r"^[^\n:：]{0,80}\b(?:example|exemplar)s?\b[^\n.:：]{0,40}[.:：]?[ \t*>]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line that begins an example: `Example 1:`, `Here are examples:`."""
 _AGE = re.compile(r"\b\d+[ -](?:day|month|week|year)s?[ -]old\b", re.IGNORECASE)
 _LIST_LABEL = re.compile(
     r"^[ \t]*(?:answer )?(?:options|choices)[ \t]*:[ \t]*\Z", re.IGNORECASE | re.MULTILINE
@@ -143,7 +148,8 @@ def read_prompt(prompt: str) -> PromptedQuestion | None:
         _, asked = _last_list(prompt[start:])
         start, marks = (start, asked) if asked else (0, marks)
     lead = _before_examples(prompt[:start], mark)
-    shared = _shared_context(lead, prompt[len(lead) : start + marks[0].start])
+    listed = start + marks[0].start
+    shared = _shared_context(lead, prompt[len(lead) : listed], prompt[start:listed])
     _, told = without_instructions(lead)
     prompt = prompt[start:]
     texts = texts_of(prompt, marks)
@@ -224,15 +230,21 @@ def _before_examples(examples: str, mark: re.Pattern[str]) -> str:
     return examples[: gaps[-1].end()] if gaps else ""
 
 
-def _shared_context(lead: str, rest: str) -> str:
+def _shared_context(lead: str, rest: str, asked: str) -> str:
     """Return what all questions are about; empty if one has, or may have, a context of its own.
 
     Args:
         lead: Text in front of the examples.
         rest: Text behind it up to the last options.
+        asked: The end of it: the question that is asked.
     """
     has_labels = _LABEL.match(rest) is not None
-    return "" if _contexts(rest, has_labels) else "\n\n".join(_contexts(lead, has_labels))
+    if _contexts(rest, has_labels):
+        return ""
+    example = _EXAMPLE.search(lead)
+    contexts = _contexts(lead[: example.start()] if example else lead, has_labels)
+    has_patient = _AGE.search(asked) is not None
+    return "\n\n".join(one for one in contexts if not (has_patient and _AGE.search(one)))
 
 
 def _contexts(text: str, has_labels: bool) -> list[str]:

@@ -331,6 +331,13 @@ ASKED = lm_eval("Which vitamin?", OPTIONS)
         (f"You are a 54-year-old doctor. Give reasons.\n\n{BONES}{ASKED}", "Which vitamin?"),
         (f"{SAILOR}\n\nWhich bone?\nA. Rib\nB. Ulna\nAnswer: B\n\n{ASKED}", "Which vitamin?"),
         (f"{SAILOR}\n\n{BONES}A 30-year-old man limps.\n\n{ASKED}", "Which vitamin?"),
+        # The context of an example, or of another patient, is not that of the question.
+        (f"Example 1:\n\nCase: {SAILOR}\n\n{BONES}{ASKED}", "Which vitamin?"),
+        (f"Here are examples.\n\n{SAILOR}\n\n{BONES}{ASKED}", "Which vitamin?"),
+        (
+            f"{SAILOR}\n\n{BONES}{lm_eval('A 30-year-old man limps. Why?', OPTIONS)}",
+            "A 30-year-old man limps. Why?",
+        ),
         (f"{BONES.strip()}\n\nThis 60-year-old man is well.\n\n{ASKED}", "Which vitamin?"),
     ],
 )
