@@ -63,8 +63,8 @@ async def _refuse_invalid(
     if ctx.method == INVALID:
         raise MCPError(
             INVALID_REQUEST,
-            'Invalid Request: a line holds one object with "jsonrpc": "2.0", an id, a method and, '
-            "perhaps, an object params",
+            'Invalid Request: each line must be one object with "jsonrpc": "2.0", an id, a method '
+            "and, optionally, params, an object",
         )
     return await call_next(ctx)
 
