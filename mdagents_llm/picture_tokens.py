@@ -26,7 +26,7 @@ from mdagents_llm.pictures import ImageDetail, Picture
 BYTES_PER_TOKEN = 4
 """UTF-8 bytes per token: characters of English prose (https://platform.openai.com/tokenizer).
 
-With characters, Chinese, Japanese and Korean would count for a fifth to two fifths of their tokens.
+By characters, Chinese, Japanese and Korean would get a quarter to two fifths of their tokens.
 """
 
 
