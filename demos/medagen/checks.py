@@ -303,17 +303,19 @@ _TO = r"\ ?(?:-|–|to|or)\ ?"
 _SPAN = rf"(?:(?:(?:\d|one|two){_TO})?{_SOME}\ (?:more\ )?(?:day|week)s|(?:an?|one|1)\ week)"
 _NGAY = r"(?:vai|may|it|(?:\d\ ?(?:-|–|den)\ ?)?(?!1\b)\d{1,2}|hai|ba|nam|bay)\ (?:ngay|hom|tuan)"
 _CARED_FOR = r"""
-    \b(?:see|seen|seek|go|visit|book|make|schedule|arrange|plan|call|come|return|appointment|doctor|
-    clinic|check\w*|evaluat\w*|examin\w*|consult|contact|wait|review|rest|better|improve|resolve|pass
-    |recover|settle|subside|heal)\b[^.;]{0,40}\b"""
+    \b(?:see|seen|seek|go(?:es)?|visit|book|make|schedule|arrange|plan|call|comes?|return|doctor
+    |appointment|clinic|check\w*|evaluat\w*|examin\w*|assess\w*|consult\w*|contact|talk|speak|follow
+    |looked|attention|help|care|treat|treated|wait\w*|monitor\w*|watch\w*|observ\w*|review\w*|rest
+    |resting|better|improv\w*|resolv\w*|pass|passes|clears?|disappears?|eases?|fades?|gone|fine
+    |recover\w*|settles?|subsid\w*|heals?)\b[^.;]{0,40}\b"""
 """Care or recovery, before the time when it is due: "a cough over a week" is no such time."""
 _TOO_LATE = {
     Level.URGENT: re.compile(
         rf"""
         \bnext\ (?:week|month|available)\b
-        | {_CARED_FOR}(?:this\ week|(?:in|within|over)\ (?:the\ )?(?:(?:next|coming)\ )?{_SPAN})\b
-        | ^(?:this\ week|(?:in|within|over)\ (?:the\ )?(?:(?:next|coming)\ )?{_SPAN})\b,?[ ]
-          (?:(?:you|please)\ )?(?:can\ |should\ )?(?:see|visit|book|make|schedule|arrange|go)\b
+        | \b(?:in|within|over)\ (?:the\ )?(?:next|coming)\ {_SPAN}\b
+        | {_CARED_FOR}(?:this\ week|(?:in|within|over)\ (?:the\ )?{_SPAN})\b
+        | ^(?:this\ week|(?:in|within)\ {_SPAN})\b
         | \b(?:end\ of\ the|later\ this)\ week\b | \boutpatient\b | \boffice\ hours\b
         | \bif\b[^.;]{{0,60}}\b(?:after|(?:more|longer)\ than)\ {_SPAN}\b
         | \b(?:routine|regular)\ (?:appointment|check|visit)
@@ -331,9 +333,9 @@ _TOO_LATE = {
         | \bappointments?\b(?!\ (?:is|are)\ not\b)
         | \bgps?\b(?!\ (?:position|location|coordinates|app|signal|can(?:not|'t)))
         | \b(?:family|primary\ care)\ (?:doctor|physician|provider|team) | \bpcp\b
-        | \b(?:see|visit|ask|call|contact|consult|try|go\ to|(?:speak|talk)\ (?:to|with))
-          \ (?:an?\ |the\ |your\ )?(?:\w+\ )?
-          (?:pharmac(?:y|ist)|walk-in|urgent\ care\ (?:center|clinic))\b
+        | ^(?!.*\b(?:hospital|ambulance|emergency)\b).*\bpharmac(?:y|ist)\b
+        | \b(?:visit|call|contact|try|go\ to)\ (?:an?\ |the\ |your\ )?(?:\w+\ )?
+          (?:walk-in|urgent\ care\ (?:center|clinic))\b
         | \bnext\ (?:\w+\ )?(?:visit|check-?\ ?up)\b
         | \b(?:rest|stay|remain|relax|recover|sleep|monitor|watch)(?:ing)?\ (?:\w+\ ){{0,2}}home\b
           (?!\ (?:only\ )?(?:until|till|while)\b)
