@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from demos.medagen.denial_cues import (
     AFTER_AGAIN,
@@ -26,6 +27,7 @@ from demos.medagen.denial_cues import (
     BEFORE_COMPLAINT,
     BEFORE_PET,
     CUES,
+    EARS_AND_NOSE,
     NOT_BACK,
     RECURRENCES,
     YES_AFTER_ALL,
@@ -160,7 +162,11 @@ def _marks(words: Words) -> dict[str, set[int]]:
 def _cancels_a_denial(words: Words, one: Found) -> bool:
     """Return whether a cue denies nothing: "never stops", "went away and came back"."""
     if one.concept == "rather pressure":
-        return _ends(words, one.end, AFTER_PRESSURE)
+        near = range(one.end, min(one.end + _NEAR, len(words.words)))
+        clause = takewhile(lambda at: not words.parts_clauses(at), near)
+        return _ends(words, one.end, AFTER_PRESSURE) and EARS_AND_NOSE.isdisjoint(
+            words.words[at] for at in clause
+        )
     stayed_away = words.words[one.end - 1] == "back" and words.words[one.end - 3] in NOT_BACK
     return one.concept == "no denial" and not stayed_away
 
@@ -215,6 +221,8 @@ def _answers_another_question(
     if at < 2 or not words.is_break(at - 1) or "?" not in words.words[max(0, at - 4) : at]:
         return False
     end = max(each for each in range(at) if words.words[each] == "?")
+    if not denials.isdisjoint(range(end, at)):  # "Chest pain? No. Wait, yes"
+        return False
     asked = [each for each in range(end) if sentences[each] == sentences[end - 1]]
     return denials.isdisjoint(asked) and ARE_YOU_SURE.isdisjoint(
         map(words.words.__getitem__, asked)

@@ -87,6 +87,8 @@ AFTER_YES = frozenset(
 """Words that may follow "actually yes", besides the end of a clause."""
 AFTER_PRESSURE = frozenset(["like", "there", "now", "since", "when", "and", "that", "lắm", "quá"])
 """Words that may follow "no chest pain, just pressure", besides the end of a clause."""
+EARS_AND_NOSE = frozenset(["ear", "ears", "nose", "sinus", "sinuses", "tai", "mũi", "xoang"])
+"""Places of another pressure: "just pressure when I blow my nose"."""
 AFTER_WHO = frozenset(
     [",", ".", "!", ";", "right", "now", "too", "and", "but", "though", "since", "today", "nữa"]
 )
@@ -516,7 +518,8 @@ RECURRENCES = Lexicon(
             ),
             f"{_IS_IT} {_SAME} as|to",
             f"having|have|has|get|gets|got|getting|with|are|exact|these {_SAME} {_SYMPTOMS}",
-            "im|hes|shes|am|is|are having|doing it|one|that again|now",
+            "im|hes|shes|am|is|are having it|one|that again|now",
+            "hes|shes|is|are doing it|that again|now",
             "this+is it again|now",
             "looks|look the+same way|now|again",
             f"and|,|;|. {_SAME} {_SYMPTOMS}",
@@ -529,7 +532,11 @@ RECURRENCES = Lexicon(
             f"{_TODAY_VI}|lần+này|lại _ tái+phát",
         ],
         "other": [
-            "same _ as always|usual|ever|normal|usually",
+            "same _ as always|usual|ever|normal|usually|yesterday|everyone|everybody",
+            "avoid|prevent|of|about|from|without having another",
+            "can|could|will|would|does|did|in+case|if|whether it|this come|happening|back",
+            "can|could|will|would|does|did|in+case|if|whether it|this comes|come back",
+            "another one|attack|episode of my|hay|cold|flu|asthma|gout|migraine|hiccups",
             "not|dont|doesnt|didnt|never|isnt|arent|no|without having|have|feel|feeling|the|same",
             "không|chẳng giống|y+hệt|tái+phát",
         ],

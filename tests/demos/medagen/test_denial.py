@@ -673,6 +673,8 @@ không đau ngực. Thật ra là có
 Chest pain? No. Are you sure? Actually, yes.
 No chest pain. Did you have it before? Actually, yes
 No chest pain? Actually, yes
+Chest pain? No. Wait, yes
+Any chest pain? Nope. Actually, yes.
 """
 """Denials that are taken back, one a line."""
 STILL_STANDING = """
@@ -793,6 +795,16 @@ I had a stroke last year and am scared of having it again
 I had a heart attack last year, my GP says everything is the same
 I had a stroke 2 years ago. My hay fever is back.
 I had a PE 3 months ago and take apixaban
+I had a heart attack in 2015. Could it come back?
+I had a heart attack in 2015. What if it comes back?
+I had a heart attack in 2015. I'm afraid of having another one.
+I had a stroke in 2015. How do I avoid having another one?
+I had a stroke in 2015. What are the chances of having another one?
+I had a heart attack in 2015. It's another episode of hay fever.
+I had a heart attack in 2015. It's another one of my colds.
+I had a heart attack in 2015. Today feels the same as yesterday, just a cough.
+I had a heart attack in 2015. Same symptoms as everyone at work: sneezing.
+I had a stroke two years ago. I am doing it again: jogging every day.
 năm ngoái tôi bị đột quỵ. Lần này không giống.
 """
 """Illnesses of long ago beside such words, one a line."""
@@ -832,6 +844,8 @@ no chest pain, just pressure in my sinuses
 no chest pain, just a tight hamstring
 no chest pain but my blood pressure is 120/80
 no chest pain but heavy legs
+no chest pain but pressure and pain in my ears
+no chest pain, just pressure when blowing my nose
 my chest pain went away last week and hasn't come back
 không đau ngực, chỉ nặng chân
 """

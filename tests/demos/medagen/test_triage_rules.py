@@ -1082,6 +1082,7 @@ def test_a_word_that_names_no_complaint_is_not_self_care() -> None:
         *("angioedema of the tongue", "hemoptysis since noon"),
         *("I have a blood clot in my lung", "I think I have a PE"),
         *("an elephant is sitting on me and I sweat", "a headache, the worst of my life"),
+        *("I have a headache, worst ever", "a headache, the worst I have had"),
         *("my leg is cold, white and numb", "my neck is stiff and bright light hurts"),
     ],
 )
@@ -1103,6 +1104,9 @@ def test_an_emergency_that_is_named(text: str) -> None:
         *("PMH: STEMI, now a runny nose", "I'm on apixaban for a pulmonary embolism"),
         *("scared of meningitis, my son has a cold", "a case of meningitis at her university"),
         *("I had a PE in 2018", "I take apixaban for a clot in my lung", "he has a PE teacher"),
+        *("my son had a PE injury, a small bruise", "there is a PE coach who has a cold"),
+        *("a headache, worst in the morning, mild", "headaches, worst in spring with hay fever"),
+        *("a mild headache, the worst of it is over", "a headache, worst of the flu symptoms"),
     ],
 )
 def test_an_emergency_that_is_named_and_is_none_now(text: str) -> None:
