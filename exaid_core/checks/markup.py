@@ -7,7 +7,8 @@ import re
 
 _ENTITY = re.compile(r"&(?:[a-zA-Z]{2,8}[0-9]?|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,5});")
 _TAG = re.compile(
-    r"</?(?:b|i|u|em|strong|mark|small|span|font|sub|sup)(?:\s[^<>]{0,100})?>", re.IGNORECASE
+    r"</?(?:b|i|u|em|strong|mark|small|span|font|sub|sup)(?:\s[^<>=]{1,40}=[^<>]{1,100})?>",
+    re.IGNORECASE,
 )
 _POWER_IN_HTML = re.compile(r"(?<=10)<sup>(?=-?[0-9])", re.IGNORECASE)
 
@@ -26,9 +27,10 @@ _SYMBOLS = {
 _SYMBOL = re.compile(rf"\\({'|'.join(sorted(_SYMBOLS, key=len, reverse=True))})(?![a-zA-Z]) ?")
 _SPACE = re.compile(r"\\[,;: ]|\\!")
 _ESCAPED = re.compile(r"\\([%&#_{}])")
-# As in Pandoc (tex_math_dollars), the dollars of "$5 and $10" enclose no formula.
+# As in Pandoc (tex_math_dollars), the dollars of "$5 and $10" enclose no formula. The brackets of
+# `\[12\]` are those of a reference, escaped for Markdown.
 _FORMULA = re.compile(
-    r"\\\((.{2,300}?)\\\)|\\\[(.{2,300}?)\\\]|\$\$([^$]{2,300})\$\$"
+    r"\\\((.{2,300}?)\\\)|\\\[(?![0-9,;\s–-]+\\\])(.{2,300}?)\\\]|\$\$([^$]{2,300})\$\$"
     r"|(?<![\w\\$])\$([^\s$](?:[^$\n]{0,300}[^\s$\\])?)\$(?![\w$])",
     re.DOTALL,
 )
@@ -47,9 +49,9 @@ def displayed(text: str) -> str:
     if "<" in text:
         text = _TAG.sub("", _POWER_IN_HTML.sub("^", text))
     if "\\" in text:
+        text = _SYMBOL.sub(lambda symbol: _SYMBOLS[symbol[1]], text)  # first: `\mu\text{g}`
         text = _STYLED.sub(r"\1", _STYLED.sub(r"\1", text))
         text = _DEGREES.sub("°", _FRACTION.sub(r"\1/\2", text))
-        text = _SYMBOL.sub(lambda symbol: _SYMBOLS[symbol[1]], text)
         text = _SPACE.sub(lambda space: "" if space[0] == "\\!" else " ", text)
     if "$" in text or "\\" in text:
         text = _ESCAPED.sub(r"\1", _FORMULA.sub(_read_formula, text))

@@ -47,7 +47,8 @@ _VALUE_AND_UNIT = re.compile(
 _UNIT_IN_KEY = re.compile(
     # not the second part of a unit: "dose_mg_per_kg", "level_ng_ml"
     r"(_(?<=[a-z0-9]_)(?<!per_)(?<!_[mnup]g_)(?<!_mcg_)(?<!_g_)(?<!_iu_)(?<!units_)(?<!mol_)(?<!meq_)"
-    r"""(mg|mcg|g|kg|mL|cm|mm|mmHg|percent)["']? ?[:=] ?["']?[0-9]+(?:\.[0-9]+)?)(?![\w.%])""",
+    r"""(mg|mcg|g|kg|mL|cm|mm|mmHg|percent)["']? ?[:=] ?["']?[0-9]+(?:\.[0-9]+)?)"""
+    r"(?![\w.%]|,[0-9]| ?[/–-] ?[0-9])",  # nor a thousand, a pressure or a range
     re.IGNORECASE,
 )
 _THOUSANDS = re.compile(
@@ -55,7 +56,10 @@ _THOUSANDS = re.compile(
 )
 _SEPARATORS = re.compile("[^0-9]")
 # "**500** mg" in Markdown
-_EMPHASIS = re.compile(r"(?:\*\*|__|`)(?:(?<=[0-9]..)|(?<=[0-9]`)|(?=[0-9]))")
+_EMPHASIS = re.compile(
+    r"(?:\*\*|__)(?:(?<=[0-9]..)(?![0-9])|(?<![0-9]..)(?=[0-9]))"  # not the power 10**9
+    r"|`(?:(?<=[0-9]`)(?![0-9])|(?<![0-9]`)(?=[0-9]))"
+)
 _EVERY = re.compile(
     r"[qQ](?<!\w.) ?([0-9]+(?:-[0-9]+)?) ?"
     r"([hH](?:rs?)?|[hH]ours?|min(?:utes)?|d(?:ays)?|w(?:k|eeks)?|mo(?:nths)?)\b"

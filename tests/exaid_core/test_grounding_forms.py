@@ -63,6 +63,7 @@ from exaid_core.checks.number_words import number_words
         ("500 mg", '{"dose_mg": 500, "drug": "amoxicillin"}'),
         ("70 kg", "weight_kg=70"),
         ("40%", '{"fio2_percent": 40}'),
+        ("BP 70/40 mmHg", '{"bp_mmhg": "70/40"}'),
         # times in British notes
         ("29 weeks and 4 days", "29+4/40, PPROM"),
         ("29+4 weeks", "G2P1 29+4 with PPROM"),
@@ -360,6 +361,8 @@ def test_other_forms_of_what_the_support_says_are_not_flagged(summary: str, supp
         ("3 months, 4 weeks", "3/52 history of cough", ("3 months", "4 weeks")),
         ("29 weeks", "29+4 mg", ("29 weeks",)),
         ("7.2 mg", '{"value": 7.2, "unit": "mmol/L"}', ("7.2 mg",)),
+        ("1 mg", '{"dose_mg": 1,000}', ("1 mg",)),
+        ("109 cells", "10**9 cells", ("109 cells",)),
         ("500 mg", '{"dose_mcg": 500, "dose_mg_per_kg": 500}', ("500 mg",)),
         ("5 kg, 5 mL", "dose_mg_per_kg=5, rate_mcg_kg: 5, level_ng_ml: 5", ("5 kg", "5 mL")),
         ("K 8.6", "K 6,8", ("8.6",)),

@@ -25,12 +25,15 @@ from exaid_core.checks.markup import displayed
         (r"$10{,}000$ or \frac{1}{2}", "10,000 or 1/2"),
         ("$$\\text{K}^+ = 7.1$$", "K+ = 7.1"),
         (r"100\% and NIBP\_SBP", "100% and NIBP_SBP"),
+        (r"$5\,\mu\text{g}$ at \(\leq\text{5 min}\)", "5 µg at ≤5 min"),
         ("SpO<sub>2</sub> &lt;&nbsp;80%", "SpO2 <\u00a080%"),
         ("<b>500</b> mg, 12 x10<sup>9</sup>/L", "500 mg, 12 x10^9/L"),
         # neither
         ("It costs $5 and $10, or $5/$10, or US$5-$10.", None),
         ("$HOME/a_b and $PATH", None),
         (r"C:\temp\logs, a\b, \[x\] done", None),
+        (r"as reported \[74\] and \[7, 9–12\]", None),  # references in Markdown
+        ("NYHA <I or >III, SpO2 <b and HR> 50", None),
         ("AT&T; x <b y; <a href='x'>", None),
         ("agent_1 said 10^2", None),
     ],
@@ -64,6 +67,7 @@ def test_a_danger_in_a_formula_that_is_cut_in_two() -> None:
 
 def test_a_harmless_value_in_markup_is_none() -> None:
     assert list(find_alerts(r"$\text{SpO}_2 = 98\%$, $\text{GCS} = 15$, SpO2 &gt; 80%")) == []
+    assert list(find_alerts(r"Her SpO2 was low \[74\], and MAP \[45\]")) == []
 
 
 @pytest.mark.parametrize(
