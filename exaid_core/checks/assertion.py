@@ -513,7 +513,7 @@ def _ends() -> str:
 def _answered_no() -> re.Pattern[str]:
     """Return a pattern for answers of forms and records: "…? No", "… (Y/N): N", `"…": false`."""
     return re.compile(
-        r"(?:(?:_\w+)?[\"'])?\s*(?:\(y/n\)\s*)?"
+        r"[\"']?\s*(?:\(y/n\)\s*)?"
         rf"(?:[:=?]\s*[\"']?{_any('answer').pattern}[\"']?{_ends()}|neg{_ends()}"
         rf"|[:?]?\s*(?:{_BOX}\s*yes\W{{1,3}}{_TICKED}\s*no\b|{_TICKED}\s*no\b(?!\s+\w)))",
         re.IGNORECASE,

@@ -24,8 +24,10 @@ _LONGEST_GAP = 300
 
 _NUMBER = r"\d{1,3}(?:\.\d+|,\d{1,2}(?!\d))?"
 _UNIT = r"(?:%|mm ?hg|mmol/l|meq/l|bpm|/min)"
-_OF_A_KEY = (  # "spo2_percent": 74
-    r"(?:_(?:total|score|percent|pct|mm_?hg|bpm|rpm|per_min(?:ute)?|mmol_?l|meq_?l)(?!\w))"
+_OF_A_KEY = (  # "spo2_percent": 74, "gcs_total": 5, but not "respiratory_rate_score": 3
+    r"(?:(?:(?:(?<=o2)|(?<=sat)|(?<=sats)|(?<=saturation))_(?:percent|pct)"
+    r"|(?:(?<=gcs)|(?<=coma_scale)|(?<=coma_score))_(?:total|score)"
+    r"|_(?:mm_?hg|bpm|rpm|per_min(?:ute)?|mmol_?l|meq_?l))(?!\w))"
 )
 # The number is a time, a dose, or part of a hazard ratio.
 _NO_VALUE = (

@@ -282,6 +282,10 @@ def test_the_cells_of_a_table_with_a_column_for_each_sign() -> None:
         '{"rr": 24, "spo2": 92}',
         '{"spo2_percent": 98, "gcs_total": 15, "bp_systolic": 120, "heart_rate_bpm": 80}',
         '{"spo2_percent_target": 84, "gcs_total_threshold": 8, "gcs_motor": 5}',
+        # points of an early warning score, a percentage of the maximum, and a sum
+        '{"respiratory_rate_score": 3, "systolic_bp_score": 3, "heart_rate_total": 25}',
+        '{"heart_rate_percent": 25, "oxygen_saturation_percent": 97}',
+        "MAP total 4, heart rate total 20 beats, K total 8.1",
         "SpO2; 74 year old",
         # grades, scores and limits
         "| Severity | GCS |\n|---|---|\n| Mild | 13-15 |\n| Moderate | 9-12 |\n| Severe | 3-8 |",
