@@ -206,7 +206,7 @@ def _is_another_dose(statement: str, kept: str) -> bool:
 def _is_limit(statement: str, kept: str) -> bool:
     """Return whether a statement limits or refuses a treatment in `kept`, and no other drug."""
     withheld = WITHHELD.search(statement)
-    if withheld and _is_what_was_ordered(withheld["object"], kept):
+    if withheld and _is_what_was_ordered(statement[: withheld.start()], withheld["object"], kept):
         return True
     if not LIMITS.search(statement):
         return False
@@ -214,11 +214,11 @@ def _is_limit(statement: str, kept: str) -> bool:
     return not limited or not limited.isdisjoint(_drug_names(kept))
 
 
-def _is_what_was_ordered(words: str, kept: str) -> bool:
-    named = _drug_names(words)
+def _is_what_was_ordered(subject: str, withheld: str, kept: str) -> bool:
+    named = _drug_names(withheld or subject)  # "Metformin must not be given if …"
     if named:
         return not named.isdisjoint(_drug_names(kept))
-    return THE_DOSE.issuperset(words.lower().split())
+    return THE_DOSE.issuperset(withheld.lower().split())
 
 
 def _lacks_schedule(kept: str) -> bool:

@@ -335,6 +335,7 @@ def test_a_statement_is_not_parted_from_what_limits_it(text: str) -> None:
         ("Give dexamethasone 10 mg IV.", "Do NOT administer if in septic shock."),
         ("Give nitroglycerin 0.4 mg.", "It must not be given within 24 hours of riociguat."),
         ("Give ceftriaxone 1 g daily.", "Should not be given with calcium."),
+        ("Give ceftriaxone 1 g daily.", "Ceftriaxone must not be given with calcium."),
         ("Give metoprolol 25 mg BID.", "Please hold for SBP under 100."),
         ("Give metoprolol 25 mg BID.", "Parameters: hold metoprolol for HR under 50."),
     ],
@@ -445,6 +446,7 @@ def test_a_statement_is_kept_if_the_rest_has_its_own_findings(rest: str) -> None
         ("Start antihistamines.", "Rash on arms treated with hydrocortisone cream."),
         ("Give fluids.", "Swelling in legs from amlodipine. Flushing from niacin."),
         ("Give amoxicillin 500 mg.", "Do not give ibuprofen if eGFR is below 30."),
+        ("Give amoxicillin 500 mg.", "Ibuprofen must not be given if eGFR is below 30."),
         (
             "Give amoxicillin 500 mg.",
             "Please hold metformin for 48 hours. Surgery is on hold for now.",
