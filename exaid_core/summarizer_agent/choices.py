@@ -62,7 +62,9 @@ _VERB = re.compile(
 )
 _HEADING = re.compile(r".*:[\s*_]*\Z|\s*(?:#{1,6}\s|\*\*.*\*\*\s*\Z|__.*__\s*\Z)")
 _BULLET = re.compile(r"\s*(?:(?P<sign>[-*+•●◦▪–])|\(?(?:\d{1,2}|[a-z])[.)])\s+")
-_OPTION = re.compile(r"\W*(?:[Oo]ption )?[A-J][).:]\W*\s")
+# not "A:" of a note or of an assessment by ABCDE, nor "E. coli"
+_OPTION = re.compile(r"\W*(?:[Oo]ption [A-J][).:]|[A-J](?:\)|\.(?!\W*[a-z])))\W*\s")
+_STRUCK_OUT = re.compile(r"~~[^~]{1,2000}~~")
 
 
 def form_of_choices(said: Sequence[Said]) -> type[SummaryDraft]:
@@ -101,6 +103,7 @@ def _sentences(said: Sequence[Said]) -> Iterator[tuple[str, str, str]]:
     headings: defaultdict[str, _Headings] = defaultdict(_Headings)
     for one in said:
         for line in one.text.split("\n"):
+            line = _STRUCK_OUT.sub("", line)
             heading, start = headings[one.agent_id].of(line), 0
             if "~~" in line or _is_bare_option(line):
                 continue

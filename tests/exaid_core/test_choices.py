@@ -107,6 +107,14 @@ def test_an_answer_is_told_as_held_and_not_as_a_sentence() -> None:
         ("Option C: Observe him at home\nD) Surgery was not needed", {"D) Surgery was not needed"}),
         ("a) Start heparin right now", {"a) Start heparin right now"}),
         ("~~Give heparin right now~~", set()),
+        (
+            "His temp was ~~38~~ 39. He is in septic shock.",
+            {"His temp was 39.", "He is in septic shock."},
+        ),
+        ("E. coli in the urine culture", {"E. coli in the urine culture"}),
+        ("**C. difficile** toxin in stool", {"**C. difficile** toxin in stool"}),
+        ("A: sepsis from a pneumonia", {"A: sepsis from a pneumonia"}),  # of a SOAP note
+        ("B: RR 40 on air\nC: BP 70/40, pale", {"B: RR 40 on air", "C: BP 70/40, pale"}),
         ("****\nGive heparin right now", {"Give heparin right now"}),
     ],
 )
