@@ -60,6 +60,8 @@ _NO_OBJECT = re.compile(  # "not seen - shock"
 _AFTER_OBJECT = re.compile(r"\w,\s\Z")
 _OBJECT_AND_IN = re.compile(r"\w,?\s+(?:now )?in\s+\Z", re.IGNORECASE)
 _OBJECT_APART = re.compile(r"\w,\s|\w\s+(?:c/b|complicated by|with)\s", re.IGNORECASE)
+_ASKED = re.compile(r"\w[\"']? ?[:=?] ?[\"']?\Z")  # "fever: ", `"fever": "`
+_END_OF_ANSWER = re.compile(r"[\"']? ?[,}\]|]")
 _OBJECT_AND_COLON = re.compile(r"\w(?<!following)\s*:\s", re.IGNORECASE)
 _OTHER_OBJECT = re.compile(  # "without oxygen his", but not "without a" or "without signs of"
     r"(?!\s*(?:an?|the|any|his|her)\s+\Z)[^(:]*\b(?!(?:of|in|or|nor|with|to)\b)\w+\s*",
@@ -140,8 +142,15 @@ def is_affirmed(text: str, start: int, end: int) -> bool:
         return False
     return not any(
         _reaches(str(cue.lastgroup), before[cue.end() :], finding, after)
+        and not (cue.lastgroup in _DENYING and _is_an_answer(before, cue))
         for cue in _cue_before().finditer(before)
     )
+
+
+def _is_an_answer(text: str, cue: re.Match[str]) -> bool:
+    """Return whether a denial only answers what is before it: "fever: none, septic shock"."""
+    asked = _ASKED.search(text, 0, cue.start())
+    return asked is not None and _END_OF_ANSWER.match(text, cue.end()) is not None
 
 
 def _is_denied_behind(finding: str, after: str, rest: str) -> bool:

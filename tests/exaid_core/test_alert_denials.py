@@ -414,6 +414,9 @@ def test_a_denial_until_later_or_of_something_else(text: str) -> None:
         '{"shock": null}',
         "calculate(cardiac_arrest=False)",
         "cardiac_arrest: false",
+        "Fever: no, septic shock: no",
+        "Symptoms: no fever, septic shock",
+        '{"fever": "no", "septic_shock": "no"}',
     ],
 )
 def test_an_empty_box_an_answer_of_no_and_short_denials(text: str) -> None:
@@ -529,6 +532,10 @@ def test_a_sign_that_affirms_or_is_of_something_else(text: str) -> None:
         "Anaphylaxis protocol initiated, epinephrine given.",
         "Malignant hyperthermia protocol was activated.",
         "Massive hemorrhage protocol activated.",
+        "Fever: none, septic shock",
+        "Chest pain: no, found unresponsive",
+        '{"fever": "no", "diagnosis": "septic shock"}',
+        '{"rash": "none", "state": "in cardiac arrest"}',
     ],
 )
 def test_what_only_looks_like_a_denial(text: str) -> None:
