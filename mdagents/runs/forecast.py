@@ -175,7 +175,7 @@ class Forecast:
         return low.calls * each, high.calls * each
 
     def cost_of(self, questions: int) -> str:
-        """Return the cost of a number of questions of this kind, such as `0.12–1.4 USD`."""
+        """Return the cost of a number of questions of this kind, such as `0.12–1.5 USD`."""
         low, high = self._range_of(questions)
         return _money(low.cost, high.cost)
 
