@@ -12,7 +12,7 @@ _BOXES = re.compile("last ?resort|blank|bmp fallback", re.IGNORECASE)
 _WEIGHTS = (400, 500, 300)
 """Weights of fonts for text, the best first: regular, medium and light."""
 _UNREADABLE = (OSError, RuntimeError, ValueError)
-"""What matplotlib raises for a font that is damaged, of pictures, or removed since."""
+"""What matplotlib raises for a font that is damaged, has been removed, or consists of pictures."""
 
 
 def families_for(text: str) -> list[str]:

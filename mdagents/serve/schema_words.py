@@ -105,7 +105,7 @@ _NO_LETTER = re.compile(
     r"|(?:解答|選択肢)の(?:テキスト|全文|内容|番号)",
     re.IGNORECASE,
 )
-"""Words for something else than a letter."""
+"""Words for something other than a letter."""
 _LETTER = re.compile(
     r"\b(?:letter|letra|lettera|lettre)\b|\bbuchstabe|букв|字母|記号|글자|알파벳", re.IGNORECASE
 )
